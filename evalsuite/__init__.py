@@ -1,0 +1,86 @@
+"""Language-model benchmarks as pytest cases.
+
+    from evalsuite import Sample, benchmark, exact_match, generate
+
+    CAPITALS = [Sample(id="fr", input="Capital of France? One word.", target="Paris")]
+
+    @benchmark("capitals", CAPITALS, solver=generate(max_tokens=8), scorers=[exact_match()])
+    def test_capitals(scores):
+        assert scores["exact_match"] == 1.0
+
+What is named here is imported when it is used: an idle plugin costs a test suite nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalsuite.judging import multiple_evidence, pairwise, panel, single, weighted
+    from evalsuite.plugin.cases import benchmark
+    from evalsuite.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
+    from evalsuite.scorers import bleu, contains, exact_match, numeric_match, rouge_l, token_f1
+    from evalsuite.solvers.functions import functions
+    from evalsuite.solvers.generate import generate
+    from evalsuite.solvers.interleaved import interleaved
+    from evalsuite.solvers.program_of_thought import program_of_thought
+    from evalsuite.solvers.react import react
+    from evalsuite.tools import tool
+    from evalsuite.types import Completion, Message, Record, Sample, Score, Transcript, Usage
+
+_HOMES = {
+    "evalsuite.judging": ("multiple_evidence", "pairwise", "panel", "single", "weighted"),
+    "evalsuite.plugin.cases": ("benchmark",),
+    "evalsuite.protocols": ("Benchmark", "Dataset", "JudgedScorer", "Model", "Scorer", "Setup", "Solver"),
+    "evalsuite.scorers": ("bleu", "contains", "exact_match", "numeric_match", "rouge_l", "token_f1"),
+    "evalsuite.solvers.functions": ("functions",),
+    "evalsuite.solvers.generate": ("generate",),
+    "evalsuite.solvers.interleaved": ("interleaved",),
+    "evalsuite.solvers.program_of_thought": ("program_of_thought",),
+    "evalsuite.solvers.react": ("react",),
+    "evalsuite.tools": ("tool",),
+    "evalsuite.types": ("Completion", "Message", "Record", "Sample", "Score", "Transcript", "Usage"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Benchmark",
+    "Completion",
+    "Dataset",
+    "JudgedScorer",
+    "Message",
+    "Model",
+    "Record",
+    "Sample",
+    "Score",
+    "Scorer",
+    "Setup",
+    "Solver",
+    "Transcript",
+    "Usage",
+    "benchmark",
+    "bleu",
+    "contains",
+    "exact_match",
+    "functions",
+    "generate",
+    "interleaved",
+    "multiple_evidence",
+    "numeric_match",
+    "pairwise",
+    "panel",
+    "program_of_thought",
+    "react",
+    "rouge_l",
+    "single",
+    "token_f1",
+    "tool",
+    "weighted",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)

@@ -1,0 +1,41 @@
+"""ChatEval: how well does a model, used as a judge, agree with people?
+
+Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate", ICLR 2024,
+arXiv 2308.07201. The model under test judges FairEval's comparisons and Topical-Chat's responses, alone or
+as a panel that debates; people's verdicts and ratings are the right answers.
+"""
+
+from functools import partial
+
+from evalsuite.benchmarks.chat_eval.dataset import load
+from evalsuite.benchmarks.chat_eval.modes import Modes
+from evalsuite.benchmarks.chat_eval.people import correlation, kappa
+from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
+from evalsuite.benchmarks.chat_eval.report import report
+from evalsuite.benchmarks.chat_eval.scoring import against_people
+from evalsuite.benchmarks.chat_eval.solver import as_judge
+from evalsuite.protocols import Benchmark
+
+CHAT_EVAL = Benchmark(
+    name="chat_eval",
+    title="ChatEval",
+    load=load,
+    solver=as_judge,
+    scorers=lambda _: [against_people],
+    modes=Modes(),
+    default_modes=("single",),
+    primary="accuracy",
+    report=report,
+    derived={
+        "kappa": kappa,
+        "spearman": partial(correlation, coefficient="spearman"),
+        "kendall": partial(correlation, coefficient="kendall"),
+        **{
+            f"{sign}_{aspect}": partial(correlation, coefficient=sign, aspects=(aspect,))
+            for aspect in ASPECT_NAMES
+            for sign in ("spearman", "kendall")
+        },
+    },
+)
+
+__all__ = ["CHAT_EVAL"]

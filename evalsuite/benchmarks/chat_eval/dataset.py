@@ -1,0 +1,204 @@
+"""Reads FairEval's comparisons and Topical-Chat's ratings in their published formats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
+from evalsuite.benchmarks.reading import expect, read_json, read_json_lines, read_text, take
+from evalsuite.errors import DatasetError
+from evalsuite.protocols import Dataset
+from evalsuite.types import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evalsuite.protocols import Setup
+
+SHIPPED = Path(__file__).parent / "data"
+NO_FACT = "_nofact"
+LABELS = {"gpt35": "CHATGPT"}
+NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
+"""How answers may call the published systems, beside their identifiers."""
+
+
+def load(setup: Setup) -> Dataset:
+    """Pairs and dialogues, each once for every mode.
+
+    Raises:
+        DatasetError: neither part is there, or a file is not in the published format.
+    """
+    folder = setup.data or SHIPPED
+    pairs, dialogues = folder / "faireval", folder / "topical_chat.json"
+    samples = [
+        *(read_pairs(pairs) if pairs.is_dir() else []),
+        *(read_dialogues(dialogues) if dialogues.is_file() else []),
+    ]
+    if not samples:
+        raise DatasetError(folder, "", "neither of them", "the folder faireval or the file topical_chat.json")
+    found = ", ".join(path.name for path in (pairs, dialogues) if path.exists())
+    source = found if setup.data else "shipped samples, labelled by their authors"
+    return Dataset([_in_mode(one, mode, setup.modes) for mode in setup.modes for one in samples], source)
+
+
+def _in_mode(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:
+    name = f"{sample.id}-{mode.replace(':', '-')}" if len(modes) > 1 else sample.id
+    return replace(sample, id=name, tags={**sample.tags, "mode": mode})
+
+
+def read_pairs(folder: Path) -> list[Sample]:
+    """FairEval's folder: questions, two systems' answers, and people's verdicts, one a question.
+
+    The verdicts' file is named after the two systems: `review/review_<one>_<other>_human.txt`, with their
+    answers in `answer/answer_<one>.jsonl` and `answer/answer_<other>.jsonl`.
+    """
+    questions = folder / "question.jsonl"
+    asked = list(read_json_lines(questions))
+    review, systems = _review(folder)
+    verdicts = _verdicts(review, systems, len(asked))
+    answers = [_answers(folder / "answer" / f"answer_{system}.jsonl") for system in systems]
+    found: dict[int, Sample] = {}
+    for (place, question), verdict in zip(asked, verdicts, strict=True):
+        number = take(question, "question_id", int, questions, place)
+        if number in found:
+            raise DatasetError(questions, place, f"question {number} again", "each question once")
+        given = [
+            _answer(texts, number, folder, system) for texts, system in zip(answers, systems, strict=True)
+        ]
+        found[number] = _pair(question, questions, place, given, systems, verdict)
+    return list(found.values())
+
+
+def _pair(
+    question: Mapping[str, Any],
+    path: Path,
+    place: str,
+    answers: Sequence[Mapping[str, str]],
+    systems: tuple[str, str],
+    verdict: str,
+) -> Sample:
+    return Sample(
+        id=f"pair-{take(question, 'question_id', int, path, place)}",
+        input=take(question, "text", str, path, place),
+        target=verdict,
+        tags={"task": "pairs", "category": take(question, "category", str, path, place)},
+        metadata={
+            "answers": [answer["text"] for answer in answers],
+            "systems": list(systems),
+            "names": sorted({name for pair in zip(systems, answers, strict=True) for name in _names(*pair)}),
+            "human": verdict,
+        },
+    )
+
+
+def _names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
+    """What an answer may call its own system; a plain word could be part of any answer, and stays."""
+    yield from NAMES.get(system, ())
+    yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
+
+
+def _review(folder: Path) -> tuple[Path, tuple[str, str]]:
+    known = sorted(path.stem.removeprefix("answer_") for path in (folder / "answer").glob("answer_*.jsonl"))
+    reviews = sorted((folder / "review").glob("review_*_human.txt"))
+    named = {f"review_{one}_{other}_human.txt": (one, other) for one in known for other in known}
+    fitting = [review for review in reviews if review.name in named]
+    if len(fitting) == 1:
+        return fitting[0], named[fitting[0].name]
+    found = ", ".join(path.name for path in reviews) or "none"
+    systems = ", ".join(known) or "nobody"
+    raise DatasetError(
+        folder,
+        "review",
+        f"{found}, and answers of {systems}",
+        "one file review_<one>_<other>_human.txt of two of them",
+    )
+
+
+def _verdicts(path: Path, systems: tuple[str, str], questions: int) -> list[str]:
+    first, second = (_label(system) for system in systems)
+    meant = {first: "first", second: "second", "TIE": "tie"}
+    lines = read_text(path).split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if len(lines) != questions:
+        raise DatasetError(path, "", f"{len(lines)} lines", f"one for each of the {questions} questions")
+    for number, line in enumerate(lines, 1):
+        if line.strip() not in meant:
+            raise DatasetError(path, f"line {number}", repr(line.strip()), f"one of {', '.join(meant)}")
+    return [meant[line.strip()] for line in lines]
+
+
+def _label(system: str) -> str:
+    return LABELS.get(system, "".join(filter(str.isalnum, system.upper())))
+
+
+def _answers(path: Path) -> dict[int, Mapping[str, str]]:
+    answers: dict[int, Mapping[str, str]] = {}
+    for place, record in read_json_lines(path):
+        number = take(record, "question_id", int, path, place)
+        if number in answers:
+            raise DatasetError(path, place, f"a second answer to question {number}", "one answer a question")
+        answers[number] = {name: take(record, name, str, path, place) for name in ("text", "model_id")}
+    return answers
+
+
+def _answer(
+    answers: Mapping[int, Mapping[str, str]], number: int, folder: Path, system: str
+) -> Mapping[str, str]:
+    if number not in answers:
+        path = folder / "answer" / f"answer_{system}.jsonl"
+        raise DatasetError(path, f"question {number}", "no answer", "one answer a question")
+    return answers[number]
+
+
+def read_dialogues(path: Path) -> list[Sample]:
+    """Topical-Chat's file: a list of `source`, `context`, `system_id`, `system_output` and `scores`."""
+    numbers: dict[str, int] = {}
+    seen: dict[int, int] = {}
+    samples = []
+    for place, record in _records(path):
+        texts = {name: take(record, name, str, path, place) for name in TEXTS}
+        number = numbers.setdefault(texts["source"] + texts["context"], len(numbers) + 1)
+        seen[number] = seen.get(number, 0) + 1
+        human = _ratings(take(record, "scores", dict, path, place), path, place)
+        samples.append(_dialogue(texts, number, seen[number], human))
+    return samples
+
+
+TEXTS = ("source", "context", "system_id", "system_output")
+
+
+def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for at, record in enumerate(read_json(path, list), 1):
+        yield f"record {at}", expect(record, dict, path, f"record {at}")
+
+
+def _dialogue(texts: Mapping[str, str], number: int, response: int, human: Mapping[str, float]) -> Sample:
+    fact = texts["context"].strip()
+    return Sample(
+        id=f"dialogue-{number}-{response}",
+        input=texts["source"].strip(),
+        tags={"task": "dialogues", "system": texts["system_id"]},
+        metadata={
+            "answers": [texts["system_output"].strip()],
+            "background": "" if fact == NO_FACT else fact,
+            "names": [],
+            "dialogue": number,
+            "human": dict(human),
+        },
+    )
+
+
+def _ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
+    found = {}
+    for aspect in HUMAN_ASPECTS:
+        value = float(take(scores, aspect.name, float, path, f"{place}, field 'scores'"))
+        if not aspect.low <= value <= aspect.high:
+            expected = f"a number from {aspect.low} to {aspect.high}"
+            raise DatasetError(
+                path, f"{place}, field 'scores', field {aspect.name!r}", f"{value:g}", expected
+            )
+        found[aspect.name] = value
+    return found

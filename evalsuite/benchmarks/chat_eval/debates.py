@@ -1,0 +1,32 @@
+"""A few judgements to read, whole: where judge and people differ most is what a reader wants to see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.judging.minutes import minutes
+from evalsuite.reporting.section import Passage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.reporting.tally import Row, RunView, Tally
+
+SHOWN = 2
+"""Judgements shown for each judge; all of them are in records.jsonl."""
+
+
+def debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
+    """The first comparisons in which the judge disagrees with people, each with all that was said."""
+    compared = tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
+    differing = [row for row in compared if row.facts["verdict"] != row.facts["human"]]
+    for row in differing[:SHOWN]:
+        yield _passage(name, row, view)
+
+
+def _passage(name: str, row: Row, view: RunView) -> Passage:
+    record = view.read(row.case)
+    said = row.facts["verdict"] or "no verdict"
+    title = f"{name}, {row.sample}: the judge says {said}, people say {row.facts['human']}"
+    log = record.transcript.events if record.transcript else ()
+    return Passage(title, minutes(log), folded=True, whole=True)

@@ -1,0 +1,43 @@
+"""Figures that others published on the same files, shown beside ours and marked as theirs.
+
+Sources: [1] Chan et al., "ChatEval" (arXiv 2308.07201), tables 1 to 4 and section 3. [2] Wang et al.,
+"Large Language Models are not Fair Evaluators" (arXiv 2305.17926), the main table. A cell is None where the
+figure could not be checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class OnPairs:
+    """A published row on FairEval: accuracy as a share, Cohen's kappa."""
+
+    name: str
+    accuracy: float
+    kappa: float | None = None
+
+
+PEOPLE = (
+    OnPairs("a human annotator, the mean of three [2]", 0.717, 0.54),
+    OnPairs("human annotator 1 [1]", 0.688),
+    OnPairs("human annotator 2 [1]", 0.763),
+    OnPairs("human annotator 3 [1]", 0.70),
+)
+JUDGES = (
+    OnPairs("ChatGPT, multiple evidence, both orders [2]", 0.587, 0.31),
+    OnPairs("GPT-4, multiple evidence, both orders [2]", 0.625, 0.37),
+    OnPairs("ChatGPT, single agent [1]", 0.538, 0.27),
+    OnPairs("ChatGPT, panel [1]", 0.60, 0.33),
+    OnPairs("GPT-4, single agent [1]", 0.613),
+    OnPairs("GPT-4, panel [1]", 0.638, 0.40),
+)
+STRATEGIES = {
+    "one_by_one": OnPairs("ChatGPT, one by one [1]", 0.60, 0.33),
+    "simultaneous": OnPairs("ChatGPT, simultaneous [1]", 0.55, 0.28),
+    "simultaneous_summarizer": OnPairs("ChatGPT, simultaneous with summarizer [1]", 0.55, 0.27),
+}
+SAME_ROLE = OnPairs("ChatGPT, panel of the same role [1]", 0.538, 0.25)
+DIALOGUES = {"GPT-4, panel [1]": (0.684, 0.632)}
+"""Mean Spearman and Kendall correlation over the four aspects."""

@@ -1,0 +1,203 @@
+"""The benchmark's section: the paper's tables 1, 2 and 4, and how far the judge can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.chat_eval import published
+from evalsuite.benchmarks.chat_eval.debates import debates
+from evalsuite.benchmarks.chat_eval.labelled import corrected
+from evalsuite.benchmarks.chat_eval.modes import read_mode
+from evalsuite.benchmarks.chat_eval.people import correlation, dialogues, kappa, pairs
+from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
+from evalsuite.reporting.judges import agreement_table, bias_table, corrected_table
+from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evalsuite.benchmarks.chat_eval.modes import Mode
+    from evalsuite.benchmarks.chat_eval.published import OnPairs
+    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.reporting.tally import RunView, Tally
+
+THEIRS = (
+    "Rows with a number in brackets are published on FairEval's 80 questions or Topical-Chat's 360 "
+    "responses: [1] ChatEval (arXiv 2308.07201), [2] FairEval (arXiv 2305.17926). They compare with rows "
+    "measured on those files, not with rows measured on other samples."
+)
+UNPARSED = (
+    "A judgement that could not be parsed is the judge's own failure: it has no verdict, counts as "
+    "disagreement in accuracy and kappa, and leaves no score to correlate."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """One mode of one run."""
+
+    name: str
+    mode: Mode
+    tally: Tally
+    view: RunView
+
+
+def report(views: Sequence[RunView]) -> Section:
+    """The section for one run, or for several side by side."""
+    judges = _judges(views)
+    comparing = [judge for judge in judges if len(pairs(judge.tally))]
+    named = [(judge.name, judge.tally) for judge in judges]
+    blocks: list[Block | None] = [
+        _about(views),
+        _on_pairs(comparing),
+        _by_category(comparing),
+        _on_dialogues(judges),
+        _strategies(comparing),
+        *_growth(comparing),
+        bias_table("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
+        agreement_table("Agreement among the judges", named),
+        corrected_table("Means corrected with few labels", corrected(named)),
+        *(block for judge in judges for block in debates(judge.name, judge.tally, judge.view)),
+    ]
+    return Section("ChatEval: do judges agree with people?", tuple(filter(None, blocks)))
+
+
+def _judges(views: Sequence[RunView]) -> list[Judge]:
+    found = []
+    for view in views:
+        modes = view.tally.groups("mode")
+        for name, tally in modes.items():
+            found.append(Judge(f"{view.label}, {name}", read_mode(name), tally, view))
+    return found
+
+
+def _about(views: Sequence[RunView]) -> Passage:
+    sources = "; ".join(dict.fromkeys(f"{view.label}: {view.source}" for view in views if view.source))
+    return Passage(
+        "What is measured",
+        f"The model under test is the judge; people's verdicts and ratings are the right answers. {UNPARSED}"
+        + (f" Samples: {sources}." if sources else ""),
+    )
+
+
+def _on_pairs(judges: Sequence[Judge]) -> Table | None:
+    if not judges:
+        return None
+    theirs = [_theirs(row) for row in (*published.PEOPLE, *published.JUDGES)]
+    return Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_ours, judges)], THEIRS)
+
+
+PAIR_COLUMNS = (
+    Column("Judge"),
+    Column("Accuracy", "percent"),
+    Column("Kappa", "number", 2),
+    Column("No verdict", "percent"),
+    Column("Pairs", "count"),
+)
+
+
+def _theirs(row: OnPairs) -> tuple[Cell, ...]:
+    return (row.name, row.accuracy, row.kappa, None, 80)
+
+
+def _ours(judge: Judge) -> tuple[Cell, ...]:
+    compared = pairs(judge.tally)
+    unparsed = compared.mean("parsed")
+    silent = None if unparsed is None else 1 - unparsed
+    return (judge.name, compared.estimate("accuracy"), kappa(judge.tally), silent, len(compared))
+
+
+def _by_category(judges: Sequence[Judge]) -> Table | None:
+    found = {judge.name: pairs(judge.tally).groups("category") for judge in judges}
+    categories = sorted({category for groups in found.values() for category in groups})
+    if not categories:
+        return None
+    rows = [
+        (
+            category,
+            *(
+                groups[category].estimate("accuracy") if category in groups else None
+                for groups in found.values()
+            ),
+        )
+        for category in categories
+    ]
+    return Table(
+        "Accuracy by question category",
+        (Column("Category"), *(Column(name, "percent") for name in found)),
+        rows,
+    )
+
+
+def _on_dialogues(judges: Sequence[Judge]) -> Table | None:
+    rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
+    if not rated:
+        return None
+    titles = [*ASPECT_NAMES, "mean"]
+    numbers = [Column(f"{title} {sign}", "number", 2) for title in titles for sign in ("rho", "tau")]
+    blank: tuple[Cell, ...] = (None,) * (2 * len(ASPECT_NAMES))
+    theirs = [(name, *blank, rho, tau, None, 360) for name, (rho, tau) in published.DIALOGUES.items()]
+    ours = [(judge.name, *_correlations(judge.tally), *_coverage(judge.tally)) for judge in rated]
+    columns = (Column("Judge"), *numbers, Column("No verdict", "percent"), Column("Responses", "count"))
+    note = f"Turn-level Spearman (rho) and Kendall (tau-b) correlation with people's mean ratings. {THEIRS}"
+    return Table("Dialogue responses (table 2)", columns, [*theirs, *ours], note)
+
+
+def _correlations(tally: Tally) -> list[Cell]:
+    wanted = [*((name,) for name in ASPECT_NAMES), ASPECT_NAMES]
+    return [correlation(tally, sign, names) for names in wanted for sign in ("spearman", "kendall")]
+
+
+def _coverage(tally: Tally) -> tuple[Cell, Cell]:
+    rated = tally.where(lambda row: row.outcome != "error", task="dialogues")
+    usable = len(dialogues(tally))
+    return (1 - usable / len(rated) if len(rated) else None), usable
+
+
+def _strategies(judges: Sequence[Judge]) -> Table | None:
+    panels = [judge for judge in judges if judge.mode.strategy]
+    if not panels:
+        return None
+    rows: list[tuple[Cell, ...]] = []
+    for strategy, theirs in published.STRATEGIES.items():
+        rows += [_theirs(theirs), *(_ours(judge) for judge in panels if _plain(judge, strategy))]
+    same = [judge for judge in panels if judge.mode.same_role]
+    rows += [_theirs(published.SAME_ROLE), *map(_ours, same)] if same else []
+    return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows, THEIRS)
+
+
+def _plain(judge: Judge, strategy: str) -> bool:
+    return judge.mode.strategy == strategy and not judge.mode.same_role
+
+
+def _growth(judges: Sequence[Judge]) -> list[Chart]:
+    """Accuracy against the number of roles and of turns, where panels differ in it."""
+    panels = [judge for judge in judges if judge.mode.strategy]
+    charts = [
+        _chart(panels, "roles", lambda mode: mode.roles, lambda mode: f"{mode.turns} turns"),
+        _chart(panels, "turns", lambda mode: mode.turns, lambda mode: f"{mode.roles} roles"),
+    ]
+    return [chart for chart in charts if chart]
+
+
+def _chart(
+    panels: Sequence[Judge], name: str, along: Callable[[Mode], int], fixed: Callable[[Mode], str]
+) -> Chart | None:
+    numbers = sorted({along(judge.mode) for judge in panels})
+    if len(numbers) < 2:
+        return None
+    lines: dict[str, dict[int, Tally]] = {}
+    for judge in panels:
+        same = ", same role" if judge.mode.same_role else ""
+        line = f"{judge.view.label}, {judge.mode.strategy}, {fixed(judge.mode)}{same}"
+        lines.setdefault(line, {})[along(judge.mode)] = pairs(judge.tally)
+    series = [
+        Series(line, [points[at].estimate("accuracy") if at in points else None for at in numbers])
+        for line, points in lines.items()
+    ]
+    title = f"Accuracy against the number of {name}"
+    labels = [str(number) for number in numbers]
+    return Chart(
+        "lines", f"chat_eval_by_{name}", title, labels, series, "percent", (0.0, 1.0), name, "accuracy"
+    )

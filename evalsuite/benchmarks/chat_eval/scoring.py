@@ -1,0 +1,22 @@
+"""Scores of one judged sample; what people said is compared over all of them in `people`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalsuite.protocols import Scores
+    from evalsuite.types import Sample, Transcript
+
+
+def against_people(sample: Sample, transcript: Transcript) -> Scores:
+    """`parsed`: whether the judge gave a usable judgement at all; and what it said.
+
+    For pairs `accuracy`: 1.0 where the verdict is people's own, else 0.0, also without a verdict. For
+    dialogues the judge's score of each aspect, on people's scale; none without a judgement.
+    """
+    parsed = "unparsed" not in transcript.facts
+    if sample.tags["task"] == "pairs":
+        agreed = transcript.facts["verdict"] == sample.metadata["human"]
+        return {"parsed": float(parsed), "accuracy": float(agreed)}
+    return {"parsed": float(parsed), **transcript.facts.get("judged", {})}

@@ -1,0 +1,109 @@
+"""The model under test judges: what it is shown, in which form, and what a transcript keeps of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.chat_eval.modes import read_mode
+from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
+from evalsuite.errors import JudgeError, SettingsError
+from evalsuite.judging.forms import Choice, PairedScores, Scores
+from evalsuite.judging.panels import Panel
+from evalsuite.judging.roles import debaters
+from evalsuite.judging.sampled import Sampled
+from evalsuite.judging.subject import Subject, without_names
+from evalsuite.judging.weights import STARS, Weighted
+from evalsuite.types import Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.benchmarks.chat_eval.modes import Mode
+    from evalsuite.judging.forms import Form
+    from evalsuite.judging.opinions import Assessment, Judge
+    from evalsuite.protocols import Model, Setup
+    from evalsuite.types import Sample
+
+NO_VERDICT = "no verdict"
+PARAMS: Mapping[str, Mapping[str, Any]] = {
+    "single": {"temperature": 0.0, "max_tokens": 40},
+    "mec": {"temperature": 1.0, "max_tokens": 256},
+    "weighted": {"temperature": 0.0, "max_tokens": 4},
+    "panel": {"temperature": 0.0, "max_tokens": 192},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AsJudge:
+    """Lets the model judge each sample in the sample's mode.
+
+    Attributes:
+        attempts: answers asked for at most, until one can be parsed.
+        params: generation parameters over those of `PARAMS`.
+    """
+
+    attempts: int = 2
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Judges one sample. An answer that cannot be parsed is the model's own failure, not an error."""
+        subject = shown(sample)
+        judge = self.judge(read_mode(sample.tags["mode"]), sample.tags["task"])
+        try:
+            found = await judge(subject, model)
+        except JudgeError as error:
+            facts = {**_known(sample, subject), "unparsed": str(error)}
+            return Transcript(NO_VERDICT, events=_events(error.log), facts=facts)
+        facts = {**_known(sample, subject), **found.plain(), "judged": dict(found.opinion.scores)}
+        return Transcript(_answer(found), events=_events(found.log), facts=facts)
+
+    def judge(self, mode: Mode, task: str) -> Judge:
+        """The judge of a mode for pairs or dialogues."""
+        params = {**PARAMS[mode.kind], **self.params}
+        form: Form = Choice() if task == "pairs" else Scores(HUMAN_ASPECTS)
+        if mode.kind == "mec":
+            scored = PairedScores() if task == "pairs" else form
+            return Sampled(scored, repeats=3, reasons=True, attempts=self.attempts, params=params)
+        if mode.kind == "weighted":
+            aspects = (STARS,) if task == "pairs" else HUMAN_ASPECTS
+            return Weighted(aspects, attempts=self.attempts, params=params)
+        if mode.strategy:
+            seats = debaters(mode.roles, same_role=mode.same_role)
+            return Panel(form, seats, mode.strategy, mode.turns, attempts=self.attempts, params=params)
+        return Sampled(form, attempts=self.attempts, params=params)
+
+
+def as_judge(setup: Setup) -> AsJudge:
+    """The solver, with `attempts` and `params` from where the benchmark is declared.
+
+    Raises:
+        SettingsError: something else is given there.
+    """
+    try:
+        return AsJudge(**setup.args)
+    except TypeError as error:
+        given = ", ".join(setup.args)
+        raise SettingsError(f"@benchmark(CHAT_EVAL, ...) takes attempts and params; got {given}") from error
+
+
+def shown(sample: Sample) -> Subject:
+    """What the judge gets to see of a sample: never who wrote an answer, nor what people said of it."""
+    names = sample.metadata["names"]
+    answers = tuple(without_names(answer, names) for answer in sample.metadata["answers"])
+    return Subject(str(sample.input), answers, sample.metadata.get("background", ""))
+
+
+def _known(sample: Sample, subject: Subject) -> dict[str, Any]:
+    kept = ("human", "systems", "dialogue")
+    facts = {name: sample.metadata[name] for name in kept if name in sample.metadata}
+    return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
+
+
+def _answer(found: Assessment) -> str:
+    scores = ", ".join(f"{name}: {value:g}" for name, value in found.opinion.scores.items())
+    return found.opinion.verdict or scores
+
+
+def _events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    return tuple({"kind": "said", **entry} for entry in log)

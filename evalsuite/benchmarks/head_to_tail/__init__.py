@@ -1,0 +1,27 @@
+"""Head-to-Tail: how much does a model know, of what is popular and of what is not?
+
+Sun et al., "Head-to-Tail: How Knowledgeable are Large Language Models (LLMs)?", NAACL 2024,
+arXiv 2308.10168. Short factual questions about head, torso and tail entities; an answer is right, made up
+or missing, and a model that says "unsure" rather than making something up is the better one.
+"""
+
+from evalsuite.benchmarks.head_to_tail.dataset import load
+from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, MODES
+from evalsuite.benchmarks.head_to_tail.report import report
+from evalsuite.benchmarks.head_to_tail.scoring import scorers
+from evalsuite.benchmarks.head_to_tail.solving import solver
+from evalsuite.protocols import Benchmark
+
+HEAD_TO_TAIL = Benchmark(
+    name="head_to_tail",
+    title="Head-to-Tail",
+    load=load,
+    solver=solver,
+    scorers=scorers,
+    modes={name: mode.description for name, mode in MODES.items()},
+    default_modes=(DEFAULT_MODE,),
+    report=report,
+    primary="accuracy",
+)
+
+__all__ = ["HEAD_TO_TAIL"]

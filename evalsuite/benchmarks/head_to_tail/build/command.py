@@ -1,0 +1,110 @@
+"""`evalsuite build head-to-tail`: its arguments, and the way from a folder of dumps to a file of questions."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.head_to_tail.build.feed import locate
+from evalsuite.benchmarks.head_to_tail.build.output import predicates, published, write
+from evalsuite.benchmarks.head_to_tail.build.progress import Progress
+from evalsuite.benchmarks.head_to_tail.build.selection import choose
+from evalsuite.benchmarks.head_to_tail.build.sources import SOURCES
+from evalsuite.benchmarks.head_to_tail.build.stats_page import stats_page
+from evalsuite.benchmarks.head_to_tail.build.workspace import Workspace, building
+from evalsuite.benchmarks.head_to_tail.companions import predicates_path, stats_path
+from evalsuite.errors import DatasetError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from evalsuite.benchmarks.head_to_tail.build.selection import Selection
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Adds what `run` needs to know."""
+    parser.add_argument("source", choices=sorted(SOURCES), help="the knowledge source")
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="where its files lie, as downloaded",
+    )
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the JSON file to write")
+    parser.add_argument(
+        "--per-template",
+        type=_at_least_one,
+        metavar="N",
+        help="the most questions of a template in each of head, torso and tail; by default as many as it "
+        "takes to come to 1,000 there (3,000 for dbpedia)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the choice among questions; 0 by default")
+    parser.add_argument(
+        "--templates", type=Path, metavar="FILE", help="question templates a predicate, for dbpedia"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Builds, and says what was built.
+
+    Returns:
+        0.
+
+    Raises:
+        DatasetError: a file of the source is missing, damaged or not what it should be.
+        SettingsError: the output cannot be written, or the arguments do not fit the source.
+    """
+    origin = SOURCES[args.source]
+    files = [locate(args.folder, name) for name in origin.files]
+    with _ending_cleanly(), building(args.to) as folder, Progress(files) as progress:
+        with closing(Workspace(folder, progress, args.seed)) as workspace:
+            source = origin.read(workspace, args.folder, args.templates)
+            selection = choose(source, per_template=args.per_template, target=origin.target)
+        count = _count(selection, args.folder)
+        write(stats_page(args.source, args.seed, selection, source.partitions), stats_path(args.to), folder)
+        if source.template_popularity:
+            table = predicates(selection, source.template_popularity, source.partitions["predicate"])
+            write(table, predicates_path(args.to), folder)
+        write(published(selection, source.partitions), args.to, folder)
+    sys.stdout.write(f"{count:,} questions in {args.to}, counted in {stats_path(args.to)}\n")
+    return 0
+
+
+def _count(selection: Selection, folder: Path) -> int:
+    count = sum(len(asked) for buckets in selection.questions.values() for asked in buckets.values())
+    if not count:
+        found = "no template with a question for each of head, torso and tail"
+        raise DatasetError(folder, "", found, "a dump that is large enough to be asked about")
+    return count
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+@contextmanager
+def _ending_cleanly() -> Iterator[None]:
+    """Turns a polite kill into an exception, so that what lies on the disk is cleared away."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,172 @@
+"""dblp.xml as a stream of works: hundreds of megabytes of one XML document, with entities from a DTD.
+
+An XML parser that expands entities can be made to expand a small file into gigabytes, or to read other
+files. So the parser here never learns of any: the document's type is cut off, and each reference is put in
+the form of a character's number before the parser sees it. That is all that dblp's own DTD declares.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from html.entities import name2codepoint
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import DatasetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+WORKS = (
+    "article",
+    "book",
+    "data",
+    "incollection",
+    "inproceedings",
+    "mastersthesis",
+    "phdthesis",
+    "proceedings",
+)
+# Pages about persons; they are no works, but are taken off the tree like them.
+_OTHERS = ("person", "www")
+_PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}
+_REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
+_DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
+_ROOT = re.compile(rb"<dblp[\s>]")
+_LONGEST_REFERENCE = 64
+_LONGEST_PROLOGUE = 1 << 20
+# So much without a single record is no dblp.xml, and would stay in memory.
+_LONGEST_RECORD = 1 << 23
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A publication.
+
+    Attributes:
+        kind: dblp's word for it (`article`, `phdthesis`, ...).
+        people: authors and editors as dblp names them, homonyms numbered.
+        title: without markup and final stop; empty where there is none.
+        year: None where there is none.
+        schools: of a thesis.
+    """
+
+    kind: str
+    people: tuple[str, ...]
+    title: str
+    year: int | None
+    schools: tuple[str, ...]
+
+
+def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
+    """The works of dblp.xml.
+
+    Args:
+        blocks: of the file.
+        path: the file, for the words of an error; a `dblp.dtd` beside it may declare further characters.
+
+    Raises:
+        DatasetError: it is no well-formed XML, ends too early, or refers to an entity that stands for
+            anything but a character.
+    """
+    from lxml import etree
+
+    # All of these are off by nature of what is fed; they are said again in case that changes.
+    parser = etree.XMLPullParser(
+        events=("end",), tag=(*WORKS, *_OTHERS), resolve_entities=False, no_network=True, load_dtd=False
+    )
+    fed = 0
+    try:
+        for block in _characters(blocks, path):
+            parser.feed(block)
+            fed += len(block)
+            for record in _taken(parser):
+                fed = 0
+                if record:
+                    yield record
+            if fed > _LONGEST_RECORD:
+                raise DatasetError(path, "", f"{fed >> 20} MB without a record", f"one of {', '.join(WORKS)}")
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        place = f"line {error.lineno}" if error.lineno else ""
+        raise DatasetError(path, place, error.msg or "a fault", "well-formed XML") from error
+
+
+def _taken(parser: Any) -> Iterator[Work | None]:
+    """The records that have ended: works, and None for others."""
+    for _, element in parser.read_events():
+        yield _work(element) if element.tag in WORKS else None
+        # What has been read must not stay in memory, nor the empty places of it in its parent.
+        element.clear()
+        while (before := element.getprevious()) is not None:
+            element.getparent().remove(before)
+
+
+def _work(element: Any) -> Work:
+    texts: dict[str, list[str]] = {"author": [], "editor": [], "title": [], "year": [], "school": []}
+    for child in element:
+        if child.tag in texts:
+            texts[child.tag].append(" ".join("".join(child.itertext()).split()))
+    people = tuple(name for name in dict.fromkeys(texts["author"] + texts["editor"]) if name)
+    year = next((int(text) for text in texts["year"] if text.isascii() and text.isdigit()), None)
+    title = next(iter(texts["title"]), "").removesuffix(".")
+    return Work(element.tag, people, title, year, tuple(filter(None, texts["school"])))
+
+
+def _characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """The document without its type, with a number for each named character."""
+    prologue, blocks = _prologue(iter(blocks), path)
+    declared = _declared(prologue, path)
+    head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
+    # As many lines as were cut off, so that the parser counts them as the file has them.
+    yield head + b"\n" * (line := prologue.count(b"\n"))
+    rest = b""
+    for block in chain(blocks, (b"",)):
+        text = rest + block
+        # A reference may be cut in two; what could be its beginning waits for the rest.
+        cut = text.rfind(b"&", -_LONGEST_REFERENCE) if block else -1
+        whole, rest = (text[:cut], text[cut:]) if cut >= 0 and b";" not in text[cut:] else (text, b"")
+        yield _REFERENCE.sub(partial(_numbered, declared=declared, path=path, line=line), whole)
+        line += whole.count(b"\n")
+
+
+def _prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
+    start = b""
+    for block in blocks:
+        start += block
+        if root := _ROOT.search(start):
+            return start[: root.start()], chain((start[root.start() :],), blocks)
+        if len(start) > _LONGEST_PROLOGUE:
+            break
+    found = repr(start[:40].decode("utf-8", "replace")) if start else "an empty file"
+    raise DatasetError(path, "its beginning", found, "an XML document of <dblp>")
+
+
+def _declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:
+    """Characters by name: HTML's, which are dblp's, and what a DTD declares that is a single character."""
+    beside = path.with_name("dblp.dtd")
+    dtd = beside.read_bytes() if beside.is_file() else b""
+    characters = {name.encode(): number for name, number in name2codepoint.items()}
+    for name, double, single in _DECLARATION.findall(dtd + prologue):
+        value = (double or single).decode("utf-8", "replace")
+        if number := re.fullmatch(r"&#(?:(\d{1,7})|x([0-9A-Fa-f]{1,6}));", value):
+            characters[name] = int(number[1]) if number[1] else int(number[2], 16)
+        elif len(value) == 1:
+            characters[name] = ord(value)
+        else:
+            characters.pop(name, None)
+    return characters
+
+
+def _numbered(reference: re.Match[bytes], declared: Mapping[bytes, int], path: Path, line: int) -> bytes:
+    name = reference[1]
+    if name in _PREDEFINED:
+        return reference[0]
+    if name not in declared:
+        number = line + reference.string.count(b"\n", 0, reference.start()) + 1
+        expected = "an entity that stands for one character, as HTML or a dblp.dtd beside the file declare"
+        raise DatasetError(path, f"line {number}", f"the entity &{name.decode()};", expected)
+    return b"&#%d;" % declared[name]

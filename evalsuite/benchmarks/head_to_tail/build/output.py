@@ -1,0 +1,72 @@
+"""The finished questions: the published JSON shape, and the page that counts them. Whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.head_to_tail.build.popularity import BUCKETS
+from evalsuite.benchmarks.head_to_tail.companions import HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from evalsuite.benchmarks.head_to_tail.build.popularity import Partition
+    from evalsuite.benchmarks.head_to_tail.build.questions import Answer, Candidate, Template
+    from evalsuite.benchmarks.head_to_tail.build.selection import Selection
+
+
+def published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
+    """The questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
+
+    Within a bucket the most popular come first. Entities of different types are put in one order by how
+    much of their own type's popularity is above them. An answer is a list where several are right.
+    """
+    return "{\n" + ",\n".join(_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
+
+
+def write(text: str, target: Path, folder: Path) -> None:
+    """Writes a file in a private folder, and puts it where it belongs only when it is on the disk.
+
+    Args:
+        text: what to write.
+        target: where it belongs.
+        folder: on the same disk.
+    """
+    draft = folder / target.name
+    with draft.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(target)
+    parent = os.open(target.parent, os.O_RDONLY)
+    os.fsync(parent)
+    os.close(parent)
+
+
+def predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
+    """How popular the predicates asked about are themselves (the paper's Table 6): tab-separated lines."""
+    lines = ["\t".join(HEADER)]
+    for template, buckets in selection.questions.items():
+        if any(buckets.values()):
+            own = popularity[template.id]
+            lines.append(f"{template.id}\t{own}\t{cut.bucket(own)}")
+    return "\n".join(lines) + "\n"
+
+
+def _bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
+    asked = [(template, one) for template, buckets in selection.questions.items() for one in buckets[bucket]]
+
+    def place(entry: tuple[Template, Candidate]) -> tuple[object, ...]:
+        template, one = entry
+        return partitions[template.entities].above(one.popularity), one.entity, template.id, one.turn
+
+    lines = ",\n".join(f"  {_line(template, one)}" for template, one in sorted(asked, key=place))
+    return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
+
+
+def _line(template: Template, one: Candidate) -> str:
+    answer: Answer | list[Answer] = one.answers[0] if len(one.answers) == 1 else [*one.answers]
+    return json.dumps([one.entity, template.id, one.question, answer], ensure_ascii=False)

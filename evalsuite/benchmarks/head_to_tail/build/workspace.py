@@ -1,0 +1,134 @@
+"""Where a build works: a private folder beside its output, and a database in memory that spills into it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.head_to_tail.build.feed import piped
+from evalsuite.errors import EvalsuiteError, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from evalsuite.benchmarks.head_to_tail.build.progress import Progress
+
+# Half of the 2 GB that a build may take: Python, buffers of the readers and pages in flight need the rest.
+MEMORY = "1GB"
+
+
+class Workspace:
+    """A database and what it needs to read dumps.
+
+    Args:
+        folder: private; see `building`.
+        progress: told of what is read.
+        seed: of every draw.
+    """
+
+    def __init__(self, folder: Path, progress: Progress, seed: int = 0) -> None:
+        self.folder, self.progress, self.seed = folder, progress, seed
+        self._pipes = 0
+        self._database = _connect(folder)
+
+    def close(self) -> None:
+        """Gives memory and spilled data back."""
+        self._database.close()
+
+    def sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Runs a query and returns its rows.
+
+        Raises:
+            EvalsuiteError: the database failed.
+        """
+        import duckdb
+
+        try:
+            return self._database.execute(query, values).fetchall()  # type: ignore[no-any-return]
+        except duckdb.Error as error:
+            raise EvalsuiteError(f"the build's database failed: {error}") from error
+
+    @contextmanager
+    def stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
+        """What to write behind FROM, in exactly one query of the body, to read blocks of bytes.
+
+        Args:
+            blocks: see `piped`.
+            relation: makes the SQL from the quoted path of a file.
+        """
+        self._pipes += 1
+        pipe = self.folder / f"pipe-{self._pipes}"
+        with piped(blocks, pipe):
+            yield relation(quoted(str(pipe)))
+
+
+@contextmanager
+def building(target: Path) -> Iterator[Path]:
+    """A private folder beside a file that is going to be written, for as long as it takes.
+
+    Its name follows from the file's: what a killed build left behind goes when the next one begins.
+
+    Raises:
+        SettingsError: it cannot be made, or another build of the same file is under way.
+    """
+    folder = target.parent / f".{target.name}.building"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise SettingsError(f"cannot write {target}: {error.strerror or error}") from error
+    with os.fdopen(lock):
+        _take(lock, target)
+        _clear(folder, but="lock")
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def quoted(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _take(lock: int, target: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SettingsError(
+            f"another build of {target} is under way; wait for it, or write another file"
+        ) from None
+
+
+def _clear(folder: Path, *, but: str) -> None:
+    for left in folder.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left)
+        elif left.name != but:
+            left.unlink()
+
+
+def _connect(folder: Path) -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise SettingsError(
+            "building Head-to-Tail needs duckdb; install the extra: pip install 'evalsuite[build]'"
+        ) from error
+    database = duckdb.connect(
+        config={
+            "memory_limit": MEMORY,
+            "temp_directory": str(folder / "spill"),
+            "preserve_insertion_order": False,
+            # A build opens no socket.
+            "autoinstall_known_extensions": False,
+        }
+    )
+    # The planner knows nothing of the size of a stream and would hold it in memory rather than the few
+    # rows that it is joined with. Queries here name the larger side first.
+    database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    return database

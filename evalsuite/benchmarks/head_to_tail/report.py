@@ -1,0 +1,166 @@
+"""The benchmark's section: how much is right, made up and missing; by whom, by domain, by popularity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, SHIPPED
+from evalsuite.benchmarks.head_to_tail.studies import studies
+from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from evalsuite.reporting.section import Block, Cell, Estimate
+    from evalsuite.reporting.tally import RunView, Tally
+
+TITLE = "Head-to-Tail: what is known of the popular and of the rest"
+PREFACE = (
+    "Accuracy A is the share of questions answered right, M the share left unanswered or answered "
+    '"unsure", and H = 100 - A - M what was made up. Brackets hold 95% intervals.'
+)
+# Whose word counts, and the ending that its scores have.
+VERDICTS = {"judge": "_lm", "exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
+RATES = (Column("Accuracy", "percent"), Column("Hallucination", "percent"), Column("Missing", "percent"))
+COUNT = Column("Questions", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What has a row of its own: a run, or one mode of it where it asked in several."""
+
+    kind: Literal["Run", "Mode"]
+    label: str
+    tally: Tally
+    judge: str | None
+
+    @property
+    def decided_by(self) -> str:
+        """Who decides `accuracy` and `hallucination`."""
+        if self.tally.values("accuracy_lm"):
+            return f"the judge {self.judge or 'of the run'}"
+        return "exact match"
+
+    @property
+    def lost(self) -> int:
+        """The number of cases that are errors."""
+        return sum(row.outcome == "error" for row in self.tally)
+
+
+def report(views: Sequence[RunView]) -> Section:
+    """The section for one run, or for several side by side."""
+    lines = [line for view in views for line in _lines(view, alone=len(views) == 1)]
+    blocks: list[Block] = [
+        _preface(views, lines),
+        _by_verdict(lines),
+        _by_tag("By popularity", "Popularity", "bucket", BUCKETS, lines),
+        _by_tag("By domain", "Domain", "domain", _domains(lines), lines),
+        _domain_by_bucket(lines),
+        _figure(lines),
+        *studies(views, shipped=all(view.source in {"", SHIPPED} for view in views)),
+    ]
+    return Section(TITLE, blocks)
+
+
+def _lines(view: RunView, *, alone: bool) -> Iterator[Line]:
+    modes = view.tally.groups("mode")
+    if len(modes) < 2:
+        yield Line("Run", view.label, view.tally, view.judge)
+        return
+    for mode, tally in modes.items():
+        if alone:
+            yield Line("Mode", mode, tally, view.judge)
+        else:
+            yield Line("Run", f"{view.label}, {mode}", tally, view.judge)
+
+
+def _preface(views: Sequence[RunView], lines: Sequence[Line]) -> Passage:
+    said = [PREFACE]
+    said += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
+    deciders = dict.fromkeys(line.decided_by for line in lines)
+    for decider in deciders:
+        whose = [line.label for line in lines if line.decided_by == decider]
+        where = f" for {', '.join(whose)}" if len(deciders) > 1 else ""
+        said.append(f"Right is what {decider} says{where}.")
+    said += [
+        f"{line.label}: {line.lost} of {len(line.tally)} cases are errors and count nowhere."
+        for line in lines
+        if line.lost
+    ]
+    return Passage("", "\n\n".join(said))
+
+
+def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
+    """How many questions, and A, H and M of them."""
+    accuracy = f"accuracy{suffix}"
+    scored = tally.scored(accuracy)
+    rates = (accuracy, f"hallucination{suffix}", "missing")
+    return [len(scored), *(scored.estimate(rate) for rate in rates)]
+
+
+def _by_verdict(lines: Sequence[Line]) -> Table:
+    rows = _rows(VERDICTS, lines, lambda verdict, line: _cells(line.tally, VERDICTS[verdict]))
+    return Table("Right, made up, missing", _columns("Right by", lines, (COUNT, *RATES)), rows)
+
+
+def _by_tag(title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[Line]) -> Table:
+    def cells(value: str, line: Line) -> list[Cell]:
+        return _cells(line.tally.where(lambda row: row.tags.get(tag) == value))
+
+    return Table(title, _columns(heading, lines, (COUNT, *RATES)), _rows(values, lines, cells))
+
+
+def _domain_by_bucket(lines: Sequence[Line]) -> Table:
+    def cells(domain: str, line: Line) -> list[Cell]:
+        return [line.tally.where(domain=domain, bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
+
+    columns = _columns("Domain", lines, [Column(bucket, "percent") for bucket in BUCKETS])
+    return Table("Accuracy by domain and popularity", columns, _rows(_domains(lines), lines, cells))
+
+
+def _figure(lines: Sequence[Line]) -> Chart:
+    """Figure 1 of the paper; a single run is also drawn domain by domain, without intervals."""
+    series = [Series(line.label, _by_bucket(line.tally)) for line in lines]
+    if len(lines) == 1:
+        tally = lines[0].tally
+        series += [
+            Series(domain, [one and one.value for one in _by_bucket(tally.where(domain=domain))])
+            for domain in _domains(lines)
+        ]
+    return Chart(
+        kind="lines",
+        name="head_to_tail_by_popularity",
+        title="Accuracy from head to tail",
+        labels=BUCKETS,
+        series=series,
+        unit="percent",
+        limits=(0.0, 1.0),
+        x_title="popularity",
+        y_title="accuracy",
+    )
+
+
+def _by_bucket(tally: Tally) -> list[Estimate | None]:
+    return [tally.where(bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
+
+
+def _columns(heading: str, lines: Sequence[Line], rest: Sequence[Column]) -> list[Column]:
+    run = [Column(lines[0].kind)] if len(lines) > 1 else []
+    return [Column(heading), *run, *rest]
+
+
+def _rows(
+    values: Iterable[str], lines: Sequence[Line], cells: Callable[[str, Line], list[Cell]]
+) -> list[list[Cell]]:
+    """For each value all runs, one below the other."""
+    return [
+        [value, *([line.label] if len(lines) > 1 else []), *cells(value, line)]
+        for value in values
+        for line in lines
+    ]
+
+
+def _domains(lines: Sequence[Line]) -> list[str]:
+    found = {row.tags["domain"] for line in lines for row in line.tally if "domain" in row.tags}
+    return sorted(found, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))

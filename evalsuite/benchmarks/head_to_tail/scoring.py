@@ -1,0 +1,117 @@
+"""Right, made up or missing: by rule, and by a judge where the run has one.
+
+Every scorer here gives shares of one case, so that plain means over cases are the paper's rates: accuracy
+A, hallucination rate H = 1 - A - M, missing rate M (section 3.1), all three in [0, 1].
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.head_to_tail.missing import is_missing
+from evalsuite.benchmarks.head_to_tail.prompts import judge_prompt
+from evalsuite.benchmarks.head_to_tail.variants import widened
+from evalsuite.judging.asking import ask_until_parsed
+from evalsuite.metrics.text import as_texts, exact_match, normalise, rouge_l, token_f1
+from evalsuite.types import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.protocols import JudgedScorer, Model, Scorer, Setup
+    from evalsuite.types import Sample, Transcript
+
+# The short name that each rule has in `accuracy_em` and so on.
+RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}
+_LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
+
+
+def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+    """By rule, always; `accuracy` and `hallucination` by the judge if there is one, else by exact match."""
+    return (ByRule(), ByJudge() if setup.judge else ByExactMatch())
+
+
+class ByRule:
+    """`missing`, the three text metrics, and accuracy and hallucination by each of them.
+
+    The text metrics take the best over the acceptable answers and their variants.
+    """
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
+        """Scores one answer."""
+        missing = float(says_nothing(sample, transcript))
+        answer, accepted = spoken(transcript), acceptable(sample)
+        scores = {"missing": missing}
+        for rule, (name, metric) in RULES.items():
+            scores[name] = metric(answer, accepted)
+            scores |= _shares(scores[name], missing, f"_{rule}")
+        return scores
+
+
+class ByExactMatch:
+    """`accuracy` and `hallucination` where no judge is there to decide."""
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
+        """Scores one answer."""
+        matched = exact_match(spoken(transcript), acceptable(sample))
+        return _shares(matched, float(says_nothing(sample, transcript)))
+
+
+class ByJudge:
+    """`correct`, as a judge decides, and accuracy and hallucination by it.
+
+    A missing answer is not shown to the judge: it is neither right nor made up.
+    """
+
+    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
+        """Scores one answer.
+
+        Raises:
+            JudgeError: the judge gave no verdict.
+            ModelError: a call to it failed for good.
+        """
+        missing = says_nothing(sample, transcript)
+        correct = Score(0.0, "a missing answer") if missing else await _verdict(sample, transcript, judge)
+        shares = _shares(correct.value, float(missing))
+        return {"correct": correct, **shares, **{f"{name}_lm": value for name, value in shares.items()}}
+
+
+def acceptable(sample: Sample) -> tuple[str, ...]:
+    """The sample's answers with their variants."""
+    return widened(_answers(sample), str(sample.input))
+
+
+def spoken(transcript: Transcript) -> str:
+    """The answer without a label before it."""
+    return (
+        _LABEL.sub("", transcript.answer, count=1) if _LABEL.match(transcript.answer) else transcript.answer
+    )
+
+
+def says_nothing(sample: Sample, transcript: Transcript) -> bool:
+    """Whether the answer is missing; one that matches is not (there is a film named Unknown)."""
+    answer = spoken(transcript)
+    return is_missing(answer) and not exact_match(answer, _answers(sample))
+
+
+def _answers(sample: Sample) -> list[str]:
+    return as_texts(() if sample.target is None else sample.target)
+
+
+def _shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
+    accuracy = 0.0 if missing else right
+    return {f"accuracy{suffix}": accuracy, f"hallucination{suffix}": 1.0 - accuracy - missing}
+
+
+async def _verdict(sample: Sample, transcript: Transcript, judge: Model) -> Score:
+    asked = judge_prompt(str(sample.input), _answers(sample), spoken(transcript))
+    judgement = await ask_until_parsed(judge, asked, _parse_verdict, temperature=0, max_tokens=512)
+    return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
+
+
+def _parse_verdict(text: str) -> float:
+    word = normalise(text)
+    if word not in {"correct", "incorrect"}:
+        raise ValueError('it is not the one word "correct" or "incorrect".')
+    return float(word == "correct")

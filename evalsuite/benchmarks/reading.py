@@ -1,0 +1,109 @@
+"""Reading published files: every fault names the file, the place, what was found and what was expected."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalsuite.errors import DatasetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+T = TypeVar("T")
+NAMES = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+
+
+def read_text(path: Path) -> str:
+    """A whole file of UTF-8 text, with or without a byte-order mark.
+
+    Raises:
+        DatasetError: the file is missing, cannot be read or is not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise DatasetError(path, "", "no such file", "a file in the published format") from None
+    except OSError as error:
+        raise DatasetError(path, "", error.strerror or str(error), "a readable file") from error
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start}"
+        raise DatasetError(
+            path, place, f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text"
+        ) from error
+
+
+def parse_json(text: str, path: Path, where: str = "") -> Any:
+    """Parses JSON; `where` names the place of `text` within the file.
+
+    Raises:
+        DatasetError: it is not JSON, or it ends too early.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = where or f"line {error.lineno}, column {error.colno}"
+        found = (
+            "the end of the text"
+            if error.pos >= len(text.rstrip())
+            else repr(text[error.pos : error.pos + 20])
+        )
+        raise DatasetError(path, place, found, f"JSON ({error.msg})") from error
+
+
+def read_json(path: Path, kind: type[T]) -> T:
+    """A JSON file whose top is of this kind.
+
+    Raises:
+        DatasetError: see `read_text`, `parse_json` and `expect`.
+    """
+    return expect(parse_json(read_text(path), path), kind, path, "the top of the file")
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON-lines file, each with its place (`line 3`); blank lines are passed over.
+
+    Raises:
+        DatasetError: see `read_text`, `parse_json` and `expect`.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            place = f"line {number}"
+            yield place, expect(parse_json(line, path, place), dict, path, place)
+
+
+def expect(value: Any, kind: type[T], path: Path, where: str) -> T:
+    """The value itself, if it is of this kind; whole numbers are numbers, true and false are not.
+
+    Raises:
+        DatasetError: it is of another kind.
+    """
+    fits = isinstance(value, (int, float) if kind is float else kind)
+    if not fits or (isinstance(value, bool) and kind is not bool):
+        raise DatasetError(path, where, _shown(value), NAMES.get(kind, kind.__name__))
+    return value  # type: ignore[no-any-return]
+
+
+def take(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
+    """One field of a record.
+
+    Raises:
+        DatasetError: the field is missing or of another kind.
+    """
+    if name not in record:
+        found = f"only the fields {', '.join(map(repr, record))}" if record else "an empty object"
+        raise DatasetError(path, where, found, f"the field {name!r}")
+    return expect(record[name], kind, path, f"{where}, field {name!r}")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

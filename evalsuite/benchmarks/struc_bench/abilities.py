@@ -1,0 +1,82 @@
+"""The paper's ability map (arXiv 2309.08963, Figure 5): six abilities, each by a formula of our own.
+
+The paper names the abilities and has people rate them; the formulas are stated here and in docs/struc_bench.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.struc_bench.values import Text, is_blank, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalsuite.benchmarks.struc_bench.comparison import Comparison
+
+ABILITIES = {
+    "coverage": "Coverage",
+    "formatting": "Formatting",
+    "reasoning": "Reasoning",
+    "comprehension": "Comprehension",
+    "pragmatics": "Pragmatics",
+    "hallucination_control": "Hallucination control",
+}
+"""Metric names and spokes of the radar chart."""
+
+
+def abilities(comparison: Comparison, *, source: str, form: float, share: float) -> dict[str, float]:
+    """The abilities that an output shows, each in [0, 1]; one that it gives no occasion for is left out.
+
+    - coverage: of the values in the wanted data cells, the share that stands in any data cell;
+    - formatting: the H-Score of the format;
+    - comprehension: of the values covered, the share that stands in the right row and column; 0 of none;
+    - reasoning: of the wanted data cells whose value is not in the source text as such, so that it has to be
+      worked out, the share that is right; left out where there is no such cell;
+    - pragmatics: the mean of two shares: of the right cells those written in the wanted form, and of the
+      answer the characters that belong to its table;
+    - hallucination control: of the values in the predicted data cells, the share that the source text or the
+      reference holds; left out where the output has no data.
+
+    Args:
+        comparison: of the output with the reference.
+        source: the text that the table was to be made from.
+        form: the H-Score's format.
+        share: of the answer's characters, those of its table.
+    """
+    right = [
+        pair for pair in comparison.cells if pair.verdict in {"same", "other form"} and value_of(pair.wanted)
+    ]
+    wanted, predicted = _values(comparison.wanted), _values(comparison.predicted)
+    covered = (wanted & predicted).total()
+    in_form = sum(pair.verdict == "same" for pair in right)
+    text = Text(source)
+    found = {
+        "coverage": _share(covered, wanted.total()),
+        "formatting": form,
+        "reasoning": _reasoning(comparison, text),
+        "comprehension": _share(len(right), covered) if covered else 0.0,
+        "pragmatics": ((_share(in_form, len(right)) or 0.0) + share) / 2,
+        "hallucination_control": _supported(comparison, text, wanted),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _reasoning(comparison: Comparison, text: Text) -> float | None:
+    derived = [pair for pair in comparison.cells if not text.holds(pair.wanted)]
+    right = sum(pair.verdict in {"same", "other form"} for pair in derived)
+    return _share(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
+
+
+def _supported(comparison: Comparison, text: Text, wanted: Counter[str]) -> float | None:
+    said = [cell for cell in comparison.predicted if not is_blank(cell)]
+    return _share(sum(text.holds(cell) or value_of(cell) in wanted for cell in said), len(said))
+
+
+def _values(cells: Iterable[str]) -> Counter[str]:
+    return Counter(value for cell in cells if (value := value_of(cell)))
+
+
+def _share(part: int, whole: int) -> float | None:
+    return min(part / whole, 1.0) if whole else None

@@ -1,0 +1,49 @@
+"""SacreBLEU over all outputs of a run, as published, from counts that each case leaves behind.
+
+A corpus' BLEU is no mean of sentences' BLEU: n-grams are counted over all outputs first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.reporting.section import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.reporting.tally import Tally
+
+FACT = "bleu"
+
+
+def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
+    """Matched and all n-grams of order 1 to 4, and the lengths of both texts, in sacrebleu's tokens."""
+    found = _bleu().corpus_score([prediction], [[reference]])
+    return {
+        "matched": list(found.counts),
+        "all": list(found.totals),
+        "lengths": [found.sys_len, found.ref_len],
+    }
+
+
+def corpus_bleu(tally: Tally) -> Estimate | None:
+    """SacreBLEU in [0, 1] (0 to 100 divided by 100) over all cases that were scored; None without any."""
+    counts = [row.facts[FACT] for row in tally.scored("bleu") if FACT in row.facts]
+    if not counts:
+        return None
+    matched, every = (_sum([one[name] for one in counts]) for name in ("matched", "all"))
+    said, wanted = _sum([one["lengths"] for one in counts])
+    score = _bleu().compute_bleu(matched, every, said, wanted, smooth_method="exp").score
+    return Estimate(score / 100, n=len(counts))
+
+
+def _sum(rows: Sequence[Sequence[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def _bleu() -> Any:
+    """Sacrebleu's defaults, exponential smoothing among them."""
+    from sacrebleu.metrics import BLEU
+
+    return BLEU()

@@ -1,0 +1,81 @@
+"""Struc-Bench's files, or the shipped pack in the same format, as samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.struc_bench.items import find_files, read_items
+from evalsuite.benchmarks.struc_bench.options import Options
+from evalsuite.benchmarks.struc_bench.people import FILE, HumanScores, of_model, read_human_scores
+from evalsuite.benchmarks.struc_bench.prompts import question
+from evalsuite.errors import DatasetError
+from evalsuite.protocols import Dataset
+from evalsuite.types import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.benchmarks.struc_bench.items import Item
+    from evalsuite.metrics.tables import Format
+    from evalsuite.protocols import Setup
+
+SHIPPED = Path(__file__).parent / "data"
+MODES = {
+    "direct": "the instruction and the text",
+    "format_cot": "the instruction, a description of the table's format, and the text",
+}
+DEFAULT_MODES = ("direct",)
+
+
+def load(setup: Setup) -> Dataset:
+    """One sample for each item and mode.
+
+    Raises:
+        DatasetError: a file is not as published, or an item lacks the description that `format_cot` needs.
+    """
+    folder, options = setup.data or SHIPPED, Options.of(setup)
+    people = _people(folder, setup.model)
+    samples, counts = list[Sample](), list[str]()
+    for written, path in find_files(folder).items():
+        items = read_items(path)
+        chosen = items[: options.each or None]
+        counts.append(f"{written} {len(chosen)} of {len(items)}")
+        for place, item in enumerate(chosen):
+            for mode in setup.modes:
+                if mode == "format_cot" and not item.format_description:
+                    raise DatasetError(path, f"item {place}", "no field 'format_description'", _remedy(path))
+                samples.append(_sample(f"{written}-{place:03}", item, written, mode, setup.modes, people))
+    where = f"files of {folder.name}" if setup.data else "shipped samples"
+    return Dataset(samples, f"{where} ({', '.join(counts)})")
+
+
+def _sample(
+    name: str,
+    item: Item,
+    written: Format,
+    mode: str,
+    modes: tuple[str, ...],
+    people: Mapping[str, HumanScores],
+) -> Sample:
+    given = people.get(name)
+    rated = {"people": {"content": given.content, "format": given.format}} if given else {}
+    return Sample(
+        id=f"{name}-{mode}" if len(modes) > 1 else name,
+        input=question(item, written, mode),
+        target=item.output,
+        tags={"format": written, "mode": mode, "cluster": name},
+        metadata={"text": item.input, **rated},
+    )
+
+
+def _people(folder: Path, model: str) -> dict[str, HumanScores]:
+    path = folder / FILE
+    return of_model(read_human_scores(path), model) if path.is_file() else {}
+
+
+def _remedy(path: Path) -> str:
+    return (
+        "a description of the table's format for the mode format_cot: "
+        f"evalsuite build struc-bench format-cot {path.name} --model MODEL --out FILE writes them"
+    )

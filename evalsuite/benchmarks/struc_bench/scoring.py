@@ -1,0 +1,133 @@
+"""An answer's scores: H-Score in both variants, text metrics, types of errors, abilities, and the P-Score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from evalsuite.benchmarks.struc_bench.abilities import abilities
+from evalsuite.benchmarks.struc_bench.comparison import compare
+from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
+from evalsuite.benchmarks.struc_bench.error_types import error_types
+from evalsuite.benchmarks.struc_bench.options import NEURAL, Options
+from evalsuite.errors import ScoringError
+from evalsuite.judging.p_score import p_score
+from evalsuite.metrics.tables import h_score, read_tables, strip_answer
+from evalsuite.metrics.text import bleu, rouge_l
+from evalsuite.types import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.metrics.tables import Format, HScore, Table
+    from evalsuite.protocols import JudgedScorer, Model, Scorer, Scores, Setup
+    from evalsuite.types import Sample, Transcript
+
+METRICS = {
+    "bleu": "SacreBLEU",
+    "rouge_l": "ROUGE-L",
+    "bertscore": "BERTScore",
+    "bartscore": "BARTScore",
+    "bleurt": "BLEURT",
+    "p_content": "Content P-Score",
+    "p_format": "Format P-Score",
+    "h_content": "Content H-Score",
+    "h_format": "Format H-Score",
+}
+"""The columns of the paper's Table 2 in its order."""
+RELEASED = {
+    "h_content_released": "Content H-Score, released",
+    "h_format_released": "Format H-Score, released",
+}
+
+
+def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+    """What scores an answer; the P-Score only where the run has a judge."""
+    options = Options.of(setup)
+    found: list[Scorer | JudgedScorer] = [score_table]
+    folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
+    if folders:
+        found.append(NeuralScorer(folders))
+    return [*found, PScorer()] if setup.judge else found
+
+
+def score_table(sample: Sample, transcript: Transcript) -> Scores:
+    """All scores that need no model."""
+    written, reference = format_of(sample), str(sample.target)
+    answer = strip_answer(transcript.answer, written)
+    score = h_score(answer, reference, format=written)
+    predicted, wanted = read_tables(answer, written), read_tables(reference, written)
+    comparison = compare(predicted, wanted)
+    share = len(answer) / len(transcript.answer.strip()) if predicted else 0.0
+    return {
+        "h_content": Score(score.content, facts=_facts(sample, wanted), log=[_parts("standard", score)]),
+        "h_format": score.format,
+        **_released(answer, reference, written),
+        "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
+        "rouge_l": rouge_l(answer, reference),
+        **error_types(comparison),
+        **abilities(comparison, source=sample.metadata["text"], form=score.format, share=share),
+    }
+
+
+def _facts(sample: Sample, wanted: Sequence[Table]) -> dict[str, Any]:
+    """What the report counts by: rows and columns of the wanted tables, and what people gave."""
+    rated = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
+    return {"sizes": [[len(table.rows), table.width] for table in wanted], **rated}
+
+
+def format_of(sample: Sample) -> Format:
+    """The format that a sample's table is to be written in."""
+    return cast("Format", sample.tags["format"])
+
+
+def _released(answer: str, reference: str, written: Format) -> Scores:
+    """The released variant; it has no score for some markup, which then is not measured by it."""
+    try:
+        score = h_score(answer, reference, format=written, variant="released")
+    except ScoringError:
+        return {}
+    return {
+        "h_content_released": Score(score.content, log=[_parts("released", score)]),
+        "h_format_released": score.format,
+    }
+
+
+def _parts(variant: str, score: HScore) -> dict[str, Any]:
+    return {"variant": variant, **score.parts}
+
+
+class NeuralScorer:
+    """The neural metrics whose models the user named; a model is loaded when it is first needed.
+
+    Args:
+        folders: by metric.
+    """
+
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        self._folders = folders
+        self._loaded: dict[str, Any] = {}
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> Scores:
+        """Scores one transcript."""
+        answer = strip_answer(transcript.answer, format_of(sample))
+        return {name: self._score(name, answer, str(sample.target)) for name in self._folders}
+
+    def _score(self, name: str, answer: str, reference: str) -> float:
+        from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
+
+        if name not in self._loaded:
+            kind = {"bertscore": BertScore, "bartscore": BartScore, "bleurt": Bleurt}[name]
+            self._loaded[name] = kind(Path(self._folders[name]))
+        score = self._loaded[name].score(answer, reference)
+        return float(score.f1 if name == "bertscore" else score)
+
+
+class PScorer:
+    """The paper's P-Score."""
+
+    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Scores:
+        """Scores one transcript with the judge's help."""
+        answer = strip_answer(transcript.answer, format_of(sample))
+        score = await p_score(judge, answer, str(sample.target), format=format_of(sample))
+        return {"p_content": Score(score.content, log=score.log), "p_format": score.format}

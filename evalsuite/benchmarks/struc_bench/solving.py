@@ -1,0 +1,30 @@
+"""How a sample becomes an answer: one call, with as many tokens as the wanted table may need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.struc_bench.options import Options
+from evalsuite.solvers.generate import generate
+
+if TYPE_CHECKING:
+    from evalsuite.protocols import Model, Setup, Solver
+    from evalsuite.types import Sample, Transcript
+
+
+def solver(setup: Setup) -> Solver:
+    """The solver of both modes; what differs is the question."""
+    options = Options.of(setup)
+    # Other models may think before they answer, and are not paid for tokens that they do not write.
+    fewest = 64 if setup.model.startswith("local:") else 2048
+
+    async def solve(sample: Sample, model: Model) -> Transcript:
+        limit = options.max_tokens or max(fewest, room_for(str(sample.target)))
+        return await generate(max_tokens=limit, temperature=options.temperature)(sample, model)
+
+    return solve
+
+
+def room_for(table: str) -> int:
+    """Tokens for a table: a margin of a half over what it takes at two and a half characters a token."""
+    return 64 + int(1.5 * len(table) / 2.5)

@@ -1,0 +1,56 @@
+"""ToolEyes: how well does a model use tools, from the form of a call to the answer?
+
+Ye et al., "ToolEyes: Fine-Grained Evaluation for Tool Learning Capabilities of Large Language Models in
+Real-world Scenarios", COLING 2025, arXiv 2401.00741. Episodes in seven scenarios; the model thinks, calls
+tools, reads what came of it and finishes with an answer; five capabilities are scored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.protocols import Benchmark
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.protocols import JudgedScorer, Scorer, Setup, Solver
+    from evalsuite.reporting.section import Section
+    from evalsuite.reporting.tally import RunView
+
+
+def _solver(setup: Setup) -> Solver:
+    from evalsuite.benchmarks.tool_eyes.episodes import Episodes
+
+    return Episodes(setup)
+
+
+def _scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+    from evalsuite.benchmarks.tool_eyes.scoring import JudgedCapabilities, RuleScores
+
+    return [RuleScores(), JudgedCapabilities()] if setup.judge else [RuleScores()]
+
+
+def _report(views: Sequence[RunView]) -> Section:
+    from evalsuite.benchmarks.tool_eyes.report import report
+
+    return report(views)
+
+
+TOOL_EYES = Benchmark(
+    name="tool_eyes",
+    title="ToolEyes",
+    load=load,
+    solver=_solver,
+    scorers=_scorers,
+    modes={
+        "react": "thoughts and calls as text, without examples",
+        "react_5shot": "the same after five worked examples",
+        "functions": "the function calling of the OpenAI API",
+    },
+    default_modes=("react",),
+    report=_report,
+)
+
+__all__ = ["TOOL_EYES"]

@@ -1,0 +1,87 @@
+"""ToolEyes' samples: the published queries where `--data` has them, else the shipped ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.tool_eyes.options import Options
+from evalsuite.benchmarks.tool_eyes.published import LIBRARY, Query, read_library, read_queries
+from evalsuite.errors import DatasetError
+from evalsuite.protocols import Dataset
+from evalsuite.tools.documents import ASK_TO_USER, FINISH
+from evalsuite.types import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evalsuite.protocols import Setup
+    from evalsuite.tools.documents import ToolDocument
+
+QUERIES = "scenario_data_raw.json"
+SHIPPED = Path(__file__).parent / "data" / "queries.json"
+
+
+def load(setup: Setup) -> Dataset:
+    """One sample a query and mode.
+
+    Raises:
+        DatasetError: the published files are missing or not of the published form.
+        SettingsError: an option makes no sense.
+    """
+    if setup.data:
+        path = _published(setup.data)
+        documents: Mapping[str, Sequence[ToolDocument]] = read_library(setup.data / LIBRARY).subjects
+        source = path.name
+    else:
+        path, documents, source = SHIPPED, _shipped_documents(), "shipped queries"
+    queries = read_queries(path)
+    for query in queries:
+        if query.subject not in documents:
+            known = f"one of the {len(documents)} subjects of {LIBRARY}"
+            raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), known)
+    chosen = _first_of_each(queries, Options.of(setup).queries)
+    if len(chosen) < len(queries):
+        source += f", {len(chosen)} of {len(queries)}"
+    samples = [
+        _sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes
+    ]
+    return Dataset(samples, source)
+
+
+def _published(folder: Path) -> Path:
+    """The queries' file, which the authors' repository keeps in a folder of its own."""
+    elsewhere = folder / "Test_Data" / QUERIES
+    return elsewhere if elsewhere.exists() else folder / QUERIES
+
+
+def _shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
+    from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
+    from evalsuite.tools.registry import documents_of
+
+    return {subject: (*documents_of(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
+
+
+def _first_of_each(queries: Iterable[Query], count: int | None) -> list[Query]:
+    seen: dict[str, int] = {}
+    chosen = []
+    for query in queries:
+        seen[query.scenario] = seen.get(query.scenario, 0) + 1
+        if count is None or seen[query.scenario] <= count:
+            chosen.append(query)
+    return chosen
+
+
+def _sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:
+    category, subcategory = query.subject.split("/")
+    return Sample(
+        id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
+        input=query.text,
+        target=query.reference,
+        tags={"scenario": query.scenario, "category": category, "subcategory": subcategory, "mode": mode},
+        metadata={
+            "subject": query.subject,
+            "user": list(query.user),
+            "documents": [document.plain() for document in documents],
+        },
+    )

@@ -1,0 +1,117 @@
+"""ToolEyes' solver: which tools, which user and which protocol a sample gets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.tool_eyes.options import Options
+from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES
+from evalsuite.errors import SettingsError
+from evalsuite.solvers.functions import functions
+from evalsuite.solvers.react import react
+from evalsuite.tools.documents import ToolDocument
+from evalsuite.tools.library import ObservationLibrary
+from evalsuite.tools.live import Live, LiveLibrary
+from evalsuite.tools.recorded import Recorded, RecordedUser, Recording
+from evalsuite.tools.registry import Tool
+from evalsuite.tools.simulated import Simulated, Simulator
+from evalsuite.tools.users import ScriptedUser, SimulatedUser
+
+if TYPE_CHECKING:
+    from evalsuite.protocols import Model, Setup
+    from evalsuite.solvers.episode import ToolLoop
+    from evalsuite.tools.execution import Executor
+    from evalsuite.tools.users import User
+    from evalsuite.types import Sample, Transcript
+
+
+class Episodes:
+    """Runs each sample in its mode, with the tools of its subject.
+
+    The shipped tools are made anew for each episode. The published ones share one executor, which keeps
+    nothing of an episode.
+
+    Args:
+        setup: of the run.
+
+    Raises:
+        SettingsError: an option makes no sense.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self.options = Options.of(setup)
+        # Without a judge the model under test plays its own tools and users; records and report say so.
+        kept = Path(self.options.observations) if self.options.observations else setup.reports
+        self.simulator = Simulator(
+            setup.judge or setup.model,
+            setup.judge_base_url if setup.judge else None,
+            ObservationLibrary(kept),
+        )
+        self.executor, self.user = self._players(shipped=setup.data is None)
+        self.loops = {mode: self._loop(mode) for mode in setup.modes}
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Runs one episode."""
+        transcript = await self.loops[sample.tags["mode"]](sample, model)
+        if any(name.startswith("simulated") for name in transcript.facts["executors"]):
+            return replace(transcript, facts={**transcript.facts, "simulator": self.simulator.model})
+        return transcript
+
+    async def aclose(self) -> None:
+        """Closes the library of observations."""
+        self.simulator.library.close()
+
+    def _players(self, *, shipped: bool) -> tuple[Executor | None, User]:
+        """Who runs the tools (None: the tools themselves) and who answers the model's questions."""
+        kind = self.options.executor or ("python" if shipped else "simulated")
+        if shipped != (kind == "python"):
+            raise SettingsError(
+                f"tool_eyes was given executor={kind!r}: the shipped tools are Python, the published ones "
+                "(--data) are simulated, recorded or live"
+            )
+        simulated_user = SimulatedUser(self.simulator)
+        match kind:
+            case "python":
+                return None, ScriptedUser()
+            case "simulated":
+                return Simulated(self.simulator), simulated_user
+            case "recorded":
+                recording = Recording(_folder(self.options.recording, "recording", kind))
+                return Recorded(recording), RecordedUser(recording)
+            case "live":
+                folder = _folder(self.options.library, "library", kind)
+                return Live(LiveLibrary(folder, self.options.allow_network)), simulated_user
+        raise SettingsError(f"tool_eyes knows no executor {kind!r}; there are simulated, recorded and live")
+
+    def _loop(self, mode: str) -> ToolLoop:
+        options = self.options
+        shared: dict[str, Any] = {
+            "user": self.user,
+            "max_turns": options.max_turns,
+            "patience": options.patience,
+            "observation_limit": options.observation_limit,
+            "max_tokens": options.max_tokens,
+        }
+        if mode == "functions":
+            return functions([self.tools], **shared)
+        return react([self.tools], examples=FIVE_EXAMPLES if mode == "react_5shot" else (), **shared)
+
+    def tools(self, sample: Sample) -> object:
+        """The tools of one episode."""
+        subject = sample.metadata["subject"]
+        if self.executor is None:
+            from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
+
+            return SUBJECTS[subject](sample)
+        return [
+            Tool(ToolDocument(**document, origin=subject), self.executor)
+            for document in sample.metadata["documents"]
+        ]
+
+
+def _folder(given: str | None, option: str, kind: str) -> Path:
+    if given is None:
+        raise SettingsError(f"tool_eyes with executor={kind!r} needs {option}=<folder>")
+    return Path(given)

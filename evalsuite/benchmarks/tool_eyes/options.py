@@ -1,0 +1,78 @@
+"""What `@benchmark(TOOL_EYES, ...)` may say beyond data and modes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.errors import SettingsError
+from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.protocols import Setup
+
+Executors = Literal["python", "simulated", "recorded", "live"]
+QUICK: Mapping[str, Any] = {"queries": 1, "patience": 2, "max_tokens": 128}
+"""Options of the shipped queries where a `local:` model is asked and nothing else is said: a quick look, as a
+small model on a few cores reads some hundred tokens a second and seldom keeps the form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `@benchmark(TOOL_EYES, ...)` may say further.
+
+    Attributes:
+        queries: of each scenario at most so many, the first ones; None for all.
+        executor: how the published tools are run: `simulated`, `recorded` or `live`. The shipped ones are
+            Python.
+        observations: the folder in which what simulated tools and users said is kept for later runs; unless
+            given the run's folder of reports.
+        recording: for `recorded`: the folder of the run that holds the observations.
+        library: for `live`: the folder `Tool_Library` with the published `tool.py` files.
+        allow_network: for `live`: these tools call services on the internet, which must be allowed here.
+        max_turns: turns in which the model speaks, at most; 9 in the paper.
+        patience: turns in a row that are not of the demanded form, after which an episode is given up;
+            None, as in the paper, waits for `max_turns`.
+        max_tokens: of each turn.
+        observation_limit: characters of an observation.
+    """
+
+    queries: int | None = None
+    executor: Executors | None = None
+    observations: str | None = None
+    recording: str | None = None
+    library: str | None = None
+    allow_network: bool = False
+    max_turns: int = MAX_TURNS
+    patience: int | None = None
+    max_tokens: int = 512
+    observation_limit: int = OBSERVATION_LIMIT
+
+    @classmethod
+    def of(cls, setup: Setup) -> Options:
+        """The options of a setup; see `QUICK` for what a local model gets.
+
+        Raises:
+            SettingsError: there is no such option, or a number makes no sense.
+        """
+        quick = not setup.data and setup.model.startswith("local:")
+        unknown = set(setup.args) - set(cls.__slots__)
+        if unknown:
+            message = f"tool_eyes has no option {', '.join(sorted(unknown))}"
+            raise SettingsError(f"{message}; there are {', '.join(cls.__slots__)}")
+        return cls(**{**(QUICK if quick else {}), **setup.args})
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that make no sense.
+
+        Raises:
+            SettingsError: one is no whole number of at least 1.
+        """
+        for name in ("queries", "max_turns", "patience", "max_tokens", "observation_limit"):
+            value = getattr(self, name)
+            absent = value is None and name in {"queries", "patience"}
+            if not absent and (type(value) is not int or value < 1):
+                message = f"tool_eyes was given {name}={value!r}"
+                raise SettingsError(f"{message}; it must be a whole number of at least 1")

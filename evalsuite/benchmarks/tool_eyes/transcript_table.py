@@ -1,0 +1,70 @@
+"""Episodes as tables to read: the worst one and a typical one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.tool_eyes.scoring import OVERALL
+from evalsuite.reporting.section import Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from evalsuite.reporting.tally import Row, Tally
+    from evalsuite.types import Record, Transcript
+
+LONGEST = 240
+COLUMNS = (Column("Turn"), Column("What the model said"), Column("What came of it"))
+
+
+def episode_tables(label: str, tally: Tally, read: Callable[[str], Record]) -> list[Table]:
+    """The worst episode and, where there is another one, a typical one.
+
+    The worst one has the lowest overall score, or without a judge the lowest format alignment; a typical
+    one has the score in the middle. Cases with one score are taken in their order.
+
+    Args:
+        label: of the run.
+        tally: its cases.
+        read: fetches a case's whole record.
+    """
+    metric = OVERALL if tally.values(OVERALL) else "format_alignment"
+    ranked = sorted(tally.scored(metric), key=lambda row: row.scores[metric])
+    if not ranked:
+        return []
+    chosen = {"The worst episode": ranked[0]}
+    if len(ranked) > 1:
+        chosen["A typical episode"] = ranked[len(ranked) // 2]
+    return [_table(f"{title}, {label}", row, read(row.case)) for title, row in chosen.items()]
+
+
+def _table(title: str, row: Row, record: Record) -> Table:
+    rows = [("request", _cut(record.input), "")]
+    if record.transcript:
+        rows += _turns(record.transcript)
+    return Table(f"{title}: {row.sample}", COLUMNS, rows)
+
+
+def _turns(transcript: Transcript) -> list[tuple[str, str, str]]:
+    turns = [event for event in transcript.events if event["kind"] == "turn"]
+    said = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
+    cells = [_cells(turn, text, transcript.events) for turn, text in zip(turns, said, strict=True)]
+    return [
+        (str(turn["turn"]), _cut(words), _cut(came)) for turn, (words, came) in zip(turns, cells, strict=True)
+    ]
+
+
+def _cells(turn: Mapping[str, Any], said: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    if turn["fault"] is not None:
+        return said or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
+    calls = [event for event in events if event["kind"] == "call" and event["turn"] == turn["turn"]]
+    written = "; ".join(
+        f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in calls
+    )
+    return f"{turn['thought']} \u2192 {written}", "; ".join(call["observation"] for call in calls)
+
+
+def _cut(text: str) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= LONGEST else f"{one_line[: LONGEST - 4]} ..."

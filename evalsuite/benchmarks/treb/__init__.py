@@ -1,0 +1,23 @@
+"""TReB: 26 subtasks of table reasoning in three modes (arXiv 2506.18421). See docs/treb.md."""
+
+from evalsuite.benchmarks.treb.averages import OVERALLS
+from evalsuite.benchmarks.treb.dataset import DEFAULT_MODES, MODES, load
+from evalsuite.benchmarks.treb.report import report
+from evalsuite.benchmarks.treb.scoring import scorers
+from evalsuite.benchmarks.treb.solving import solver
+from evalsuite.protocols import Benchmark
+
+TREB = Benchmark(
+    name="treb",
+    title="TReB: table reasoning",
+    primary="rouge_l",
+    load=load,
+    solver=solver,
+    scorers=scorers,
+    modes=MODES,
+    default_modes=DEFAULT_MODES,
+    report=report,
+    derived=OVERALLS,
+)
+
+__all__ = ["TREB"]

@@ -1,0 +1,104 @@
+"""Means as the paper takes them: over cases, then subtasks, then skill x mode columns.
+
+That the overall is the plain mean of the columns, and a column the mean of its subtasks, can be read off
+the paper's printed numbers: see docs/treb.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from functools import partial
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS
+from evalsuite.reporting.section import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evalsuite.reporting.tally import Row, Tally
+
+Column = tuple[str, str]
+# The metrics that the paper's tables are made of, with their titles.
+METRICS = {
+    "rouge_l": "ROUGE-L",
+    "bleu": "BLEU",
+    "judge": "Judge",
+    "exact_match": "Exact match of numbers",
+}
+
+
+def columns_of(metric: str) -> tuple[Column, ...]:
+    """The columns (skill, mode) of the paper's table for a metric: that of exact match is without NLU."""
+    return tuple(column for column in COLUMNS if metric != "exact_match" or column[0] != "NLU")
+
+
+def column_of(row: Row) -> Column:
+    """The column that a case counts in."""
+    return row.tags["skill"], COLUMN_OF[row.tags["mode"]]
+
+
+def column_mean(tally: Tally, metric: str, column: Column) -> float | None:
+    """The mean over the subtasks of a column that have a measured case; None where none has."""
+    scored = tally.scored(metric).where(lambda row: column_of(row) == column)
+    return _mean([cases.mean(metric) or 0.0 for cases in scored.groups("subtask").values()])
+
+
+def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
+    """The mean over the measured columns, with a normal interval.
+
+    It is a weighted sum of cases; the modes and epochs of one record are one cluster, and records vary
+    within their subtask only, of which there are always the same 26. No interval is given where a subtask
+    has a single record.
+    """
+    columns = columns_of(metric)
+    scored = tally.scored(metric).where(lambda row: column_of(row) in columns)
+    if not len(scored):
+        return None
+    weights = _weights(scored)
+    value = math.fsum(weight * row.scores[metric] for row, weight in zip(scored, weights, strict=True))
+    error = _standard_error(scored, weights, metric)
+    if error is None:
+        return Estimate(value, n=len(scored))
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
+
+
+# For gates: `treb.overall_judge`; a plain mean over cases would weigh subtasks by their size.
+OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in METRICS}
+
+
+def record_of(row: Row) -> str:
+    """The record that a case asks about, whatever its mode."""
+    return row.sample.rsplit("|", 1)[0]
+
+
+def _weights(scored: Iterable[Row]) -> list[float]:
+    """What each case counts for: 1 / (columns x subtasks in its column x cases of its subtask there)."""
+    cells: dict[Column, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in scored:
+        cells[column_of(row)][row.tags["subtask"]] += 1
+    return [
+        1 / (len(cells) * len(cells[column_of(row)]) * cells[column_of(row)][row.tags["subtask"]])
+        for row in scored
+    ]
+
+
+def _standard_error(scored: Iterable[Row], weights: Sequence[float], metric: str) -> float | None:
+    totals: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row, weight in zip(scored, weights, strict=True):
+        totals[row.tags["subtask"]][record_of(row)] += weight * row.scores[metric]
+    if any(len(records) < 2 for records in totals.values()):
+        return None
+    return math.sqrt(math.fsum(_variance_of_sum(list(records.values())) for records in totals.values()))
+
+
+def _variance_of_sum(parts: Sequence[float]) -> float:
+    mean, count = _mean(parts) or 0.0, len(parts)
+    return count / (count - 1) * math.fsum((part - mean) ** 2 for part in parts)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None

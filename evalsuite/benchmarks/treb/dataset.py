@@ -1,0 +1,129 @@
+"""TReB's official files, or the shipped samples in the same format, as samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.treb.options import Options, is_quick
+from evalsuite.benchmarks.treb.records import Record, read_records
+from evalsuite.benchmarks.treb.subtasks import SUBTASKS, find_subtask
+from evalsuite.errors import DatasetError
+from evalsuite.metrics.words import HAN
+from evalsuite.protocols import Dataset
+from evalsuite.types import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from evalsuite.protocols import Setup
+
+SHIPPED = Path(__file__).parent / "data" / "samples"
+# The published archive has a folder a language; that of the leaderboard's questions is called JSON.
+FOLDERS = (".", "English", "Chinese", "JSON")
+MODES = {
+    "auto": "official files: all modes of each subtask; shipped samples: one a subtask, the modes in turn",
+    "tcot": "reasoning in words, the table as Markdown and once more as HTML",
+    "tcot_markdown": "reasoning in words, the table as Markdown",
+    "tcot_html": "reasoning in words, the table as HTML",
+    "pot": "the model writes one program, what it prints is the answer",
+    "icot": "plan, program and result in up to three rounds, then the answer",
+    "published": "adds the paper's results to the report, as rows marked as published",
+}
+DEFAULT_MODES = ("auto",)
+
+
+def load(setup: Setup) -> Dataset:
+    """One sample for each record and mode.
+
+    Raises:
+        DatasetError: there is no file of a subtask, or one is not as published.
+    """
+    root = setup.data or SHIPPED
+    paths = files(root)
+    records = list(distinct(record for path in paths for record in read_records(path, root)))
+    wanted = wanted_modes(setup.modes)
+    if is_quick(setup):
+        pairs = list(in_turn(records))
+    else:
+        pairs = [
+            (each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted
+        ]
+    published = Options.of(setup).published
+    samples = [_sample(record, mode, published=published) for record, mode in pairs]
+    return Dataset(samples, _source(setup, paths, len(records), len({record.id for record, _ in pairs})))
+
+
+def files(root: Path) -> list[Path]:
+    """The files of the subtasks, in the order of the paper's Table 1 within each folder.
+
+    Raises:
+        DatasetError: there are none.
+    """
+    order = {subtask: place for place, subtask in enumerate(SUBTASKS)}
+    found = [
+        (folder, order[subtask], path)
+        for folder, name in enumerate(FOLDERS)
+        for path in (root / name).glob("*.json*")
+        if path.suffix in (".json", ".jsonl") and (subtask := find_subtask(path.stem))
+    ]
+    if not found:
+        expected = (
+            f"files named after subtasks ({SUBTASKS[6].file}.json, ...), there or in English/ and Chinese/"
+        )
+        raise DatasetError(root, "", "no file of a subtask", expected)
+    return [path for _, _, path in sorted(found)]
+
+
+def distinct(records: Iterable[Record]) -> Iterator[Record]:
+    """The records with ids of their own: English and Chinese files may share one, the later gets a `#2`."""
+    seen: Counter[str] = Counter()
+    for record in records:
+        seen[record.id] += 1
+        number = seen[record.id]
+        yield record if number == 1 else replace(record, id=f"{record.id}#{number}")
+
+
+def wanted_modes(modes: Iterable[str]) -> set[str]:
+    """The modes that samples are to run in; empty where that is left to the benchmark."""
+    wanted = set(modes) - {"auto", "published"}
+    if "tcot" in wanted:
+        wanted |= {"tcot_markdown", "tcot_html"}
+    return wanted | {"tcot"} if wanted & {"tcot_markdown", "tcot_html"} else wanted
+
+
+def in_turn(records: Iterable[Record]) -> Iterator[tuple[Record, str]]:
+    """The first record of each subtask, the modes taking turns: each mode is seen, each subtask once."""
+    turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
+    seen = set()
+    for record in records:
+        if record.subtask not in seen:
+            seen.add(record.subtask)
+            yield record, next(turns[record.subtask.modes])
+
+
+def _sample(record: Record, mode: str, *, published: bool) -> Sample:
+    tags = {
+        "skill": record.subtask.skill,
+        "subtask": record.subtask.name,
+        "mode": mode,
+        "language": "zh" if HAN.search(record.question) else "en",
+    }
+    return Sample(
+        id=f"{record.id}|{mode}",
+        input=record.question,
+        target=record.answer,
+        # A report sees nothing of a run but its cases: they carry the wish for the published rows.
+        tags=tags | ({"published": "shown"} if published else {}),
+        metadata={"tables": record.tables, "number": record.number, "rules": record.rules},
+    )
+
+
+def _source(setup: Setup, paths: Sequence[Path], records: int, used: int) -> str:
+    if setup.data is None:
+        return "shipped samples" if used == records else f"shipped samples, {used} of {records} records"
+    names = ", ".join(path.name for path in paths) if len(paths) <= 3 else f"{len(paths)} files"
+    return f"{names}, {records} records"

@@ -1,0 +1,146 @@
+"""TReB's part of a report: the paper's table for each metric, a picture by skill and mode, the details."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.treb.averages import METRICS, column_mean, columns_of, overall
+from evalsuite.benchmarks.treb.published import published_results
+from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
+from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalsuite.reporting.section import Block, Cell, Kind
+    from evalsuite.reporting.tally import RunView, Tally
+
+RULES = "instruction_following"
+PROGRAM_STATES = ("ok", "failed", "timed out", "missing")
+# The picture shows the first of these that was measured: the authors' leaderboard ranks by the judge.
+PICTURED = ("judge", "rouge_l")
+
+
+def report(views: Sequence[RunView]) -> Section:
+    """The section for one run, or for several side by side."""
+    blocks: list[Block] = [_paper_table(views, metric) for metric in METRICS]
+    blocks += [*_pictures(views), _subtasks(views), *_programs(views), *_cut_off(views)]
+    return Section("TReB: table reasoning", tuple(blocks))
+
+
+def _paper_table(views: Sequence[RunView], metric: str) -> Table:
+    columns = columns_of(metric)
+    rows: list[list[Cell]] = [_own_row(view, metric) for view in views]
+    note = _note(views, metric)
+    if any(row.tags.get("published") for view in views for row in view.tally):
+        if found := published_results().get(metric):
+            names = [*map(" ".join, columns), "Overall"]
+            rows += [[f"{model} (published)", *map(row.get, names)] for model, row in found.rows.items()]
+            note += f" Rows marked as published: {found.source}."
+        else:
+            note += " The paper prints no such table."
+    heads = [Column("Run"), *(Column(" ".join(column), "percent", 2) for column in columns)]
+    return Table(METRICS[metric], (*heads, Column("Overall", "percent", 2)), rows, note)
+
+
+def _own_row(view: RunView, metric: str) -> list[Cell]:
+    means = [column_mean(view.tally, metric, column) for column in columns_of(metric)]
+    return [view.label, *means, overall(view.tally, metric)]
+
+
+def _note(views: Sequence[RunView], metric: str) -> str:
+    note = (
+        "In percent: the mean over the subtasks of a skill; overall, the plain mean of the measured columns."
+    )
+    if metric == "judge":
+        judges = sorted({view.judge for view in views if view.judge})
+        note += f" Scores from 0 to 10, times ten, by {', '.join(judges) or 'no judge: not measured'}."
+    if metric == "exact_match":
+        note += " Only questions whose reference is a number count."
+    return note
+
+
+def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
+    """Bars by skill for one run, a polygon a run for several."""
+    measured = {metric for view in views for metric in view.tally.metrics()}
+    metric = next((metric for metric in PICTURED if metric in measured), None)
+    if metric is None:
+        return
+    title = f"TReB by skill and mode: {METRICS[metric]}"
+    if len(views) == 1:
+        labels, series = list(SKILLS), _bars(views[0].tally, metric)
+    else:
+        labels, series = [" ".join(column) for column in COLUMNS], _polygons(views, metric)
+    kind: Kind = "bars" if len(views) == 1 else "radar"
+    yield Chart(
+        kind, "treb_by_skill_and_mode", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric]
+    )
+
+
+def _bars(tally: Tally, metric: str) -> list[Series]:
+    return [
+        Series(mode, [column_mean(tally, metric, (skill, mode)) for skill in SKILLS])
+        for mode in dict.fromkeys(COLUMN_OF.values())
+    ]
+
+
+def _polygons(views: Sequence[RunView], metric: str) -> list[Series]:
+    return [
+        Series(view.label, [column_mean(view.tally, metric, column) for column in COLUMNS]) for view in views
+    ]
+
+
+def _subtasks(views: Sequence[RunView]) -> Table:
+    rows: list[list[Cell]] = []
+    for subtask in SUBTASKS:
+        for view in views:
+            cases = view.tally.where(subtask=subtask.name)
+            errors = len(cases.where(lambda row: row.outcome == "error"))
+            if len(cases):
+                scores = [cases.estimate(metric) for metric in (*METRICS, RULES)]
+                rows.append([subtask.skill, subtask.name, view.label, len(cases), errors, *scores])
+    heads = [
+        Column("Skill"),
+        Column("Subtask"),
+        Column("Run"),
+        Column("Cases", "count"),
+        Column("Errors", "count"),
+    ]
+    shown = [Column(title, "percent", 1) for title in (*METRICS.values(), "Rules kept")]
+    note = (
+        "All modes together; errors are not scored. Rules kept: the share of answers to Instruction Following "
+        "that keep every rule of their question; it is that subtask's only metric."
+    )
+    return Table("By subtask", (*heads, *shown), rows, note)
+
+
+def _programs(views: Sequence[RunView]) -> Iterator[Table]:
+    """How the programs of PoT and ICoT ended, which explains most zeros."""
+    rows: list[list[Cell]] = []
+    for view in views:
+        for mode, title in (("pot", "PoT"), ("icot", "ICoT")):
+            counts = Counter(row.facts.get("program") for row in view.tally.where(mode=mode))
+            del counts[None]  # errors leave no facts
+            if counts:
+                rows.append([view.label, title, counts.total(), *(counts[state] for state in PROGRAM_STATES)])
+    if rows:
+        heads = [
+            Column("Run"),
+            Column("Mode"),
+            *(Column(name, "count") for name in ("Cases", *PROGRAM_STATES)),
+        ]
+        note = "Of ICoT the last program of a case. In PoT all but the first kind are zero on every metric."
+        yield Table("Programs", heads, rows, note)
+
+
+def _cut_off(views: Sequence[RunView]) -> Iterator[Passage]:
+    """A word about answers that met the limit on tokens: their scores say little about the model."""
+    for view in views:
+        cut = sum(row.facts.get("finish") == "length" for row in view.tally)
+        if cut:
+            yield Passage(
+                "",
+                f"{view.label}: in {cut} of {len(view.tally)} cases the last answer was cut off at the limit on "
+                f"tokens, which costs score. `@benchmark(TREB, max_tokens=...)` sets it.",
+            )

@@ -1,0 +1,113 @@
+"""Instruction Following: what an answer must keep to, as data that is checked without asking anybody.
+
+A rule is an object with the name of its `check` and what that needs:
+
+    {"check": "equals", "text": "OK"}                   the whole answer, blanks around it aside
+    {"check": "starts_with", "text": "Lost"}            likewise `ends_with`, `contains`, `excludes`
+    {"check": "reversed", "text": "lantern"}            the answer is this text from back to front
+    {"check": "characters", "at_least": 15}             likewise `words`; `at_most`, `exactly`
+    {"check": "count", "of": ",", "exactly": 2}         how often a text occurs
+    {"check": "items", "separator": ",", "exactly": 4, "shape": "AABB"}    every item has this shape
+    {"check": "any", "rules": [...]}                    one of these is enough
+
+With `"ignore_case": true` letters are compared without case, with `"ignore_accents": true` without accents.
+An answer follows its instruction where it keeps all rules.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.reading import read_json
+from evalsuite.errors import ScoringError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
+
+
+def broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rules that an answer does not keep; none where it follows its instruction.
+
+    Raises:
+        ScoringError: a rule is none of those above.
+    """
+    return [rule for rule in rules if not _keeps(answer.strip(), rule)]
+
+
+def published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
+    """The rules for a question of the official file, which brings none itself; None for other questions.
+
+    The questions are known by their SHA-256, so that they need not be repeated here.
+    """
+    digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
+    rules: Sequence[Mapping[str, Any]] | None = _published().get(digest)
+    return rules
+
+
+@cache
+def _published() -> Mapping[str, Any]:
+    rules: Mapping[str, Any] = read_json(PUBLISHED, dict)["rules"]
+    return rules
+
+
+def _keeps(answer: str, rule: Mapping[str, Any]) -> bool:
+    try:
+        return _CHECKS[rule["check"]](answer, rule)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        known = ", ".join(sorted(_CHECKS))
+        raise ScoringError(
+            f"the rule {rule!r} cannot be checked ({error!r}); "
+            f"it needs a check of {known} and what that check compares with"
+        ) from error
+
+
+def _within(number: int, rule: Mapping[str, Any]) -> bool:
+    bounds = {name: rule[name] for name in ("at_least", "at_most", "exactly") if name in rule}
+    if not bounds:
+        raise KeyError("at_least, at_most or exactly")
+    lowest, highest = bounds.get("at_least", number), bounds.get("at_most", number)
+    return bool(lowest <= number <= highest and number == bounds.get("exactly", number))
+
+
+def _items(answer: str, rule: Mapping[str, Any]) -> bool:
+    items = [item.strip() for item in answer.split(rule["separator"])]
+    shape = rule.get("shape")
+    return _within(len(items), rule) and all(shape is None or _shape(item) == _shape(shape) for item in items)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    """Where each character first occurs: equal for texts that repeat themselves in the same manner."""
+    return tuple(map(text.index, text))
+
+
+def _comparing(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
+    """A check of the answer against the rule's text, both without what the rule ignores."""
+    return lambda answer, rule: compare(_plain(answer, rule), _plain(rule["text"], rule))
+
+
+def _plain(text: str, rule: Mapping[str, Any]) -> str:
+    if rule.get("ignore_accents"):
+        parts = unicodedata.normalize("NFD", text)
+        text = "".join(char for char in parts if not unicodedata.combining(char))
+    return text.casefold() if rule.get("ignore_case") else unicodedata.normalize("NFC", text)
+
+
+_CHECKS: dict[str, Callable[[str, Mapping[str, Any]], bool]] = {
+    "equals": _comparing(lambda answer, text: answer == text),
+    "starts_with": _comparing(str.startswith),
+    "ends_with": _comparing(str.endswith),
+    "contains": _comparing(lambda answer, text: text in answer),
+    "excludes": _comparing(lambda answer, text: text not in answer),
+    "reversed": _comparing(lambda answer, text: answer == text[::-1]),
+    "characters": lambda answer, rule: _within(len(answer), rule),
+    "words": lambda answer, rule: _within(len(answer.split()), rule),
+    "count": lambda answer, rule: _within(answer.count(rule["of"]), rule),
+    "items": _items,
+    "any": lambda answer, rule: any(_keeps(answer, each) for each in rule["rules"]),
+}

@@ -1,0 +1,130 @@
+"""TReB's metrics: BLEU and ROUGE-L, numeric exact match, checked rules, and a judge's score.
+
+The paper counts a program that is missing or fails as zero on every metric: it is the model's own failure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.treb.prompts import clipped
+from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
+from evalsuite.errors import ScoringError
+from evalsuite.judging.asking import ask_until_parsed
+from evalsuite.metrics.numbers import numeric_match, parse_number
+from evalsuite.metrics.text import bleu, rouge_l
+from evalsuite.solvers.interleaved import last_boxed
+from evalsuite.types import Message, Score
+
+if TYPE_CHECKING:
+    from evalsuite.protocols import JudgedScorer, Model, Scorer, Setup
+    from evalsuite.types import Sample, Transcript
+
+RULES_SUBTASK = "Instruction Following"
+BEST = 10
+JUDGED = 8_000  # characters of an answer that a judge is shown: a program may print far more than fits
+
+JUDGE = """\
+You mark answers to questions about tables and texts. You see a question, the reference answer and the \
+answer of a student. Judge whether the student's answer is right: whether it says the same as the reference, \
+in whatever words, order or language. Differences of rounding do not matter. Wrong, missing or contradictory \
+parts cost points in proportion to their weight; further text that is true does not.
+Explain in one or two sentences, then give a whole or decimal number from 0 (entirely wrong) to 10 \
+(entirely right) as \\boxed{number}."""
+
+
+def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
+    """TReB's scorers; each leaves out what it does not apply to, and without a judge nothing is judged."""
+    own: tuple[Scorer | JudgedScorer, ...] = (text_scores, number_score, rule_score)
+    return (*own, AnswerJudge()) if setup.judge else own
+
+
+def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
+    """`rouge_l` and `bleu` in [0, 1], for all subtasks but Instruction Following."""
+    if sample.tags["subtask"] == RULES_SUBTASK:
+        return {}
+    if note := failed_program(sample, transcript):
+        return {"rouge_l": Score(0.0, note), "bleu": Score(0.0, note)}
+    target = str(sample.target)
+    return {"rouge_l": rouge_l(transcript.answer, target), "bleu": bleu(transcript.answer, target)}
+
+
+def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
+    """`exact_match`, 0 or 1, where the reference is a number."""
+    number = sample.metadata["number"]
+    if number is None or sample.tags["subtask"] == RULES_SUBTASK:
+        return {}
+    if note := failed_program(sample, transcript):
+        return {"exact_match": Score(0.0, note)}
+    return {"exact_match": Score(numeric_match(transcript.answer, number), f"the reference is {number}")}
+
+
+def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
+    """`instruction_following`, 0 or 1: whether the answer keeps all rules of its question.
+
+    Raises:
+        ScoringError: no rules are known for the question.
+    """
+    if sample.tags["subtask"] != RULES_SUBTASK:
+        return {}
+    rules = sample.metadata["rules"]
+    if rules is None:
+        rules = published_rules(str(sample.input))
+    if not rules:
+        raise ScoringError(
+            f"no rules are known for {sample.input!r} of Instruction Following: its record needs a field "
+            f"'rules' (see docs/treb.md)"
+        )
+    broken = broken_rules(transcript.answer, rules)
+    note = f"breaks {', '.join(str(dict(rule)) for rule in broken)}" if broken else "keeps all its rules"
+    return {"instruction_following": Score(float(not broken), note)}
+
+
+class AnswerJudge:
+    """`judge`: a judge's mark from 0 to 10 for agreement with the reference, divided by ten."""
+
+    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
+        """Asks the judge; an answer that is missing is zero without asking.
+
+        Raises:
+            JudgeError: the judge gave no mark.
+            ModelError: a call failed for good.
+        """
+        if sample.tags["subtask"] == RULES_SUBTASK:
+            return {}
+        if note := failed_program(sample, transcript) or (
+            "no answer" if not transcript.answer.strip() else ""
+        ):
+            return {"judge": Score(0.0, note)}
+        asked = (
+            f"Question:\n{sample.input}\n\nReference answer:\n{sample.target}\n\n"
+            f"Student's answer:\n{clipped(transcript.answer, JUDGED)}"
+        )
+        said = await ask_until_parsed(
+            judge, [Message("system", JUDGE), Message("user", asked)], mark, temperature=0.0
+        )
+        return {"judge": Score(said.value / BEST, f"{said.value:g} of {BEST}", log=said.log)}
+
+
+def mark(text: str) -> float:
+    r"""The mark in the last `\boxed{...}` of a judge's answer, perhaps with `/10` behind it.
+
+    Raises:
+        ValueError: there is none between 0 and 10; the message tells the judge how to give it.
+    """
+    boxed = last_boxed(text)
+    number = parse_number(boxed.removesuffix(f"/{BEST}")) if boxed else None
+    if number is None or number.unit or not 0 <= number.value <= BEST:
+        found = f"\\boxed{{{boxed}}}" if boxed is not None else "no \\boxed{...}"
+        raise ValueError(f"it holds {found} instead of \\boxed{{a number from 0 to {BEST}}}.")
+    return float(number.value)
+
+
+def failed_program(sample: Sample, transcript: Transcript) -> str:
+    """Why an answer counts as zero in PoT; empty where it does not."""
+    state = transcript.facts.get("program", "ok")
+    if sample.tags["mode"] != "pot" or state == "ok":
+        return ""
+    return {"missing": "the model wrote no program", "timed out": "its program took too long"}.get(
+        state, "its program failed"
+    )

@@ -1,0 +1,139 @@
+"""One solver for all modes: each sample says by its tag `mode` how it is to be solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.reading import read_text
+from evalsuite.benchmarks.treb import prompts
+from evalsuite.benchmarks.treb.answers import answer_in_words
+from evalsuite.benchmarks.treb.options import Options
+from evalsuite.benchmarks.treb.tables import Table, from_csv, from_markdown
+from evalsuite.errors import DatasetError
+from evalsuite.sandbox import Sandbox
+from evalsuite.sandbox import Table as Sent
+from evalsuite.solvers.interleaved import interleaved
+from evalsuite.solvers.program_of_thought import program_of_thought
+from evalsuite.types import Message, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evalsuite.protocols import Model, Setup, Solver
+    from evalsuite.types import Sample
+
+ROUNDS = 3
+CHARACTERS_A_TOKEN = 4  # of English; half the context in tokens is then this many times as many characters
+
+
+@dataclass(frozen=True, slots=True)
+class InWords:
+    """TCoT: one call with the tables as text.
+
+    Attributes:
+        limit: characters of each table's text.
+        params: generation parameters.
+    """
+
+    limit: int
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Asks once; the transcript's fact `json` says whether the answer came in the form asked for."""
+        asked = prompts.in_words(sample, self._tables(sample))
+        completion = await model.chat(asked, **self.params)
+        answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
+        if prompts.asks_for_json(sample):
+            answer, found = answer_in_words(completion.text)
+            facts |= {"json": "found" if found else "missing"}
+        said = (*asked, Message("assistant", completion.text))
+        return Transcript(answer, said, completion.reasoning, facts=facts)
+
+    def _tables(self, sample: Sample) -> list[str]:
+        mode = sample.tags["mode"]
+        given = "html" if mode == "tcot_html" else "markdown"
+        return [
+            prompts.table_text(_table(source), source[given], mode, self.limit)
+            for source in sample.metadata["tables"]
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoner:
+    """Solves each sample in its mode.
+
+    Attributes:
+        modes: a solver for each tag `mode`.
+        sandbox: where programs run; shared by the modes that have some.
+    """
+
+    modes: Mapping[str, Solver]
+    sandbox: Sandbox
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Solves one sample.
+
+        Raises:
+            DatasetError: its table is no table.
+            SandboxError: see `program_of_thought`.
+            ModelError: a call failed for good.
+        """
+        return await self.modes[sample.tags["mode"]](sample, model)
+
+    async def aclose(self) -> None:
+        """Ends the sandbox."""
+        await self.sandbox.aclose()
+
+
+def solver(setup: Setup) -> Reasoner:
+    """The solver of a run."""
+    options = Options.of(setup)
+    half = options.context // 2
+    params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
+    shared: dict[str, Any] = {"tables": tables_of, "timeout": options.timeout, **params}
+    sandbox, words = Sandbox(), InWords(half, params)
+    program = program_of_thought(prompt=_clipping(prompts.with_program, half), sandbox=sandbox, **shared)
+    rounds = interleaved(
+        rounds=ROUNDS, prompt=_clipping(prompts.with_rounds, half), sandbox=sandbox, **shared
+    )
+    modes: dict[str, Solver] = {
+        "tcot": words,
+        "tcot_markdown": words,
+        "tcot_html": words,
+        "pot": program,
+        "icot": rounds,
+    }
+    return Reasoner(modes, sandbox)
+
+
+def tables_of(sample: Sample) -> dict[str, Sent]:
+    """The tables for the sandbox: `df`, and `df2`, `df3`, ... where there are several.
+
+    Raises:
+        DatasetError: one is no table.
+    """
+    sources = sample.metadata["tables"]
+    return {
+        f"df{number}" if number > 1 else "df": Sent(_table(source).csv().encode(), source["header_rows"])
+        for number, source in enumerate(sources, 1)
+    }
+
+
+def _table(source: Mapping[str, Any]) -> Table:
+    path, text, read = source["csv"], source["markdown"], from_markdown
+    if path:
+        text, read = read_text(Path(path)), from_csv
+    try:
+        return read(text, source["header_rows"])
+    except ValueError as error:
+        raise DatasetError(path or "a table in Markdown", "", str(error), "a table") from error
+
+
+def _clipping(
+    prompt: Callable[[Sample, str], list[Message]], tokens: int
+) -> Callable[[Sample, str], list[Message]]:
+    """The same prompt with no more than about so many tokens on the tables, which the paper leaves open."""
+    limit = CHARACTERS_A_TOKEN * tokens
+    return lambda sample, described: prompt(sample, prompts.clipped(described, limit))

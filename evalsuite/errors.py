@@ -1,0 +1,114 @@
+"""The exceptions of evalsuite.
+
+    EvalsuiteError
+    ├── SettingsError             an option, a gate or a declaration makes no sense
+    ├── DatasetError              a file of samples cannot be read as what it should be
+    ├── RunError                  a run's folder is missing or damaged
+    ├── ModelError                a model call failed for good
+    │   ├── BackendUnavailable    the model cannot be spoken to at all: extra, key or server missing
+    │   ├── RequestRefused        the server says that this request can never succeed
+    │   ├── CallFailed            retries are used up
+    │   ├── SpendLimitReached     the next call would pass --max-cost
+    │   └── ReplayMiss            a replayed run does not hold this completion
+    ├── JudgeError                a judge's answers could not be parsed
+    ├── ScoringError              a scorer crashed, or a score is unknown or not a number
+    ├── ToolError                 a tool could not be run at all (not: the tool failed)
+    └── SandboxError              a program could not be run (not: the program failed)
+        └── SandboxUnavailable    no sandbox is to be had on this machine
+
+Each message says what failed, on which value, why, and what to do. Exceptions of other libraries are
+mapped to these where they come in, with `raise ... from`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+class EvalsuiteError(Exception):
+    """Base of all. Shown to the user as its message alone, without a traceback."""
+
+
+class SettingsError(EvalsuiteError):
+    """An option, a gate or a benchmark's declaration makes no sense."""
+
+
+class DatasetError(EvalsuiteError):
+    """A file of samples cannot be read as what it should be.
+
+    Args:
+        path: the file.
+        where: line, record or key within it; empty for the whole file.
+        found: what stands there.
+        expected: what should stand there.
+    """
+
+    def __init__(self, path: Path | str, where: str, found: str, expected: str) -> None:
+        self.path, self.where, self.found, self.expected = path, where, found, expected
+        place = f"{path}, {where}" if where else str(path)
+        super().__init__(f"{place}: found {found}, expected {expected}")
+
+    def __reduce__(self) -> tuple[type[DatasetError], tuple[Path | str, str, str, str]]:
+        """Copies keep the four parts, not only the message."""
+        return (type(self), (self.path, self.where, self.found, self.expected))
+
+
+class RunError(EvalsuiteError):
+    """A run's folder is missing or damaged."""
+
+
+class ModelError(EvalsuiteError):
+    """A model call failed for good."""
+
+
+class BackendUnavailable(ModelError):  # noqa: N818 - reads as what it says
+    """The model cannot be spoken to at all: an extra, a key or the server is missing."""
+
+
+class RequestRefused(ModelError):  # noqa: N818
+    """The server says that this request can never succeed; its own words are in the message."""
+
+
+class CallFailed(ModelError):  # noqa: N818
+    """Every retry failed."""
+
+
+class SpendLimitReached(ModelError):  # noqa: N818
+    """The next call would pass the spend limit."""
+
+
+class ReplayMiss(ModelError):  # noqa: N818
+    """A replayed run does not hold this completion."""
+
+
+class JudgeError(EvalsuiteError):
+    """A judge's answers could not be parsed, asked again and again.
+
+    Args:
+        message: who gave no usable answer, and the last problem.
+        log: everything that was said, as plain data.
+    """
+
+    def __init__(self, message: str, log: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class ScoringError(EvalsuiteError):
+    """A scorer crashed, or a score is unknown or not a finite number."""
+
+
+class ToolError(EvalsuiteError):
+    """A tool could not be run at all. A tool that ran and failed is an observation, no error."""
+
+
+class SandboxError(EvalsuiteError):
+    """A program could not be run. A program that ran and failed is no error: see `Execution.error`."""
+
+
+class SandboxUnavailable(SandboxError):  # noqa: N818
+    """No sandbox is to be had on this machine; the message says how to get one."""

@@ -1,0 +1,1 @@
+"""The one place in a run through which every model call passes."""

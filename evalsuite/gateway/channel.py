@@ -1,0 +1,143 @@
+"""The gateway across processes: requests and answers as JSON over the channel that xdist has to a worker.
+
+A further execnet channel beside xdist's own needs no socket, no port and no secret, ends with the worker,
+and goes wherever the worker is: on this machine, or on another over ssh.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evalsuite.errors import CallFailed, EvalsuiteError
+from evalsuite.gateway.wire import plain_error, read_error
+from evalsuite.plain import dumps, plain_completion, plain_request, read_completion, read_request
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from evalsuite.gateway.gateway import Asker
+    from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.types import Completion, Request
+
+
+class Channel(Protocol):
+    """What is used of `execnet.Channel`."""
+
+    def send(self, item: str) -> None:
+        """Sends text to the other side."""
+        ...
+
+    def setcallback(self, callback: Callable[[str | None], None], endmarker: None) -> None:
+        """Has a thread of execnet's call with each text, and with None at the end."""
+        ...
+
+
+class ChannelAsker:
+    """A worker's side: asks the gateway in the controlling process.
+
+    Args:
+        channel: to the controlling process.
+        background: where the answers are awaited.
+        stop: called, with a reason, in the loop's thread, when the run is to end.
+    """
+
+    def __init__(self, channel: Channel, background: BackgroundLoop, stop: Callable[[str], None]) -> None:
+        self._channel, self._background, self._stop = channel, background, stop
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        channel.setcallback(lambda text: background.soon(self._heard, text), endmarker=None)
+
+    async def ask(self, request: Request) -> Completion:
+        """See `Asker.ask`."""
+        number = next(self._numbers)
+        import asyncio
+
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            self._channel.send(dumps({"number": number, "request": plain_request(request)}))
+            plain = await answer
+        except OSError as error:
+            raise CallFailed(f"the controlling process is gone: {error}") from error
+        finally:
+            del self._waiting[number]
+        if "error" in plain:
+            raise read_error(plain["error"])
+        return read_completion(plain["completion"])
+
+    def _heard(self, text: str | None) -> None:
+        if text is None:
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_exception(CallFailed("the controlling process is gone"))
+            return
+        plain = json.loads(text)
+        if "stop" in plain:
+            self._stop(plain["stop"])
+            return
+        number = plain["number"]
+        # Whoever asked may have given up.
+        if number in self._waiting and not self._waiting[number].done():
+            self._waiting[number].set_result(plain)
+
+
+class ChannelServer:
+    """The controlling process's side: answers one worker.
+
+    A worker that does not listen, stopped or deep in a C function, must not hold up the others: what goes
+    to it is sent by a thread of its own.
+
+    Args:
+        channel: to the worker.
+        background: where the gateway lives.
+        gateway: called for the gateway, in the loop's thread.
+    """
+
+    def __init__(self, channel: Channel, background: BackgroundLoop, gateway: Callable[[], Asker]) -> None:
+        self._channel, self._background, self._gateway = channel, background, gateway
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        threading.Thread(target=self._send, daemon=True).start()
+
+    def hear(self, text: str | None) -> None:
+        """Has a request answered; without text, the worker is gone."""
+        if text is None:
+            self._outgoing.put(None)
+        else:
+            self._background.soon(self._start, json.loads(text))
+
+    def stop(self, reason: str) -> None:
+        """Tells the worker to end, as soon as its cases alone are left; xdist would let it finish all it was given."""
+        self._outgoing.put(dumps({"stop": reason}))
+
+    def _start(self, plain: dict[str, Any]) -> None:
+        import asyncio
+
+        task = asyncio.get_running_loop().create_task(self._answer(plain))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, plain: dict[str, Any]) -> None:
+        try:
+            completion = await self._gateway().ask(read_request(plain["request"]))
+            answer = {"completion": plain_completion(completion)}
+        except EvalsuiteError as error:
+            answer = {"error": plain_error(error)}
+        except Exception as error:  # noqa: BLE001 - the asker must hear of it, whatever it is
+            answer = {
+                "error": plain_error(CallFailed(f"the gateway failed: {type(error).__name__}: {error}"))
+            }
+        self._outgoing.put(dumps({"number": plain["number"], **answer}))
+
+    def _send(self) -> None:
+        while (text := self._outgoing.get()) is not None:
+            try:
+                self._channel.send(text)
+            except OSError:
+                # The worker is dead; xdist reports that.
+                return

@@ -1,0 +1,91 @@
+"""A model as one case sees it: it knows its epoch and counts what the case used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.plain import read_message
+from evalsuite.types import Message, Request, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.gateway.gateway import Asker
+    from evalsuite.types import Completion
+
+
+class Meter:
+    """What one case used, over all models that it asked."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+
+class ModelHandle:
+    """See `protocols.Model`.
+
+    Args:
+        asker: the gateway, or the wire to it.
+        name: the model as the user names it.
+        base_url: where it is served, if not at the usual place.
+        epoch: which repetition of the case asks.
+        overrides: generation parameters that the user set for the whole run.
+        meter: counts the usage.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        name: str,
+        base_url: str | None = None,
+        epoch: int = 1,
+        overrides: Mapping[str, Any] | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self._asker, self._name, self._base_url, self._epoch = asker, name, base_url, epoch
+        self._overrides = overrides or {}
+        self.meter = meter or Meter()
+
+    @property
+    def name(self) -> str:
+        """The model as the user names it."""
+        return self._name
+
+    async def chat(
+        self,
+        prompt: str | Sequence[Message | Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        **params: Any,
+    ) -> Completion:
+        """Asks the model; see `protocols.Model.chat`."""
+        request = Request(
+            model=self._name,
+            messages=read_prompt(prompt),
+            params={**params, **self._overrides},
+            tools=tuple(tools),
+            base_url=self._base_url,
+            epoch=self._epoch,
+        )
+        completion = await self._asker.ask(request)
+        self.meter.usage += completion.usage
+        return completion
+
+    def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> ModelHandle:
+        """Another model for the same case, under the same name and address if it is the same one."""
+        same = name == self._name and base_url is None
+        return ModelHandle(
+            self._asker,
+            name,
+            self._base_url if same else base_url,
+            epoch or self._epoch,
+            self._overrides if same else {},
+            self.meter,
+        )
+
+
+def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+    """A conversation: of a text, one message of the user's."""
+    if isinstance(prompt, str):
+        return (Message("user", prompt),)
+    return tuple(message if isinstance(message, Message) else read_message(message) for message in prompt)

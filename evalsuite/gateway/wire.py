@@ -1,0 +1,46 @@
+"""Requests between processes and in the store: keys, and errors by kind."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from evalsuite import errors
+from evalsuite.plain import Plain, dumps, plain_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.types import Request
+
+# Changes whenever a request of the same meaning would get another key.
+KEY_VERSION = 1
+
+
+def plain_error(error: errors.EvalsuiteError) -> Plain:
+    """An error of ours by its kind and message."""
+    return {"kind": type(error).__name__, "message": str(error)}
+
+
+def read_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
+    """The reverse of `plain_error`; a kind that a message alone does not make is a plain `EvalsuiteError`."""
+    kind = getattr(errors, str(plain["kind"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
+        kind = errors.EvalsuiteError
+    if issubclass(kind, errors.DatasetError):
+        kind = errors.EvalsuiteError
+    return kind(plain["message"])
+
+
+def request_key(identity: str, request: Request) -> str:
+    """The name under which a request's completion is kept: a SHA-256 in hexadecimal.
+
+    Two requests have one key only if backend and address, model, every parameter, messages, tools and
+    epoch are the same. Half a surrogate pair counts as the question mark that is sent in its place.
+
+    Args:
+        identity: the backend and its address, as `Backend.identity` says it.
+        request: the request; its own `base_url` is part of the identity already.
+    """
+    plain = plain_request(request) | {"base_url": identity, "version": KEY_VERSION}
+    return hashlib.sha256(dumps(plain).encode()).hexdigest()

@@ -1,0 +1,26 @@
+"""Models that score: prompts, parsing, panels.
+
+Each of these makes a scorer in one line: `scorers=[panel(["critic", "scientist"], turns=2)]`.
+"""
+
+from evalsuite.judging.forms import Aspect
+from evalsuite.judging.roles import Role
+from evalsuite.judging.scorers import (
+    JudgeScorer,
+    multiple_evidence,
+    pairwise,
+    panel,
+    single,
+    weighted,
+)
+
+__all__ = [
+    "Aspect",
+    "JudgeScorer",
+    "Role",
+    "multiple_evidence",
+    "pairwise",
+    "panel",
+    "single",
+    "weighted",
+]

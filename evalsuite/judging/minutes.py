@@ -1,0 +1,37 @@
+"""A judge's log as text to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model")
+
+
+def minutes(log: Sequence[Mapping[str, Any]]) -> str:
+    """Everything that was said, one paragraph each, led by who said it when.
+
+    Args:
+        log: a `Score.log`, or the events of a transcript, as judges leave them; what other scorers put into
+            theirs is shown name by name.
+    """
+    return "\n\n".join(f"{_lead(entry)}\n{_words(entry)}".strip() for entry in log)
+
+
+def _lead(entry: Mapping[str, Any]) -> str:
+    speaker = str(entry.get("speaker", "judge"))
+    parts = [
+        speaker if entry.get("role") in ("assistant", None) else f"to {speaker}",
+        f"turn {entry['turn']}" if entry.get("turn") else "",
+        f"order {entry['order']}" if entry.get("order") else "",
+        str(entry.get("model", "")),
+    ]
+    return f"[{', '.join(part for part in parts if part)}]"
+
+
+def _words(entry: Mapping[str, Any]) -> str:
+    reasoning = f"(reasoning) {entry['reasoning']}" if entry.get("reasoning") else ""
+    others = [f"{name}: {value}" for name, value in entry.items() if name not in SHOWN_APART]
+    return "\n".join(part for part in (reasoning, str(entry.get("content", "")).strip(), *others) if part)

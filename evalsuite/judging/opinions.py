@@ -1,0 +1,127 @@
+"""What judges say, as data, and how many opinions become one result."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evalsuite.judging.subject import Subject
+    from evalsuite.protocols import Model
+
+Verdict = Literal["first", "second", "tie"]
+SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """One parsed judgement.
+
+    Attributes:
+        scores: by aspect where one answer is judged, by place (`first`, `second`) where two are scored.
+        verdict: which of two answers is better; None where one answer is judged.
+    """
+
+    scores: Mapping[str, float] = field(default_factory=dict)
+    verdict: Verdict | None = None
+
+    def exchanged(self) -> Opinion:
+        """The same opinion where the two answers stood in the other order."""
+        scores = {SWAPPED.get(name, name): value for name, value in self.scores.items()}
+        return Opinion(scores, SWAPPED.get(self.verdict or "", self.verdict))
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """Who said what in which order.
+
+    Attributes:
+        judge: the debater, or which of several repeats.
+        model: the model that spoke.
+        swapped: whether the second answer was shown first.
+        opinion: about the answers in their own order, whatever order they were shown in.
+    """
+
+    judge: str
+    model: str
+    swapped: bool
+    opinion: Opinion
+
+    def plain(self) -> dict[str, Any]:
+        """The ballot as plain data, for facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
+        return {
+            "judge": self.judge,
+            "model": self.model,
+            "swapped": self.swapped,
+            "verdict": self.opinion.verdict,
+            "scores": dict(self.opinion.scores),
+        }
+
+
+Log = tuple["Mapping[str, Any]", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A judge's result with everything that led to it.
+
+    Attributes:
+        opinion: the result.
+        ballots: what it was made of, in a fixed order.
+        log: everything said, readable from top to bottom, as plain data.
+        facts: more to know of how it came about (which method gave a weighted score).
+    """
+
+    opinion: Opinion
+    ballots: tuple[Ballot, ...]
+    log: Log
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> int:
+        """Completions that it took, those asked again included."""
+        return sum(entry["role"] == "assistant" for entry in self.log)
+
+    def plain(self) -> dict[str, Any]:
+        """What records keep: `verdict`, `calls`, `ballots` and further facts."""
+        ballots = [ballot.plain() for ballot in self.ballots]
+        return {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
+
+
+class Judge(Protocol):
+    """A way to judge: one model once, several times, or a panel."""
+
+    async def __call__(self, subject: Subject, model: Model) -> Assessment:
+        """Judges.
+
+        Raises:
+            JudgeError: an answer could not be parsed.
+            ModelError: a call failed for good.
+        """
+        ...
+
+
+def majority(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict of more than half of the votes; a tie where there is none."""
+    winner, votes = Counter(verdicts).most_common(1)[0]
+    return winner if 2 * votes > len(verdicts) else "tie"
+
+
+def better(first: float, second: float) -> Verdict:
+    """The answer with the higher score; a tie where both are equal."""
+    if math.isclose(first, second, rel_tol=1e-12):
+        return "tie"
+    return "first" if first > second else "second"
+
+
+def averaged(opinions: Iterable[Opinion]) -> dict[str, float]:
+    """The plain mean of each score over the opinions."""
+    columns: dict[str, list[float]] = {}
+    for opinion in opinions:
+        for name, value in opinion.scores.items():
+            columns.setdefault(name, []).append(value)
+    return {name: math.fsum(values) / len(values) for name, values in columns.items()}

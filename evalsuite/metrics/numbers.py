@@ -1,0 +1,109 @@
+"""Numbers against numbers, however they are written."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, InvalidOperation, localcontext
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.words import FULL_WIDTH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Two numbers that are not both whole may differ by this share: what a program prints of a binary fraction
+# (0.30000000000000004) is the number that it stands for.
+ROUNDING = Decimal("1e-12")
+_SIGNS = {ord(char): "-" for char in "\u2010\u2011\u2012\u2013\u2212\ufe63"}
+_SEPARATORS = {ord(char): "," for char in "\u00a0\u2009\u202f\u066c"} | {0x066B: "."}
+_IN_ASCII: Mapping[int, int | str] = {**FULL_WIDTH, **_SIGNS, **_SEPARATORS}
+_NUMBER = re.compile(
+    r"""(?P<sign>[+-]?)\s*
+    (?P<before>[^\d\s.,+-]?)\s*
+    (?P<inner>-?)
+    (?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+)
+    (?:(?:[eE]|\s*[x\u00d7]\s*10\^)(?P<exponent>[+-]?\d+))?
+    \s*(?P<after>[^\d\s.,+-]?)""",
+    re.VERBOSE | re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as written.
+
+    Attributes:
+        value: finite; of a percentage, the number before the sign (12.5% is 12.5).
+        unit: `%`, a currency sign, or nothing.
+    """
+
+    value: Decimal
+    unit: str = ""
+
+
+def numeric_match(prediction: object, target: object) -> float:
+    """1.0 where both are numbers and equal, else 0.0.
+
+    The whole text has to be one number; see `parse_number` for how it may be written. Whole numbers are
+    compared exactly, others to a relative 1e-12. A percentage equals its number (12.5% = 12.5) only where
+    the target is a percentage; currency signs do not matter unless both have one and they differ. What is
+    no finite number (text, a truth value, infinity, not-a-number) equals nothing, not even itself.
+    """
+    said, wanted = parse_number(prediction), parse_number(target)
+    if said is None or wanted is None:
+        return 0.0
+    return float(_same_unit(said.unit, wanted.unit) and _equal(said.value, wanted.value))
+
+
+def parse_number(written: object) -> Number | None:
+    """Reads a number or its text; None where it is anything else.
+
+    Read are: a sign (also Unicode's minus and dashes), thousands in groups of three (by comma or no-break
+    space: 1,234), a point (.5 and 42. too), an exponent (1.5e3, 1.5x10^3), digits of every script, full
+    width included, one currency sign or a percent sign, blanks around. Not read are numbers among words,
+    fractions (1/2), decimal commas, other units.
+    """
+    if isinstance(written, str):
+        found = _NUMBER.fullmatch(_in_ascii(written.strip()))
+        return _number(found) if found else None
+    if isinstance(written, bool) or not isinstance(written, Real):
+        return None
+    value = Decimal(int(written)) if isinstance(written, Integral) else Decimal(repr(float(written)))
+    return Number(value) if value.is_finite() else None
+
+
+def _in_ascii(text: str) -> str:
+    text = text.translate(_IN_ASCII)
+    return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
+
+
+def _number(found: re.Match[str]) -> Number | None:
+    sign, before, inner, digits, exponent, after = map(str, found.groups(""))
+    unit = before or after
+    if (before and after) or (sign and inner) or before == "%":
+        return None
+    if unit not in {"", "%"} and unicodedata.category(unit) != "Sc":
+        return None
+    try:
+        value = Decimal(f"{sign or inner}{digits.replace(',', '')}e{exponent or 0}")
+    except InvalidOperation:  # an exponent of twenty digits
+        return None
+    return Number(value, unit)
+
+
+def _same_unit(said: str, wanted: str) -> bool:
+    if "%" in (said, wanted):
+        return wanted == "%" and said in ("", "%")
+    return said == wanted or "" in (said, wanted)
+
+
+def _equal(one: Decimal, other: Decimal) -> bool:
+    if one == other:
+        return True
+    with localcontext(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
+        context.clear_traps()
+        whole = one == one.to_integral_value() and other == other.to_integral_value()
+        return not whole and abs(one - other) <= max(abs(one), abs(other)) * ROUNDING

@@ -1,0 +1,111 @@
+"""The H-Score of Struc-Bench: how alike two tables are in content and in form, as text, HTML or LaTeX.
+
+Source: Tang et al., Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular
+Data? (arXiv 2309.08963), and the scripts released with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.tables.answer import strip_answer
+from evalsuite.metrics.tables.grid import Table
+from evalsuite.metrics.tables.names import FORMATS, VARIANTS, Format, Variant
+from evalsuite.metrics.tables.standard.parts import pair_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "FORMATS",
+    "VARIANTS",
+    "Format",
+    "HScore",
+    "Table",
+    "Variant",
+    "h_score",
+    "pair_tables",
+    "read_tables",
+    "strip_answer",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class HScore:
+    """An H-Score.
+
+    Attributes:
+        content: how alike the contents are. `standard`: in [0, 1]; `released`: at most 2, for LaTeX 3.
+        format: how alike the forms are. `standard`: in [0, 1]; `released`: at most 4, for HTML 3.
+        parts: what the two are made of, by name; only parts of `released` can be negative.
+    """
+
+    content: float
+    format: float
+    parts: dict[str, float]
+
+
+def h_score(
+    prediction: str,
+    reference: str,
+    *,
+    format: Format,  # noqa: A002 - the word of the contract
+    variant: Variant = "standard",
+) -> HScore:
+    """Compares a predicted table with the one that was wanted.
+
+    `standard` takes the prediction out of its surroundings first (`strip_answer`), never fails, and gives
+    the mean of the parts. `released` equals the scripts released with the paper: it compares the texts as
+    they are and gives the sum of the parts.
+
+    Args:
+        prediction: what a model wrote.
+        reference: the table's markup.
+        format: how both are written.
+        variant: which definition.
+
+    Raises:
+        ValueError: the format or the variant is unknown.
+        ScoringError: `released` only: a text for which that definition gives no score or takes exponential
+            time (HTML nested too deeply, LaTeX that pylatexenc cannot parse).
+    """
+    if format not in FORMATS or variant not in VARIANTS:
+        raise ValueError(
+            f"h_score knows the formats {', '.join(FORMATS)} and the variants {', '.join(VARIANTS)}, "
+            f"not {format!r} and {variant!r}"
+        )
+    if variant == "released":
+        return _released(prediction, reference, format)
+    return _standard(strip_answer(prediction, format), reference, format)
+
+
+def read_tables(text: str, format: Format) -> list[Table]:  # noqa: A002 - the word of the contract
+    """All tables of a text, as `standard` reads them. Bad markup never raises: it gives what can be read."""
+    from evalsuite.metrics.tables.standard import html, latex, markdown
+
+    if format == "html":
+        return html.Page(text).tables
+    return latex.read_latex(text) if format == "latex" else markdown.read_markdown(text)
+
+
+def _standard(prediction: str, reference: str, format: Format) -> HScore:  # noqa: A002
+    from evalsuite.metrics.tables.standard import parts
+
+    compute = {"markdown": parts.markdown_parts, "html": parts.html_parts, "latex": parts.latex_parts}[format]
+    found = compute(prediction, reference)
+    content, form = ([found[name] for name in names if name in found] for names in parts.NAMES[format])
+    return HScore(_mean(content), _mean(form), found)
+
+
+def _released(prediction: str, reference: str, format: Format) -> HScore:  # noqa: A002
+    from evalsuite.metrics.tables.released import html, latex, markdown
+
+    definition = {"markdown": markdown, "html": html, "latex": latex}[format]
+    found = definition.parts(prediction, reference)
+    content = sum(found[name] for name in definition.CONTENT)
+    return HScore(content, sum(found[name] for name in definition.FORMAT), found)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,92 @@
+"""The table within a model's answer: without the prose around it and without code fences."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.tables.standard.markdown import LINE_END, is_name, is_row, is_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.metrics.tables.names import Format
+
+FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`]*")
+TAG = re.compile(r"<(?:(?P<opens>[a-zA-Z!])|/[a-zA-Z])[^<>]*>?")
+ENVIRONMENT = re.compile(r"\\(?:(?P<opens>begin)|end)[ \t]*\{[^{}]*\}?")
+
+
+def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word of the contract
+    """Cuts an answer down to its markup.
+
+    Of fenced blocks those that hold such markup are kept, without their fences; where none does, the whole
+    answer is. Of that, what stands before the first and after the last piece of markup goes: in HTML a tag,
+    in LaTeX an environment, in raw text a row or the name above a table. Doing it twice changes nothing.
+
+    Args:
+        answer: what a model wrote.
+        format: the markup it was to write.
+
+    Returns:
+        The markup; what is left of the answer, stripped, where there is none.
+    """
+    before, stripped = "", answer
+    while stripped != before:
+        before, stripped = stripped, _strip_once(stripped, format)
+    return stripped
+
+
+def _strip_once(answer: str, format: Format) -> str:  # noqa: A002
+    if format == "markdown":
+        # Names of tables may stand outside of their fences, so these are taken out line by line.
+        return _cut_markdown(answer) or answer.strip()
+    cut = _cut_html if format == "html" else _cut_latex
+    blocks = [found for block in _fenced(answer) if (found := cut(block))]
+    return "\n\n".join(blocks) or cut(answer) or answer.strip()
+
+
+def _fenced(answer: str) -> Iterator[str]:
+    """The blocks between code fences; the last one may lack its end."""
+    fence, lines = "", list[str]()
+    for line in answer.split("\n"):
+        match = FENCE.fullmatch(line.rstrip("\r"))
+        if not fence and match:
+            fence, lines = match[1], []
+        elif fence and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+            yield "\n".join(lines)
+            fence = ""
+        elif fence:
+            lines.append(line)
+    if fence:
+        yield "\n".join(lines)
+
+
+def _cut_html(text: str) -> str:
+    return _cut(text, TAG)
+
+
+def _cut_latex(text: str) -> str:
+    return _cut(text, ENVIRONMENT)
+
+
+def _cut(text: str, piece: re.Pattern[str]) -> str:
+    """From the first piece that opens something to the last; to the end if that one opens something too.
+
+    An answer that was cut off ends within what it opened last.
+    """
+    pieces = list(piece.finditer(text))
+    first = next((match.start() for match in pieces if match["opens"]), None)
+    if first is None:
+        return ""
+    return text[first:].rstrip() if pieces[-1]["opens"] else text[first : pieces[-1].end()]
+
+
+def _cut_markdown(text: str) -> str:
+    lines = [line for line in LINE_END.split(text) if not FENCE.fullmatch(line.rstrip())]
+    rows = [place for place, line in enumerate(lines) if is_row(line.strip())]
+    if not rows or not is_table([lines[place].strip() for place in rows]):
+        return ""
+    above = [place for place in range(rows[0]) if lines[place].strip()]
+    first = above[-1] if above and is_name(lines[above[-1]].strip()) else rows[0]
+    return "\n".join(lines[first : rows[-1] + 1]).strip()

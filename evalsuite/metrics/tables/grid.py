@@ -1,0 +1,111 @@
+"""Tables as rows of cell texts, whatever markup they came in; cells that span others fill all their places."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WIDEST_SPAN = 1000
+"""HTML's own bound of `colspan`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that was read.
+
+    Attributes:
+        rows: cell texts, white space collapsed; rows may differ in length. The first row holds the names of
+            the columns.
+        name: the line above a raw-text table, the caption of an HTML or LaTeX table; empty where none is.
+        alignment: LaTeX: one letter a column (`l`, `c`, `r`, `p`, ...), without rules and widths.
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    name: str = ""
+    alignment: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns: the first row."""
+        return self.rows[0] if self.rows else ()
+
+    @property
+    def data(self) -> list[str]:
+        """The cells of the other rows, one after the other; the first of each row is the row's name."""
+        return [cell for row in self.rows[1:] for cell in row]
+
+    @property
+    def cells(self) -> list[str]:
+        """All cells, row by row."""
+        return [cell for row in self.rows for cell in row]
+
+    @property
+    def width(self) -> int:
+        """The number of cells in the widest row."""
+        return max(map(len, self.rows), default=0)
+
+
+def tidy(text: str) -> str:
+    """Text as it is compared: accents composed, white space collapsed to single spaces."""
+    return unicodedata.normalize("NFC", " ".join(text.split()))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell before it is laid out.
+
+    Attributes:
+        text: tidy.
+        columns: how many columns it covers, at least 1.
+        rows: how many rows it covers, at least 1.
+    """
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+
+def lay_out(rows: Sequence[Sequence[Cell]], allowance: int) -> list[list[str]]:
+    """Fills the places that cells cover with copies of their texts, as HTML's table model has it.
+
+    What hangs down beyond the last row is cut.
+
+    Args:
+        rows: the cells of each row, without those that hang down into it.
+        allowance: about how many copies may be made; then spans count as one cell. A few characters of
+            markup can ask for millions of cells.
+    """
+    grid: list[list[str]] = []
+    hanging: dict[int, tuple[str, int]] = {}
+    for cells in rows:
+        row, hanging = _lay_out_row(cells, hanging if allowance > 0 else {}, max(allowance, 0))
+        allowance -= len(row) - len(cells)
+        grid.append(row)
+    return grid
+
+
+def _lay_out_row(
+    cells: Sequence[Cell], hanging: dict[int, tuple[str, int]], allowance: int
+) -> tuple[list[str], dict[int, tuple[str, int]]]:
+    """A row's texts, and what hangs down into the next one: by place a text and for how many rows."""
+    row: list[str] = []
+    below: dict[int, tuple[str, int]] = {}
+    waiting, width = deque(cells), max(hanging, default=-1) + 1
+    while waiting or len(row) < width:
+        if len(row) in hanging:
+            text, rows, columns = *hanging[len(row)], 1
+        elif waiting:
+            cell = waiting.popleft()
+            text, rows, columns = cell.text, cell.rows, min(cell.columns, WIDEST_SPAN, allowance + 1)
+            allowance -= columns - 1
+        else:
+            text, rows, columns = "", 1, 1
+        if rows > 1:
+            below.update((place, (text, rows - 1)) for place in range(len(row), len(row) + columns))
+        row += [text] * columns
+    return row, below

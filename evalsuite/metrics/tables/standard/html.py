@@ -1,0 +1,164 @@
+"""Tables and lists in HTML: each tag and each text counts once, cells fill the places they span."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, Cell, Table, lay_out, tidy
+from evalsuite.metrics.tables.html_events import WHITELIST, Listener, listen
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+CELL_TAGS = frozenset({"th", "td"})
+TABLE_TAGS = frozenset({"table", "caption", "tr", *CELL_TAGS})
+LIST_TAGS = frozenset({"ul", "ol", "li"})
+APART = frozenset({"p", "div", "ul", "ol", "li", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr"})
+"""What stands on either side of these tags are words of their own."""
+HIDDEN = frozenset({"script", "style", "template", "head"})
+NUMBER = re.compile(r"\s*\+?([0-9]{1,6})")
+TALLEST_SPAN = 65_534
+"""HTML's own bound of `rowspan`; the value 0, the rest of the table, is read as this."""
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A cell or a caption whose text is being collected."""
+
+    columns: int = 1
+    rows: int = 1
+    texts: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        return tidy("".join(self.texts))
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table in the making."""
+
+    rows: list[list[_Cell]] = field(default_factory=list)
+    caption: _Cell = field(default_factory=_Cell)
+    in_row: bool = False
+
+    def begin_row(self) -> None:
+        self.rows.append([])
+        self.in_row = True
+
+    def add(self, cell: _Cell) -> None:
+        if not self.in_row:
+            self.begin_row()
+        self.rows[-1].append(cell)
+
+    def read(self) -> Table:
+        rows = [[Cell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows if row]
+        laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)))
+        return Table(tuple(map(tuple, laid_out)), name=self.caption.text())
+
+
+class Page(Listener):
+    """A page that was read.
+
+    A table within a cell is a table of its own, and its text is not the outer cell's. Cells outside of any
+    table are read as one.
+
+    Attributes:
+        tags: the whitelisted tags in order, each once, with the spans of cells.
+        cell_count: number of `th` and `td` elements.
+        has_lists: whether there is a `ul`, `ol` or `li`.
+    """
+
+    def __init__(self, markup: str) -> None:
+        self.tags: list[str] = []
+        self.cell_count = 0
+        self.has_lists = False
+        self._tables: list[_Table] = []
+        self._open_tables: list[_Table] = []
+        self._open_cells: list[_Cell] = []
+        self._stream: list[tuple[str, str]] = []
+        self._hidden = 0
+        listen(markup, self)
+
+    @property
+    def tables(self) -> list[Table]:
+        """All tables that have cells, in the order in which they begin."""
+        return [table.read() for table in self._tables if any(table.rows)]
+
+    def texts(self, tags: Collection[str]) -> list[str]:
+        """The texts within elements of these tags, cut where one of them begins or ends; blank ones left out."""
+        runs, depth = [""], 0
+        for tag, text in self._stream:
+            if not tag:
+                runs[-1] += text if depth else ""
+            elif tag.strip("/") in tags:
+                depth += -1 if tag[0] == "/" else 1
+                runs.append("")
+        return [run for run in map(tidy, runs) if run]
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        self._hidden += tag in HIDDEN
+        if tag in APART:
+            self.data(" ")
+        cell = _Cell(*_spans(attributes)) if tag in CELL_TAGS else _Cell()
+        if tag in WHITELIST:
+            self._stream.append((tag, ""))
+            self.tags.append(f"<{tag}{_shown_spans(cell)}>")
+            self.has_lists |= tag in LIST_TAGS
+        if tag in TABLE_TAGS:
+            self._start_in_table(tag, cell)
+
+    def _start_in_table(self, tag: str, cell: _Cell) -> None:
+        if tag == "table" or not self._open_tables:
+            self._open_tables.append(_Table())
+            self._tables.append(self._open_tables[-1])
+        table = self._open_tables[-1]
+        if tag == "tr":
+            table.begin_row()
+            return
+        # A table collects the text between its cells too, so that it is no text of the cell around it.
+        self._open_cells.append(cell)
+        if tag in CELL_TAGS:
+            self.cell_count += 1
+            table.add(cell)
+        elif tag == "caption":
+            table.caption = cell
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+        self._hidden -= tag in HIDDEN
+        if tag in WHITELIST:
+            self._stream.append((f"/{tag}", ""))
+            self.tags.append(f"</{tag}>")
+        if tag == "tr":
+            self._open_tables[-1].in_row = False
+        elif tag in TABLE_TAGS:
+            self._open_cells.pop()
+        if tag == "table":
+            self._open_tables.pop()
+        if tag in APART:
+            self.data(" ")
+
+    def data(self, text: str) -> None:
+        """A piece of text."""
+        if self._hidden:
+            return
+        self._stream.append(("", text))
+        if self._open_cells:
+            self._open_cells[-1].texts.append(text)
+
+
+def _spans(attributes: Mapping[str, str]) -> tuple[int, int]:
+    """How many columns and rows a cell covers; what is no number is read as 1."""
+    columns, rows = (NUMBER.match(attributes.get(name, "")) for name in ("colspan", "rowspan"))
+    return (
+        min(int(columns[1]) or 1, WIDEST_SPAN) if columns else 1,
+        min(int(rows[1]) or TALLEST_SPAN, TALLEST_SPAN) if rows else 1,
+    )
+
+
+def _shown_spans(cell: _Cell) -> str:
+    columns = f" colspan={cell.columns}" if cell.columns > 1 else ""
+    return columns + (f" rowspan={cell.rows}" if cell.rows > 1 else "")

@@ -1,0 +1,57 @@
+"""Tables in LaTeX: every tabular environment that is not in another one's cell, with its caption."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.tables.standard.latex_macros import CAPTIONS
+from evalsuite.metrics.tables.standard.latex_tabular import Tabular
+from evalsuite.metrics.tables.standard.latex_text import TABULARS, read_caption
+from evalsuite.metrics.tables.standard.latex_tokens import Source
+
+if TYPE_CHECKING:
+    from evalsuite.metrics.tables.grid import Table
+
+FLOATS = frozenset({
+    "table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable", "figure", "figure*",
+})  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Float:
+    """What belongs together: captions and tables, one for the other in order."""
+
+    end: int
+    captions: list[str] = field(default_factory=list)
+    tables: list[int] = field(default_factory=list)
+
+
+def read_latex(text: str) -> list[Table]:
+    """All tables of a text, in order.
+
+    Text in groups and formatting macros is cell text, and so are tabulars within a cell; `multicolumn` and
+    `multirow` fill the cells they span. Of a longtable the head of its first page stays, and no foot.
+    """
+    source = Source(text)
+    outermost = _Float(len(source.tokens))
+    floats, open_, tables, place = [outermost], [outermost], list[Tabular](), 0
+    while place < len(source.tokens):
+        token = source.tokens[place]
+        while len(open_) > 1 and place >= open_[-1].end:
+            open_.pop()
+        if token.kind == "begin" and token.value in TABULARS:
+            open_[-1].tables.append(len(tables))
+            tables.append(Tabular(source, place))
+            place = tables[-1].end
+        elif token.kind == "begin" and token.value in FLOATS:
+            floats.append(_Float(source.partner[place]))
+            open_.append(floats[-1])
+        elif token.kind == "macro" and token.value in CAPTIONS:
+            caption, place = read_caption(source, place)
+            open_[-1].captions.append(caption)
+            continue
+        place += 1
+    names = {table: name for one in floats for table, name in zip(one.tables, one.captions, strict=False)}
+    read = [table.read(names.get(place, "")) for place, table in enumerate(tables)]
+    return [table for table in read if table.rows]

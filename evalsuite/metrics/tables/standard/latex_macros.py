@@ -1,0 +1,65 @@
+r"""What LaTeX's macros mean for the text of a cell: nothing, a character, an argument that is no text."""
+
+# ruff: noqa: RUF001 - characters that look like others are what this is about
+
+from __future__ import annotations
+
+CAPTIONS = frozenset({"caption", "captionof", "tablecaption", "topcaption", "bottomcaption"})
+ROW_END_MACROS = frozenset({"tabularnewline", "cr", "crcr"})
+
+SILENT = {
+    # rules and spacing between rows
+    **dict.fromkeys(("hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline"), 0),
+    **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
+    "specialrule": 3,
+    # colours, boxes and spaces, whose argument is no text; what they colour or box is
+    **dict.fromkeys(("rowcolor", "cellcolor", "columncolor", "color", "textcolor", "colorbox"), 1),
+    **dict.fromkeys(("hspace", "vspace", "hskip", "vskip", "phantom", "hphantom", "vphantom", "label"), 1),
+    **dict.fromkeys(("rotatebox", "scalebox", "raisebox", "parbox", "includegraphics", "href", "gape"), 1),
+    **dict.fromkeys(("rule", "resizebox", "fontsize", "setlength", "addtolength", "fcolorbox"), 2),
+    **dict.fromkeys(("rowcolors", "setcounter", "renewcommand", "newcommand", "definecolor"), 3),
+}
+"""Macros that leave nothing, with how many arguments vanish with them (optional ones always do)."""
+
+NAMES_OF_SWITCHES = """
+    bf it rm sf tt sc em bfseries itshape slshape scshape upshape mdseries rmfamily sffamily ttfamily
+    normalfont tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge boldmath
+    centering raggedright raggedleft arraybackslash centerline noindent strut quad qquad enspace thinspace
+    displaystyle textstyle limits nolimits left right big Big bigg Bigg par newline linebreak nobreak
+    protect relax leavevmode null hfill vfill smallskip medskip bigskip maketitle unskip ignorespaces
+    endhead endfirsthead endfoot endlastfoot
+"""
+SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
+"""Macros that only change how things look; those that space things out leave a space."""
+SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
+
+KEPT = frozenset({"frac", "dfrac", "tfrac", "binom"})
+"""Macros that stay though a group follows: without them one half would be twelve."""
+
+CHARACTERS = {
+    "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å", "AA": "Å",
+    "l": "ł", "L": "Ł", "i": "ı", "j": "ȷ", "dag": "†", "ddag": "‡", "S": "§", "P": "¶", "pounds": "£",
+    "copyright": "©", "textregistered": "®", "texttrademark": "™", "euro": "€", "texteuro": "€",
+    "dots": "…", "ldots": "…", "cdots": "…", "textellipsis": "…", "times": "×", "div": "÷", "pm": "±",
+    "mp": "∓", "cdot": "·", "textperiodcentered": "·", "degree": "°", "textdegree": "°", "circ": "∘",
+    "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠", "ne": "≠", "approx": "≈", "sim": "∼",
+    "infty": "∞", "to": "→", "rightarrow": "→", "leftarrow": "←", "uparrow": "↑", "downarrow": "↓",
+    "checkmark": "✓", "bullet": "•", "textbullet": "•", "star": "⋆", "ast": "∗", "textbar": "|",
+    "textless": "<", "textgreater": ">", "textbackslash": "\\", "textasciitilde": "~", "lbrace": "{",
+    "rbrace": "}", "textasciicircum": "^", "textunderscore": "_", "textendash": "–", "textemdash": "—",
+    "textquoteright": "’", "textquoteleft": "‘", "textpm": "±", "texttimes": "×", "mu": "μ",
+    "textmu": "μ", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "lambda": "λ",
+    "sigma": "σ", "theta": "θ", "pi": "π", "tau": "τ", "phi": "φ", "omega": "ω", "Delta": "Δ", "Omega": "Ω",
+}  # fmt: skip
+"""Macros that are one character. Any other macro vanishes if a group follows, which is then text like any
+other (`\\textbf{...}`), and else stays as it was written."""
+
+SIGN_SPACES = frozenset(" ,;:/\n\t")
+SIGN_NOTHING = frozenset("!-()[]@")
+ACCENTS = {
+    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
+}  # fmt: skip
+LETTER_ACCENTS = {
+    "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "k": "\u0328", "r": "\u030a", "d": "\u0323",
+}  # fmt: skip
+"""Accents by the sign or letter of their macro, as characters that combine with the one before them."""

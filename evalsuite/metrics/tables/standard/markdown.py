@@ -1,0 +1,92 @@
+"""Tables in raw text: any number, named or not, with or without separator rows and outer pipes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from evalsuite.metrics.tables.grid import Table, tidy
+
+LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
+PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
+SEPARATOR = re.compile(r":?-+:?|=+|")
+GRID_RULE = re.compile(r"\+[-=+:]+\+")
+FENCE = re.compile(r"[`~]{3,}")
+LONGEST_NAME = 80
+
+
+def read_markdown(text: str) -> list[Table]:
+    """All tables of a text, in order.
+
+    A table is a block of lines with pipes: two such lines, or one that begins with a pipe. A short line
+    right above it, or with only blank lines and code fences between, is its name.
+    """
+    tables: list[Table] = []
+    block = _Block()
+    for raw in LINE_END.split(text):
+        line = raw.strip()
+        if is_row(line) or (block.lines and GRID_RULE.fullmatch(line)):
+            block.lines.append(line)
+            continue
+        tables += block.tables()
+        if block.lines:
+            block = _Block()
+        if is_name(line):
+            block.name = line
+        elif line and not _is_ornament(line):
+            block.name = ""
+    return tables + block.tables()
+
+
+def is_row(line: str) -> bool:
+    """Whether a line can be a table's row: it has a pipe that is not escaped."""
+    return "|" in line and PIPE.search(line) is not None
+
+
+def is_name(line: str) -> bool:
+    """Whether a line without pipes can be the name of the table below it: it is short and no sentence."""
+    return 0 < len(line) <= LONGEST_NAME and not line.endswith((".", "!", "?")) and not _is_ornament(line)
+
+
+def is_table(lines: list[str]) -> bool:
+    """Whether neighbouring lines with pipes are a table and not a stroke in a sentence."""
+    return len(lines) > 1 or any(line.startswith("|") for line in lines)
+
+
+@dataclass(slots=True)
+class _Block:
+    """Neighbouring lines with pipes and the name above them."""
+
+    name: str = ""
+    lines: list[str] = field(default_factory=list)
+
+    def tables(self) -> list[Table]:
+        """The block's table, if it is one."""
+        if not is_table(self.lines):
+            return []
+        split = [_cells(line) for line in self.lines if not GRID_RULE.fullmatch(line)]
+        rows = [row for place, row in enumerate(split) if any(row) and not _is_separator(place, row)]
+        return [Table(tuple(rows), name=_plain(self.name))] if rows else []
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    cells = PIPE.sub(r"\1\n", line).split("\n")
+    if not cells[0].strip() and line.startswith("|"):
+        cells = cells[1:]
+    if cells and not cells[-1].strip():
+        cells = cells[:-1]
+    return tuple(tidy(cell.replace("\\|", "|")) for cell in cells)
+
+
+def _is_separator(place: int, row: tuple[str, ...]) -> bool:
+    """A row of dashes below the first row, or anywhere if each cell has three: one dash may be a value."""
+    dashes = all(SEPARATOR.fullmatch(cell) for cell in row)
+    return dashes and (place == 1 or all(len(cell) >= 3 for cell in row))
+
+
+def _is_ornament(line: str) -> bool:
+    return FENCE.match(line) is not None or GRID_RULE.fullmatch(line) is not None
+
+
+def _plain(name: str) -> str:
+    return tidy(name.strip("#*_:` \t"))

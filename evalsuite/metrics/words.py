@@ -1,0 +1,76 @@
+"""Words: how a text is cut into them, in scripts with and without spaces between words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from functools import cache
+from typing import Any
+
+from evalsuite.errors import ScoringError
+
+# Full-width forms, as Chinese and Japanese keyboards type them, and their ASCII twins. Not NFKC: it would
+# also make 10² and 102 the same text.
+FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+
+
+def plain(text: str) -> str:
+    """The text with composed accents (NFC) and full-width forms as ASCII."""
+    return unicodedata.normalize("NFC", text.translate(FULL_WIDTH))
+
+
+def alphanumeric_words(text: str) -> list[str]:
+    """Runs of letters, digits and their marks in lower case, Chinese ones cut further by jieba.
+
+    On ASCII text these are the tokens of the rouge-score package before stemming.
+
+    Raises:
+        ScoringError: the text is Chinese and jieba is not installed.
+    """
+    lower = plain(text).lower()
+    spaced = "".join(char if unicodedata.category(char)[0] in "LNM" else " " for char in lower)
+    return [word for run in spaced.split() for word in cut(run)]
+
+
+def cut(text: str) -> list[str]:
+    """The words of a text that holds Han characters, by jieba; any other text is one word.
+
+    Raises:
+        ScoringError: the text is Chinese and jieba is not installed.
+    """
+    if not HAN.search(text):
+        return [text]
+    return [word for word in _chinese().lcut(text) if word.strip()]
+
+
+def segmenter_version() -> str:
+    """Jieba's version, which belongs to every score that it took part in.
+
+    Raises:
+        ScoringError: jieba is not installed.
+    """
+    _chinese()
+    from importlib.metadata import version
+
+    return version("jieba")
+
+
+@cache
+def _chinese() -> Any:
+    try:
+        with warnings.catch_warnings():
+            # The package's own source has invalid escapes, which warn wherever it is compiled anew.
+            warnings.simplefilter("ignore")
+            import jieba
+    except ImportError as error:
+        raise ScoringError(
+            "a Chinese text cannot be cut into words: jieba is not installed; "
+            "install it with: pip install 'evalsuite[zh]'"
+        ) from error
+    segmenter = jieba.Tokenizer()
+    # Straight from its dictionary: the usual way goes through a cache file at a place known to everybody.
+    segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
+    segmenter.initialized = True
+    return segmenter

@@ -1,0 +1,93 @@
+"""A hundred other providers, through litellm (extra `litellm`)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.models.chat_format import read_answer, request_body
+from evalsuite.models.openai import failure
+
+if TYPE_CHECKING:
+    from evalsuite.types import Completion, Request
+
+
+class LitellmBackend:
+    """`litellm:provider/name`; keys come from the environment, as litellm documents for each provider.
+
+    Args:
+        name: the model by litellm's name.
+        base_url: passed on as `api_base`, where given.
+    """
+
+    metered = True
+    connections: int | None = None
+
+    def __init__(self, name: str, base_url: str | None = None) -> None:
+        self.name, self.base_url = name, base_url
+        self.identity = f"litellm {name} {base_url or ''}".strip()
+        self._package: Any = None
+        self._importing = asyncio.Lock()
+
+    def check(self) -> None:
+        """The extra must be there."""
+        if importlib.util.find_spec("litellm") is None:
+            raise BackendUnavailable(
+                f"--model litellm:{self.name} needs the extra `litellm`: pip install 'evalsuite[litellm]'"
+            )
+
+    async def complete(self, request: Request) -> Completion:
+        """One call, with litellm's own retries turned off."""
+        async with self._importing:
+            if self._package is None:
+                self.check()
+                # It takes many seconds, in which others go on.
+                self._package = await asyncio.to_thread(_imported)
+        body = request_body(request, self.name)
+        if self.base_url:
+            body["api_base"] = self.base_url
+        try:
+            _hush()
+            answer = await self._package.acompletion(**body, num_retries=0, max_retries=0)
+        except Exception as error:
+            raise self._meaning(error) from error
+        _hush()
+        return read_answer(answer.model_dump())
+
+    def _meaning(self, error: Exception) -> Exception:
+        """What an exception of litellm's means to the gateway: its classes vary, its statuses are HTTP's."""
+        status, words = getattr(error, "status_code", None), str(error).strip()
+        if not isinstance(status, int):
+            return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")
+        headers = getattr(error, "litellm_response_headers", None) or {}
+        key = "the provider's key in the environment"
+        return failure(status, headers.get("retry-after"), words, f"litellm:{self.name}", key)
+
+    async def aclose(self) -> None:
+        """Closes litellm's connections."""
+        close = getattr(self._package, "close_litellm_async_clients", None)
+        if close is not None:
+            await close()
+
+
+def _hush() -> None:
+    """Has what litellm does to pydantic pass, in a suite whose warnings are errors, too.
+
+    Again and again, as pytest sets the filters anew for every test, and in the thread of the tests.
+    """
+    warnings.filterwarnings("ignore", module=r"(litellm|pydantic)\b")
+
+
+def _imported() -> Any:
+    _hush()
+    # Else it fetches a table of prices from the network, and waits long where there is none.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import litellm
+
+    # No advertisements on the terminal.
+    litellm.suppress_debug_info = True
+    return litellm

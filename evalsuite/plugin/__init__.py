@@ -1,0 +1,132 @@
+"""pytest meets evalsuite: a table of contents of the hooks, each of which delegates.
+
+A suite opts in with one line in the conftest.py of its root directory:
+
+    pytest_plugins = ["evalsuite.plugin"]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.plugin.fixtures import evalsuite_case, judge, model, sample, scores, transcript
+from evalsuite.plugin.stages import (
+    announce,
+    begin_item,
+    check_hosts,
+    check_modes,
+    choose_items,
+    close_item,
+    conclude,
+    note_report,
+    show_summary,
+    start,
+    start_node,
+    stop,
+    watch,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ["evalsuite_case", "judge", "model", "sample", "scores", "transcript"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options and ini keys."""
+    from evalsuite.plugin.options import add_options
+
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With -n, a worker knows its share of the cases at once unless --dist says otherwise."""
+    from evalsuite.plugin.stages import prefer_worksteal
+
+    prefer_worksteal(config)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settings, and the part that this process plays: controlling (a `Listener` hears all reports), or a worker."""
+    start(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """The live line, where somebody watches."""
+    watch(session.config)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Which model is asked, if cases are."""
+    return announce(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """No worker is reached in plain text over a network unless that was allowed."""
+    check_hosts(config, specs)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """The controlling process gives a worker its way to the gateway."""
+    start_node(node)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A benchmark's function becomes its cases."""
+    from evalsuite.plugin.stages import make_items
+
+    make_items(metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A mode that no benchmark knows is an error before any case runs."""
+    check_modes(config, items)
+
+
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """This machine's shard, in the order of this run; after -k and -m have had their say.
+
+    pytest passes over functions whose name does not begin with its own, whatever they implement.
+    """
+    choose_items(config, items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """The queue has moved: the window of cases in flight is filled."""
+    begin_item(item, nextitem)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What a case leaves behind rides on its last report."""
+    report = yield
+    note_report(item, call, report)
+    close_item(item, report)
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tallies, gates, report, exit status."""
+    conclude(session)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The verdict and where the report is."""
+    show_summary(terminalreporter)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Everything that was opened is closed."""
+    stop(config)

@@ -1,0 +1,251 @@
+"""Cases: the `@benchmark` decorator, and how a test function becomes one item a sample and epoch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalsuite.errors import SettingsError
+from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
+from evalsuite.protocols import Benchmark, Dataset, Setup
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from evalsuite.protocols import JudgedScorer, Scorer, Solver
+    from evalsuite.settings import Settings
+    from evalsuite.types import Sample
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+LONGEST_ID = 80
+FORGOTTEN = (
+    'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
+    "in the root directory (or run pytest with -p evalsuite.plugin)"
+)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What `@benchmark` was given.
+
+    Attributes:
+        benchmark: samples, solver and scorers.
+        epochs: times each sample is asked where the run does not say; None is once.
+        at_least: epochs of a sample that must hold for the sample to hold; None is all.
+        args: passed on to the benchmark in its `Setup`.
+    """
+
+    benchmark: Benchmark
+    epochs: int | None
+    at_least: int | None
+    args: dict[str, Any]
+
+
+def benchmark(
+    name: str | Benchmark,
+    samples: Sequence[Sample] | None = None,
+    *,
+    solver: Solver | None = None,
+    scorers: Sequence[Scorer | JudgedScorer] = (),
+    epochs: int | None = None,
+    at_least: int | None = None,
+    **args: Any,
+) -> Callable[[Test], Test]:
+    """Makes a test function into a benchmark: one pytest item a sample and epoch.
+
+    The function is an ordinary test. Its fixtures `sample`, `transcript`, `scores`, `model` and `judge`
+    are those of its case; what it asserts is its threshold.
+
+    Args:
+        name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else.
+        samples: with ids that are unique within the benchmark.
+        solver: makes the transcripts; None leaves it to the test, through the fixture `model`.
+        scorers: score the transcripts.
+        epochs: times each sample is asked, unless `--epochs` says otherwise.
+        at_least: the sample holds if so many of its epochs do; without it, each epoch must.
+        args: whatever the `Benchmark` takes in `Setup.args`.
+
+    Raises:
+        SettingsError: the declaration makes no sense.
+    """
+    _demand_plugin()
+    if isinstance(name, str):
+        declared = Benchmark(
+            name=name,
+            title=name,
+            load=lambda _: Dataset(samples or (), "samples in the test file"),
+            solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
+            scorers=lambda _: scorers,
+        )
+    else:
+        declared = name
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", declared.name):
+        raise SettingsError(
+            f"@benchmark({declared.name!r}): a name is lower-case letters, digits and _, so that gates can use it"
+        )
+    if at_least is not None and not 1 <= at_least <= (epochs or 1):
+        raise SettingsError(
+            f"@benchmark({declared.name!r}): at_least={at_least} must be between 1 and epochs={epochs or 1}"
+        )
+    declaration = Declaration(declared, epochs, at_least, args)
+
+    def mark(test: Test) -> Test:
+        import pytest
+
+        pytest.mark.usefixtures(FIXTURE)(test)
+        return getattr(pytest.mark, MARK)(declaration)(test)  # type: ignore[no-any-return]
+
+    return mark
+
+
+def _demand_plugin() -> None:
+    """Says in one sentence what is missing where pytest runs without the plugin."""
+    if "PYTEST_VERSION" in os.environ and not started_sessions:
+        import pytest
+
+        raise pytest.Collector.CollectError(FORGOTTEN)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A benchmark in this run: with its setup, and what is made of it once a process.
+
+    Attributes:
+        declaration: what the test declared.
+        setup: what the run says.
+        epochs: times each sample is asked.
+    """
+
+    declaration: Declaration
+    setup: Setup
+    epochs: int
+
+    @property
+    def name(self) -> str:
+        """The benchmark's."""
+        return self.declaration.benchmark.name
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """All samples, checked."""
+        dataset = self.declaration.benchmark.load(self.setup)
+        seen: set[str] = set()
+        for sample in dataset.samples:
+            if sample.id in seen:
+                raise SettingsError(
+                    f"benchmark {self.name}: two samples have the id {sample.id!r}; ids must be unique"
+                )
+            seen.add(sample.id)
+        return dataset
+
+    @cached_property
+    def solver(self) -> Solver | None:
+        """The solver."""
+        return self.declaration.benchmark.solver(self.setup)
+
+    @cached_property
+    def scorers(self) -> Sequence[Scorer | JudgedScorer]:
+        """The scorers."""
+        return self.declaration.benchmark.scorers(self.setup)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One pytest item: sample, benchmark and epoch."""
+
+    bound: Bound
+    sample: Sample
+    epoch: int
+
+
+def bind(declaration: Declaration, settings: Settings, model: str, root: Path) -> Bound:
+    """A declared benchmark under a run's settings.
+
+    Raises:
+        SettingsError: a chosen mode is unknown to the benchmark, or there are too few epochs for it.
+    """
+    shipped = declaration.benchmark
+    folder = (root / settings.data).resolve() / shipped.name if settings.data else None
+    setup = Setup(
+        model=model,
+        judge=settings.judge_model,
+        judge_base_url=settings.judge_base_url,
+        reports=root / settings.reports,
+        data=folder if folder and folder.is_dir() else None,
+        modes=chosen_modes(shipped, settings.mode),
+        seed=settings.seed,
+        args=declaration.args,
+    )
+    epochs = settings.epochs or declaration.epochs or 1
+    if epochs < (declaration.at_least or 1):
+        raise SettingsError(
+            f"--epochs {epochs}: a sample of {shipped.name} holds if at least {declaration.at_least} of its epochs do"
+        )
+    return Bound(declaration, setup, epochs)
+
+
+def chosen_modes(shipped: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
+    """The modes of a benchmark in this run: `name=mode` for it alone, a bare mode where it knows it.
+
+    Raises:
+        SettingsError: a mode given for this benchmark is unknown to it.
+    """
+    chosen = []
+    for text in given:
+        name, equals, mode = text.partition("=")
+        if not equals and name in shipped.modes:
+            chosen.append(name)
+        elif equals and name == shipped.name:
+            if mode not in shipped.modes:
+                known = "\n".join(f"  {one}: {what}" for one, what in shipped.modes.items()) or "  none"
+                raise SettingsError(
+                    f"--mode {text}: {shipped.name} has no mode {mode!r}. Its modes are:\n{known}"
+                )
+            chosen.append(mode)
+    return tuple(dict.fromkeys(chosen)) or shipped.default_modes
+
+
+def make_cases(bound: Bound, limit: int | None) -> tuple[list[Case], list[str]]:
+    """The cases of a benchmark in this run, in the dataset's order, with their ids."""
+    samples = choose(bound.dataset.samples, limit, f"{bound.setup.seed} {bound.name}")
+    cases = [Case(bound, sample, epoch) for sample in samples for epoch in range(1, bound.epochs + 1)]
+    ids = [case_id(case.sample.id, case.epoch if bound.epochs > 1 else None) for case in cases]
+    return cases, ids
+
+
+def choose(samples: Sequence[Sample], limit: int | None, seed: str) -> Sequence[Sample]:
+    """At most `limit` samples, in their order; a larger limit keeps what a smaller one chose."""
+    if limit is None or limit >= len(samples):
+        return samples
+    shuffled = random.Random(seed).sample(range(len(samples)), len(samples))  # noqa: S311 - a choice, no secret
+    return [samples[index] for index in sorted(shuffled[:limit])]
+
+
+def case_id(sample: str, epoch: int | None) -> str:
+    """Short, stable, and free of what pytest or a shell would read otherwise."""
+    text = re.sub(r"[^\w.,+=@%|-]+", "-", sample)
+    if len(text) > LONGEST_ID or text != sample:
+        # What was cut or replaced must not make two ids one.
+        digest = hashlib.sha256(sample.encode("utf-8", "replace")).hexdigest()[:6]
+        text = f"{text[: LONGEST_ID - 7]}-{digest}"
+    return text if epoch is None else f"{text}-e{epoch}"
+
+
+def generate(metafunc: pytest.Metafunc, declaration: Declaration, settings: Settings, model: str) -> None:
+    """Gives a benchmark's function its cases.
+
+    Raises:
+        EvalsuiteError: samples or modes cannot be had.
+    """
+    bound = bind(declaration, settings, model, metafunc.config.rootpath)
+    cases, ids = make_cases(bound, settings.limit)
+    metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)

@@ -1,0 +1,31 @@
+"""The names under which pytest's objects carry ours; light, as every session loads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from evalsuite.plugin.cases import Case
+    from evalsuite.plugin.outcomes import Findings
+
+MARK = "evalsuite"
+"""The mark that `@benchmark` puts on a test function."""
+
+FIXTURE = "evalsuite_case"
+"""The parametrised fixture that is a case."""
+
+RECORD = "evalsuite_record"
+"""The attribute of a report that carries a case's record to the controlling process."""
+
+FINDINGS: pytest.StashKey[Findings] = pytest.StashKey()
+
+started_sessions: list[str] = []
+"""Root directories of the sessions of this process that have loaded the plugin."""
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """The case that an item is, if it is one."""
+    parameters = getattr(item, "callspec", None)
+    return parameters.params.get(FIXTURE) if parameters else None

@@ -1,0 +1,46 @@
+"""pytest's options and ini keys, made from the table of settings, and read back from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.settings import OPTIONS, Settings, read_settings
+
+if TYPE_CHECKING:
+    import pytest
+
+# Kinds of values by what pytest's ini files call them.
+INI: dict[type, Literal["string", "int", "float", "bool"]] = {
+    str: "string",
+    int: "int",
+    float: "float",
+    bool: "bool",
+}
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declares every option on the command line and as an ini key."""
+    group = parser.getgroup("evalsuite", "evalsuite: language-model benchmarks as cases")
+    for option in OPTIONS:
+        taken: dict[str, Any] = {"action": "store_true"}
+        if option.kind is not bool:
+            taken = {"action": "append" if option.repeat else "store", "metavar": option.metavar}
+        dest = f"evalsuite_{option.name}"
+        group.addoption(option.flag, dest=dest, default=None, help=option.help, **taken)
+        # In an ini file several values are a list, which one likes to name in the plural.
+        plural: dict[str, Any] = {"aliases": [f"{option.ini}s"]} if option.repeat else {}
+        kind = "linelist" if option.repeat else INI[option.kind]
+        parser.addini(option.ini, f"default of {option.flag}", type=kind, default=None, **plural)
+
+
+def settings_of(config: pytest.Config) -> Settings:
+    """The settings that the user gave; the command line goes before ini files.
+
+    Raises:
+        SettingsError: a value is malformed.
+    """
+    values = {}
+    for option in OPTIONS:
+        given = config.getoption(f"evalsuite_{option.name}")
+        values[option.name] = config.getini(option.ini) if given is None else given
+    return read_settings(values)

@@ -1,0 +1,35 @@
+"""What made a run: command and versions, without secrets."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shlex
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "rouge-score")
+
+
+def versions() -> dict[str, str]:
+    """Versions of what may change a score."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def command_line(args: Sequence[str]) -> str:
+    """The command as one could type it; user names and passwords in addresses are left out."""
+    return redact(shlex.join(["pytest", *args]))
+
+
+def redact(text: str) -> str:
+    """Text without the user names and passwords of addresses in it."""
+    return re.sub(r"(?<=://)[^/@\s'\"]+@", "", text)

@@ -1,0 +1,1 @@
+"""From records to tallies, from tallies to tables, pictures, verdicts and Markdown."""

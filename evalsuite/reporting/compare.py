@@ -1,0 +1,132 @@
+"""Runs side by side: paired statistics against the first, then every benchmark's section with a row a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import RunError
+from evalsuite.reporting.markdown import render
+from evalsuite.reporting.plots import draw_all
+from evalsuite.reporting.report import benchmark_section, view
+from evalsuite.reporting.runs import load_run, replace_text
+from evalsuite.reporting.section import Cell, Chart, Column, Estimate, Section, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from evalsuite.protocols import Benchmark
+    from evalsuite.reporting.runs import Run, RunFolder
+    from evalsuite.reporting.tally import Tally
+
+
+def write_comparison(
+    folders: Sequence[RunFolder], target: Path, shipped: Callable[[str], Benchmark | None]
+) -> Path:
+    """Writes `comparison.md` and its pictures into a folder.
+
+    Raises:
+        RunError: a run cannot be read, or there is only one.
+    """
+    if len(folders) < 2:
+        raise RunError("a comparison needs two runs or more")
+    runs = [load_run(folder) for folder in folders]
+    labels = label_runs(runs)
+    sections = compare_runs(runs, labels, shipped)
+    target.mkdir(parents=True, exist_ok=True)
+    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
+    pictures = draw_all(charts, target)
+    file = target / "comparison.md"
+    replace_text(file, f"# {' against '.join(labels)}\n\n{render(sections, pictures)}\n")
+    return file
+
+
+def label_runs(runs: Sequence[Run]) -> list[str]:
+    """The models, or the runs' names where two have one model."""
+    models = [str(run.info.get("model")) for run in runs]
+    return models if len(set(models)) == len(models) else [run.folder.name for run in runs]
+
+
+def compare_runs(
+    runs: Sequence[Run], labels: Sequence[str], shipped: Callable[[str], Benchmark | None]
+) -> list[Section]:
+    """The comparison's sections."""
+    sections = [_runs(runs, labels)]
+    for name in sorted({name for run in runs for name in run.benchmarks}):
+        views = [
+            view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
+        ]
+        section = benchmark_section(name, views, shipped(name))
+        paired = paired_table(runs, labels, name)
+        sections.append(Section(section.title, [*([paired] if paired else []), *section.blocks]))
+    return sections
+
+
+def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
+    rows: list[list[Cell]] = [
+        [
+            label,
+            run.folder.name,
+            str(run.info.get("started", "")),
+            sum(len(bench.tally) for bench in run.benchmarks.values()),
+        ]
+        for run, label in zip(runs, labels, strict=True)
+    ]
+    columns = [Column("label"), Column("run"), Column("date"), Column("cases", "count")]
+    return Section("Runs", [Table("", columns, rows)])
+
+
+def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
+    """Differences to the first run, over the cases that both have."""
+    base = runs[0].benchmarks.get(name)
+    if base is None:
+        return None
+    rows: list[list[Cell]] = []
+    for run, label in list(zip(runs, labels, strict=True))[1:]:
+        other = run.benchmarks.get(name)
+        if other is not None:
+            rows += [[label, *_paired(base.tally, other.tally, metric)] for metric in other.tally.metrics()]
+    columns = [
+        Column("run"),
+        Column("metric"),
+        Column("pairs", "count"),
+        Column(labels[0], "number", 3),
+        Column("here", "number", 3),
+        Column("difference", "number", 3),
+        Column("p", "number", 4),
+    ]
+    note = (
+        "Over the cases that both runs scored. p: exact McNemar for 0/1 scores asked once, else the paired "
+        "difference's, with epochs of a sample as one cluster."
+    )
+    return Table(f"Against {labels[0]}, case by case", columns, rows, note) if rows else None
+
+
+def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float]]:
+    """Sample and both scores of every case that both runs scored."""
+    before = {row.case: row.scores[metric] for row in base.scored(metric)}
+    return [
+        (row.sample, before[row.case], row.scores[metric])
+        for row in other.scored(metric)
+        if row.case in before
+    ]
+
+
+def _paired(base: Tally, other: Tally, metric: str) -> list[Cell]:
+    from evalsuite import stats
+
+    pairs = pair(base, other, metric)
+    if len(pairs) < 2:
+        return [metric, len(pairs), None, None, None, None]
+    samples, before, after = (list(column) for column in zip(*pairs, strict=True))
+    repeated = len(set(samples)) < len(samples)
+    found = stats.paired_difference(before, after, clusters=samples if repeated else None)
+    binary = not repeated and set(before) | set(after) <= {0.0, 1.0}
+    return [
+        metric,
+        len(pairs),
+        sum(before) / len(before),
+        sum(after) / len(after),
+        Estimate(found.difference, found.low, found.high, len(pairs)),
+        stats.mcnemar(before, after) if binary else found.pvalue,
+    ]

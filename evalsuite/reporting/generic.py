@@ -1,0 +1,58 @@
+"""The section of a benchmark that brings none of its own: its metrics, over all cases and by each tag."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from evalsuite.reporting.judges import judge_blocks
+from evalsuite.reporting.section import Cell, Chart, Column, Section, Series, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.reporting.tally import RunView, Tally
+
+MOST_VALUES = 20
+"""A tag with more values than this is no group but a name."""
+
+
+def generic_section(title: str, runs: Sequence[RunView]) -> Section:
+    """Every metric with its interval; rows are runs, or, of a single run, the values of each tag.
+
+    Of judges that left their ballots it tells biases and agreement as well.
+    """
+    name = title
+    metrics = list(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()))
+    columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in metrics)]
+    overall = Table("", columns, [[run.label, *_cells(run.tally, metrics)] for run in runs])
+    blocks: list[Table | Chart] = [overall]
+    if len(runs) == 1:
+        for tag in _tags(runs[0].tally):
+            groups = runs[0].tally.groups(tag)
+            rows = [[value, *_cells(cases, metrics)] for value, cases in groups.items()]
+            blocks.append(Table(f"By {tag}", [Column(tag), *columns[1:]], rows))
+            if metrics and len(groups) > 1:
+                blocks.append(_chart(name, tag, metrics, groups))
+    return Section(title, [*blocks, *judge_blocks(runs)])
+
+
+def _cells(cases: Tally, metrics: Sequence[str]) -> list[Cell]:
+    return [len(cases), *(cases.estimate(metric) for metric in metrics)]
+
+
+def _tags(tally: Tally) -> list[str]:
+    tags = sorted({tag for row in tally for tag in row.tags})
+    return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
+
+
+def _chart(name: str, tag: str, metrics: Sequence[str], groups: dict[str, Tally]) -> Chart:
+    return Chart(
+        "bars",
+        # It names a file.
+        re.sub(r"\W+", "_", f"{name}_by_{tag}"),
+        f"{name} by {tag}",
+        list(groups),
+        [Series(metric, [cases.estimate(metric) for cases in groups.values()]) for metric in metrics[:4]],
+        y_title="mean, 95% interval",
+    )

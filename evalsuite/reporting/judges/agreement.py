@@ -1,0 +1,190 @@
+"""Do the judges agree among themselves: debaters of a panel, repeats of one judge, epochs of a case?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from evalsuite.reporting.judges.ballots import judged
+from evalsuite.reporting.section import Column, Estimate, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from evalsuite.reporting.judges.ballots import Judged
+    from evalsuite.reporting.section import Cell
+    from evalsuite.reporting.tally import Tally
+    from evalsuite.stats.krippendorff import Level
+
+Value = str | float
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One rater's value for one thing.
+
+    Attributes:
+        cluster: things that belong together (the orders of one case).
+        thing: what is rated.
+        rater: who.
+        value: a verdict or a score.
+    """
+
+    cluster: str
+    thing: Hashable
+    rater: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far raters agree on one question.
+
+    Attributes:
+        question: `verdict`, or an aspect.
+        raters: who.
+        alpha: Krippendorff's, nominal for verdicts, interval for scores; None where it is undefined.
+        kappas: Cohen's for each two raters of verdicts; None where it is undefined.
+    """
+
+    question: str
+    raters: tuple[str, ...]
+    alpha: Estimate | None
+    kappas: tuple[tuple[str, str, float | None], ...] = ()
+
+
+def among_judges(cases: Sequence[Judged]) -> list[Agreement]:
+    """Agreement of the ballots within cases: on verdicts, or on each aspect where one answer is scored."""
+    verdicts = [
+        Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict)
+        for case in cases
+        for vote in case.votes
+        if vote.verdict is not None
+    ]
+    aspects = {
+        name: None for case in cases if case.verdict is None for vote in case.votes for name in vote.scores
+    }
+    return _measured(
+        [
+            ("verdict", "nominal", verdicts),
+            *((aspect, "interval", _scores(cases, aspect)) for aspect in aspects),
+        ]
+    )
+
+
+def among_epochs(cases: Sequence[Judged]) -> list[Agreement]:
+    """Agreement of a case's result over its repetitions, where there are any."""
+    verdicts = [
+        Rating(case.sample, case.sample, f"epoch {case.epoch}", case.verdict)
+        for case in cases
+        if case.verdict is not None
+    ]
+    return _measured([("verdict", "nominal", verdicts)])
+
+
+def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
+    """One row for each judge and question, then one for each two of its raters; None without any.
+
+    Args:
+        title: heading.
+        judges: names, each with the tally of its cases.
+        prefix: see `judged`.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for name, tally in judges:
+        cases = judged(tally, prefix)
+        for found in (*among_judges(cases), *among_epochs(cases)):
+            rows += _rows(name, found)
+    columns = (
+        Column("Judge"),
+        Column("On"),
+        Column("Raters"),
+        Column("Krippendorff's alpha", "number", 2),
+        Column("Cohen's kappa", "number", 2),
+        Column("Things rated", "count"),
+    )
+    return Table(title, columns, rows, NOTE) if rows else None
+
+
+NOTE = (
+    "Alpha is nominal for verdicts and interval for scores; its 95% interval leaves out one case at a time. "
+    "1 is full agreement, 0 is chance."
+)
+
+
+def _rows(judge: str, found: Agreement) -> list[tuple[Cell, ...]]:
+    things = found.alpha.n if found.alpha else None
+    rows: list[tuple[Cell, ...]] = [
+        (judge, found.question, f"all {len(found.raters)}", found.alpha, None, things)
+    ]
+    return rows + [
+        (judge, found.question, f"{one}, {other}", None, kappa, None) for one, other, kappa in found.kappas
+    ]
+
+
+def _scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
+    return [
+        Rating(case.sample, case.case, vote.judge, vote.scores[aspect])
+        for case in cases
+        for vote in case.votes
+        if aspect in vote.scores
+    ]
+
+
+def _measured(questions: Iterable[tuple[str, Level, Sequence[Rating]]]) -> list[Agreement]:
+    found = []
+    for question, level, ratings in questions:
+        raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
+        if len(raters) > 1:
+            kappas = _kappas(ratings, raters) if level == "nominal" else ()
+            found.append(Agreement(question, raters, _alpha(ratings, level), kappas))
+    return found
+
+
+def _alpha(ratings: Sequence[Rating], level: Level) -> Estimate | None:
+    from evalsuite.stats.jackknife import jackknife_interval
+
+    clusters: dict[str, list[Rating]] = {}
+    for rating in ratings:
+        clusters.setdefault(rating.cluster, []).append(rating)
+
+    def alpha(some: Sequence[Rating]) -> float:
+        return _alpha_of(some, level)
+
+    value = alpha(ratings)
+    if math.isnan(value):
+        return None
+    interval = jackknife_interval(list(clusters.values()), alpha, bounds=(-math.inf, 1.0))
+    things = len({rating.thing for rating in ratings})
+    if math.isnan(interval.low):
+        return Estimate(value, n=things)
+    return Estimate(value, interval.low, interval.high, things)
+
+
+def _alpha_of(ratings: Sequence[Rating], level: Level) -> float:
+    from evalsuite.stats.krippendorff import krippendorff_alpha
+
+    things = {thing: at for at, thing in enumerate(dict.fromkeys(rating.thing for rating in ratings))}
+    table: dict[str, list[Value | None]] = {}
+    for rating in ratings:
+        table.setdefault(rating.rater, [None] * len(things))[things[rating.thing]] = rating.value
+    twice = any(sum(column[at] is not None for column in table.values()) > 1 for at in things.values())
+    return krippendorff_alpha(list(table.values()), level=level) if twice else math.nan
+
+
+def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
+    from evalsuite.stats import cohen_kappa
+
+    given = {rater: {one.thing: one.value for one in ratings if one.rater == rater} for rater in raters}
+    kappas: list[tuple[str, str, float | None]] = []
+    for one, other in combinations(raters, 2):
+        both = [thing for thing in given[one] if thing in given[other]]
+        value = (
+            cohen_kappa([given[one][thing] for thing in both], [given[other][thing] for thing in both])
+            if both
+            else math.nan
+        )
+        kappas.append((one, other, None if math.isnan(value) else value))
+    return tuple(kappas)

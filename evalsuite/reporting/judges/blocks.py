@@ -1,0 +1,44 @@
+"""What there is to say of the judges of any cases: for reports that know nothing else of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from evalsuite.reporting.judges.agreement import agreement_table
+from evalsuite.reporting.judges.ballots import judged
+from evalsuite.reporting.judges.bias import bias_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.reporting.section import Table
+    from evalsuite.reporting.tally import RunView, Tally
+
+
+def judge_blocks(views: Sequence[RunView]) -> list[Table]:
+    """Biases in comparisons and agreement among judges, wherever cases have left ballots."""
+    found = [(_name(view, prefix), view.tally, prefix) for view in views for prefix in prefixes(view.tally)]
+    tables: list[Table | None] = []
+    for name, tally, prefix in found:
+        if any(case.verdict is not None for case in judged(tally, prefix)):
+            tables.append(bias_table(f"Biases of {name}", [(name, tally)], prefix))
+        tables.append(agreement_table(f"Agreement within {name}", [(name, tally)], prefix))
+    return [table for table in tables if table is not None]
+
+
+def prefixes(tally: Tally) -> list[str]:
+    """The prefixes of the judges that left ballots, none being the empty one; in order."""
+    known = {""} if any(row.facts.get("ballots") for row in tally) else set()
+    nested = {
+        name
+        for row in tally
+        for name, fact in row.facts.items()
+        if isinstance(fact, Mapping) and fact.get("ballots")
+    }
+    return sorted(known | nested)
+
+
+def _name(view: RunView, prefix: str) -> str:
+    judge = f"{view.judge or 'the judge'}, {prefix.rstrip('_')}" if prefix else view.judge or "the judge"
+    return f"{judge} ({view.label})"

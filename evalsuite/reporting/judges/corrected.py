@@ -1,0 +1,105 @@
+"""What a mean would be if people had judged everything, from few labels by people and many by a judge."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.reporting.section import Column, Estimate, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.stats import Interval
+
+FEWEST = 30
+"""Labels below which the normal interval of prediction-powered inference is not to be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """Three estimates of one mean, and what people said of everything where that is known.
+
+    Attributes:
+        question: the mean of what.
+        naive: of the judge's scores of everything, as if they were people's.
+        people_only: of the labelled cases alone.
+        corrected: prediction-powered, from both.
+        tuning: the weight of the judge's scores, from 0 to 1.
+        labelled: number of labels.
+        truth: the mean of people's labels of everything; None where it is not known.
+    """
+
+    question: str
+    naive: Estimate
+    people_only: Estimate
+    corrected: Estimate
+    tuning: float
+    labelled: int
+    truth: float | None = None
+
+
+def corrected_mean(
+    question: str, scores: Sequence[tuple[float | None, float]], truth: float | None = None
+) -> Corrected | None:
+    """The mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) beside the other two.
+
+    Args:
+        question: the mean of what.
+        scores: people's score, or None where they were not asked, and the judge's, one pair a case; those
+            with people's score must be a random part of all.
+        truth: the mean of people's scores of everything, where it is known.
+
+    Returns:
+        None with fewer than 30 labels, or as few cases without.
+    """
+    from evalsuite import stats
+    from evalsuite.stats.prediction_powered import ppi_mean
+
+    labels = [(people, judge) for people, judge in scores if people is not None]
+    rest = [judge for people, judge in scores if people is None]
+    if min(len(labels), len(rest)) < FEWEST:
+        return None
+    human, machine = ([pair[at] for pair in labels] for at in range(2))
+    found = ppi_mean(human, machine, rest)
+    everything = [judge for _, judge in scores]
+    return Corrected(
+        question,
+        _estimate(everything, stats.mean_interval(everything)),
+        _estimate(human, stats.mean_interval(human)),
+        Estimate(found.estimate, found.low, found.high, len(scores)),
+        found.tuning,
+        len(labels),
+        truth,
+    )
+
+
+def corrected_table(title: str, found: Sequence[tuple[str, Corrected]]) -> Table:
+    """One row for each judge and question."""
+    columns = (
+        Column("Judge"),
+        Column("Mean of"),
+        Column("Judge alone", "number", 3),
+        Column("People alone", "number", 3),
+        Column("Corrected", "number", 3),
+        Column("Weight of the judge", "number", 2),
+        Column("Labels", "count"),
+        Column("People, all", "number", 3),
+    )
+    rows = [
+        (judge, one.question, one.naive, one.people_only, one.corrected, one.tuning, one.labelled, one.truth)
+        for judge, one in found
+    ]
+    return Table(title, columns, rows, NOTE)
+
+
+NOTE = (
+    "Judge alone takes the judge's scores for people's: its interval is narrow and may well be around the "
+    "wrong number. Corrected is prediction-powered inference with power tuning (PPI++), valid however wrong "
+    "the judge is. People, all: what both estimate, known here because everything was labelled."
+)
+
+
+def _estimate(values: Sequence[float], interval: Interval) -> Estimate:
+    return Estimate(math.fsum(values) / len(values), interval.low, interval.high, len(values))

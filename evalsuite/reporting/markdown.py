@@ -1,0 +1,120 @@
+"""Sections as Markdown that GitHub renders well. Numbers are rounded here and nowhere before."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+from evalsuite.reporting.section import Cell, Chart, Column, Estimate, Passage, Section, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.reporting.gates import Decision
+
+ABSENT = "–"  # noqa: RUF001 - a dash: not measured
+LONGEST = 1500
+"""Characters of a model's words that a report shows in one place."""
+
+
+def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
+    """A document of sections.
+
+    Args:
+        sections: in order.
+        pictures: names of the charts that were drawn; the others are passed over.
+    """
+    parts = []
+    for section in sections:
+        parts.append(f"## {section.title}")
+        for block in section.blocks:
+            if isinstance(block, Table):
+                parts.append(render_table(block))
+            elif isinstance(block, Passage):
+                parts.append(render_passage(block))
+            elif block.name in pictures:
+                parts.append(_picture(block))
+    return "\n\n".join(part for part in parts if part)
+
+
+def render_table(table: Table) -> str:
+    """A table with its title and note."""
+    if not table.rows:
+        return ""
+    from tabulate import tabulate
+
+    rows = [
+        [show(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
+    ]
+    text = tabulate(
+        rows,
+        [escape(column.title) for column in table.columns],
+        "github",
+        colalign=["left" if column.style == "text" else "right" for column in table.columns],
+        disable_numparse=True,
+    )
+    title = f"**{escape(table.title)}**" if table.title else ""
+    return "\n\n".join(part for part in (title, text, table.note) if part)
+
+
+def render_passage(passage: Passage) -> str:
+    """A paragraph, or words of others: closed, cut to size unless wanted whole, and nothing but text."""
+    if not passage.folded:
+        heading = f"**{escape(passage.title)}**\n\n" if passage.title else ""
+        return heading + passage.text
+    words = passage.text if passage.whole else cut(passage.text, LONGEST)
+    longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
+    fence = "`" * max(3, longest_run + 1)
+    # Inside HTML, Markdown's own escapes would be shown.
+    summary = html.escape(passage.title, quote=False)
+    return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
+
+
+def _picture(chart: Chart) -> str:
+    return f"![{escape(chart.title)}]({chart.name}.svg)"
+
+
+def show(cell: Cell, column: Column) -> str:
+    """A cell as its column prints it."""
+    if cell is None:
+        return ABSENT
+    if isinstance(cell, str):
+        return escape(cell)
+    if isinstance(cell, Estimate):
+        value = number(cell.value, column)
+        if cell.low is None or cell.high is None:
+            return value
+        return f"{value} [{number(cell.low, column)}, {number(cell.high, column)}]"
+    return number(cell, column)
+
+
+def number(value: float, column: Column) -> str:
+    """A number, rounded to the column's digits; percent without its sign, which the heading has."""
+    scaled = value * 100 if column.style == "percent" else value
+    text = f"{value:,.0f}" if column.style == "count" else f"{scaled:.{column.digits}f}"
+    # Nothing is left of a minus but its sign.
+    return text if re.search("[1-9a-z]", text) else text.lstrip("-")
+
+
+def escape(text: str) -> str:
+    """Text that a model or a dataset wrote, so that it stays in its cell and is no markup."""
+    one_line = " ".join(text.split())
+    quoted = one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~])", r"\\\1", quoted)
+
+
+def cut(text: str, longest: int) -> str:
+    """The beginning and the end of a long text, and how much is between them."""
+    if len(text) <= longest:
+        return text
+    head, tail = longest * 2 // 3, longest // 3
+    return f"{text[:head]}\n[... {len(text) - head - tail:,} characters ...]\n{text[len(text) - tail :]}"
+
+
+def decision_line(decision: Decision) -> str:
+    """A gate's decision for a terminal."""
+    found, estimate = decision.reason, decision.estimate
+    if estimate is not None:
+        found = f"{show(estimate, Column('', 'number', 4))} {found}".rstrip()
+    return f"{decision.verdict:>8}  {decision.gate.text}   {decision.subject}: {found}"

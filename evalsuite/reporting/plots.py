@@ -1,0 +1,214 @@
+"""Charts as SVG files, drawn with matplotlib (extra `plots`); the same data gives the same bytes."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.reporting.section import Chart, Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+# Okabe and Ito's palette, which most colour-blind readers can tell apart.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+MARKERS = "osD^vPX*"
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is there."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw_all(charts: Iterable[Chart], folder: Path) -> list[str]:
+    """Draws charts into a folder, each as `<name>.svg`, and gives the names of those that were drawn."""
+    wanted = [chart for chart in charts if chart.labels and _has_values(chart)]
+    if not wanted or not can_draw():
+        return []
+    for chart in wanted:
+        draw(chart, folder / f"{chart.name}.svg")
+    return [chart.name for chart in wanted]
+
+
+def _has_values(chart: Chart) -> bool:
+    return any(value is not None for series in chart.series for value in series.values)
+
+
+def draw(chart: Chart, file: Path) -> None:
+    """Draws one chart."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # A fixed salt, no date and text as text: equal charts are equal files, small and searchable.
+    style: Any = {
+        "svg.hashsalt": "evalsuite",
+        "svg.fonttype": "none",
+        "font.size": 10,
+        "axes.axisbelow": True,
+    }
+    with mpl.rc_context(style):
+        figure = Figure(figsize=_size(chart), layout="constrained")
+        DRAWERS[chart.kind](chart, figure)
+        figure.suptitle(chart.title, fontsize=11)
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": "evalsuite"}, facecolor="white")
+
+
+def _size(chart: Chart) -> tuple[float, float]:
+    if chart.kind == "radar":
+        return 6.4, 4.8
+    if chart.kind == "heatmap":
+        return 2.5 + 0.7 * len(chart.labels), 1.5 + 0.5 * len(chart.series)
+    marks = len(chart.labels) * (len(chart.series) if chart.kind == "bars" else 1)
+    return min(14.0, max(6.4, 2.0 + 0.35 * marks)), 4.0
+
+
+def _scaled(chart: Chart, value: float) -> float:
+    return value * 100 if chart.unit == "percent" else value
+
+
+def _points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
+    """Values, and how far their intervals reach below and above; nan where there is none."""
+    middle, reach = [], [[], []]  # type: list[float], list[list[float]]
+    for value in values:
+        given = Estimate(value) if isinstance(value, (int, float)) else value
+        point = math.nan if given is None else _scaled(chart, given.value)
+        bounded = given is not None and given.low is not None and given.high is not None
+        low, high = (
+            (_scaled(chart, given.low or 0.0), _scaled(chart, given.high or 0.0))
+            if bounded and given
+            else (point, point)
+        )
+        middle.append(point)
+        reach[0].append(max(0.0, point - low))
+        reach[1].append(max(0.0, high - point))
+    return middle, reach
+
+
+def _axes(chart: Chart, figure: Any) -> Any:
+    axes = figure.add_subplot()
+    axes.set_xlabel(chart.x_title)
+    axes.set_ylabel(chart.y_title + (" (%)" if chart.unit == "percent" else ""))
+    if chart.limits:
+        axes.set_ylim(*(_scaled(chart, limit) for limit in chart.limits))
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _name_labels(chart: Chart, axes: Any) -> None:
+    crowded = sum(map(len, chart.labels)) > 60
+    axes.set_xticks(
+        range(len(chart.labels)),
+        chart.labels,
+        rotation=35 if crowded else 0,
+        ha="right" if crowded else "center",
+    )
+
+
+def _legend(chart: Chart, axes: Any) -> None:
+    if len(chart.series) > 1:
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+
+
+def _bars(chart: Chart, figure: Any) -> None:
+    axes = _axes(chart, figure)
+    width = 0.8 / len(chart.series)
+    for index, series in enumerate(chart.series):
+        middle, reach = _points(chart, series.values)
+        places = [place - 0.4 + width * (index + 0.5) for place in range(len(chart.labels))]
+        axes.bar(
+            places,
+            middle,
+            width * 0.92,
+            label=series.name,
+            color=COLOURS[index % len(COLOURS)],
+            yerr=reach,
+            ecolor="#444444",
+            capsize=2,
+        )
+    _name_labels(chart, axes)
+    _legend(chart, axes)
+
+
+def _lines(chart: Chart, figure: Any) -> None:
+    axes = _axes(chart, figure)
+    for index, series in enumerate(chart.series):
+        middle, reach = _points(chart, series.values)
+        # A little to the side, so that intervals do not hide each other.
+        places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
+        axes.errorbar(
+            places,
+            middle,
+            reach,
+            label=series.name,
+            color=COLOURS[index % len(COLOURS)],
+            marker=MARKERS[index % len(MARKERS)],
+            capsize=3,
+        )
+    _name_labels(chart, axes)
+    _legend(chart, axes)
+
+
+def _scatter(chart: Chart, figure: Any) -> None:
+    axes = _axes(chart, figure)
+    places = [float(label) for label in chart.labels]
+    for index, series in enumerate(chart.series):
+        middle, reach = _points(chart, series.values)
+        axes.errorbar(
+            places,
+            middle,
+            reach,
+            label=series.name,
+            color=COLOURS[index % len(COLOURS)],
+            fmt=MARKERS[index % len(MARKERS)],
+        )
+    _legend(chart, axes)
+
+
+def _radar(chart: Chart, figure: Any) -> None:
+    axes = figure.add_subplot(projection="polar")
+    turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
+    for index, series in enumerate(chart.series):
+        middle, _ = _points(chart, series.values)
+        # What was not measured is drawn at the centre; the tables say that it was not.
+        closed = [0.0 if math.isnan(value) else value for value in (*middle, middle[0])]
+        colour = COLOURS[index % len(COLOURS)]
+        axes.plot([*turns, turns[0]], closed, color=colour, marker=".", label=series.name)
+        axes.fill([*turns, turns[0]], closed, color=colour, alpha=0.08)
+    axes.set_xticks(turns, chart.labels)
+    axes.set_theta_offset(math.pi / 2)
+    axes.set_theta_direction(-1)
+    if chart.limits:
+        axes.set_ylim(*(_scaled(chart, limit) for limit in chart.limits))
+    axes.grid(color="#dddddd", linewidth=0.6)
+    _legend(chart, axes)
+
+
+def _heatmap(chart: Chart, figure: Any) -> None:
+    axes = figure.add_subplot()
+    cells = [_points(chart, series.values)[0] for series in chart.series]
+    low, high = (_scaled(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
+    image = axes.imshow(
+        cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto"
+    )
+    axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])
+    _name_labels(chart, axes)
+    for row, values in enumerate(cells):
+        for column, value in enumerate(values):
+            if not math.isnan(value):
+                dark = image.norm(value) > 0.6 or ((low or 0) < 0 and image.norm(value) < 0.25)
+                axes.text(
+                    column, row, f"{value:.2f}", ha="center", va="center", color="white" if dark else "black"
+                )
+    figure.colorbar(image, ax=axes, shrink=0.8)
+
+
+DRAWERS: Mapping[str, Callable[[Chart, Any], None]] = {
+    "bars": _bars,
+    "lines": _lines,
+    "radar": _radar,
+    "heatmap": _heatmap,
+    "scatter": _scatter,
+}

@@ -1,0 +1,235 @@
+"""The report of one run, as sections: verdict and facts first, then a section a benchmark, then what failed."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.judging.minutes import minutes
+from evalsuite.reporting.baseline import baseline_section
+from evalsuite.reporting.generic import generic_section
+from evalsuite.reporting.markdown import cut
+from evalsuite.reporting.runs import primary_metric
+from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
+from evalsuite.reporting.tally import RunView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evalsuite.protocols import Benchmark
+    from evalsuite.reporting.gates import Decision, Measured
+    from evalsuite.reporting.runs import Run
+    from evalsuite.reporting.tally import Row
+    from evalsuite.reporting.verdict import Verdict
+    from evalsuite.types import Record
+
+LOWEST = 3
+"""Cases that are shown of each benchmark, those with the lowest scores."""
+
+MOST_CAUSES = 20
+
+
+def view(run: Run, name: str, label: str) -> RunView:
+    """One benchmark of a run, for its section."""
+    bench = run.benchmarks[name]
+    judge = run.info.get("settings", {}).get("judge_model")
+    return RunView(label, bench.tally, judge, bench.source, run.read)
+
+
+def benchmark_section(name: str, views: Sequence[RunView], known: Benchmark | None) -> Section:
+    """A benchmark's own section, or the generic one."""
+    if known is not None and known.report is not None:
+        return known.report(views)
+    return generic_section(name, views)
+
+
+def build_report(
+    run: Run,
+    verdict: Verdict,
+    measured: Mapping[str, Measured],
+    shipped: Callable[[str], Benchmark | None],
+) -> list[Section]:
+    """All sections but the heading."""
+    sections = [_facts(run, verdict)]
+    if verdict.decisions:
+        sections.append(_gates(verdict.decisions))
+    if verdict.against is not None:
+        sections.append(baseline_section(verdict.against))
+    if len(run.benchmarks) > 1:
+        sections.append(_overview(run, measured, shipped))
+    for name, bench in run.benchmarks.items():
+        sections.append(benchmark_section(name, [view(run, name, bench.model)], shipped(name)))
+    sections += _errors(run)
+    sections += _lowest(run, shipped)
+    sections.append(_signature(run))
+    return sections
+
+
+def _facts(run: Run, verdict: Verdict) -> Section:
+    """What was asked, when, and what it took."""
+    info, settings = run.info, run.info.get("settings", {})
+    usage = info.get("usage") or {}
+    rows: list[list[Cell]] = [
+        ["model", _called(info.get("model"), settings.get("model_base_url"), settings.get("model_param"))],
+        ["judge", _called(settings.get("judge_model"), settings.get("judge_base_url"), ())],
+        ["date", str(info.get("started", ""))],
+        ["cases", _counted(verdict)],
+        ["tokens", _tokens(usage)],
+        [
+            "cost",
+            f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged, or no price is known",
+        ],
+        ["wall time", f"{info.get('seconds', 0):.1f} s"],
+    ]
+    return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
+
+
+def _called(model: str | None, base_url: str | None, params: Sequence[str] | None) -> str:
+    where = f" at {base_url}" if base_url else ""
+    with_ = f" with {', '.join(params)}" if params else ""
+    return f"{model or 'none'}{where}{with_}"
+
+
+def _counted(verdict: Verdict) -> str:
+    words = {"passed": "passed", "failed": "below threshold", "error": "errors", "skipped": "skipped"}
+    total = sum(verdict.counts.values())
+    parts = [f"{verdict.counts.get(outcome, 0)} {word}" for outcome, word in words.items()]  # type: ignore[call-overload] # all are outcomes
+    return f"{total}: {', '.join(parts)}"
+
+
+def _tokens(usage: Mapping[str, Any]) -> str:
+    if not usage:
+        return "unknown"
+    return f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {usage['calls']:,} calls"
+
+
+def _gates(decisions: Sequence[Decision]) -> Section:
+    marks = {"met": "✅ met", "missed": "❌ missed"}
+    rows: list[list[Cell]] = [
+        [
+            marks.get(one.verdict, f"⚠️ {one.verdict}"),
+            one.gate.text,
+            one.subject,
+            one.estimate,
+            one.estimate.n if one.estimate else None,
+            one.reason,
+        ]
+        for one in decisions
+    ]
+    columns = [
+        Column("verdict"),
+        Column("gate"),
+        Column("looked at"),
+        Column("found", "number", 4),
+        Column("cases", "count"),
+        Column("reason"),
+    ]
+    return Section("Gates", [Table("", columns, rows)])
+
+
+def _overview(
+    run: Run, measured: Mapping[str, Measured], shipped: Callable[[str], Benchmark | None]
+) -> Section:
+    rows: list[list[Cell]] = []
+    for name, bench in run.benchmarks.items():
+        primary = primary_metric(bench, shipped(name))
+        found = measured[name]
+        rows.append(
+            [
+                name,
+                len(bench.tally),
+                sum(row.outcome == "error" for row in bench.tally),
+                primary,
+                found.estimate(primary, bench.tally) if primary else None,
+                bench.source,
+            ]
+        )
+    columns = [
+        Column("benchmark"),
+        Column("cases", "count"),
+        Column("errors", "count"),
+        Column("metric"),
+        Column("mean with 95% interval", "number", 3),
+        Column("samples"),
+    ]
+    return Section("Benchmarks", [Table("", columns, rows)])
+
+
+def _errors(run: Run) -> list[Section]:
+    """Errors, those of one cause together."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in run.all_rows():
+        if row.outcome == "error":
+            record = run.read(row.case)
+            groups[record.cause or "unknown", _same_words(record.error or "")].append(row.case)
+    if not groups:
+        return []
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    rows: list[list[Cell]] = [
+        [len(cases), cause, cut(words, 300), cases[0]] for (cause, words), cases in ranked[:MOST_CAUSES]
+    ]
+    left = sum(len(cases) for _, cases in ranked[MOST_CAUSES:])
+    note = f"{left} further errors of other causes are in records.jsonl." if left else ""
+    columns = [Column("cases", "count"), Column("cause"), Column("message"), Column("for example")]
+    return [Section("Errors", [Table("", columns, rows, note)])]
+
+
+def _same_words(message: str) -> str:
+    """A message without what differs from case to case: numbers, addresses, long quotations."""
+    return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
+
+
+def _lowest(run: Run, shipped: Callable[[str], Benchmark | None]) -> list[Section]:
+    """The cases that one would look at first."""
+    blocks: list[Block] = []
+    for name, bench in run.benchmarks.items():
+        primary = primary_metric(bench, shipped(name))
+        if primary is None:
+            continue
+        rows = [row for row in bench.tally if row.outcome != "error" and primary in row.scores]
+        lowest = sorted(rows, key=lambda row: _rank(row, primary))[:LOWEST]
+        for row in lowest:
+            record = run.read(row.case)
+            blocks += [_passage(record, primary), *_judgements(record)]
+    if not blocks:
+        return []
+    return [Section("Lowest scores", blocks)]
+
+
+def _rank(row: Row, metric: str) -> tuple[bool, float, str]:
+    return row.outcome != "failed", row.scores[metric], row.case
+
+
+def _passage(record: Record, metric: str) -> Passage:
+    answer = record.transcript.answer if record.transcript else ""
+    parts = [
+        f"input:  {cut(record.input, 500)}",
+        f"answer: {cut(answer, 400) or '(empty)'}",
+        f"target: {cut(str(record.target), 200)}",
+        *(f"{name}: {note}" for name, note in sorted(record.notes.items())),
+        *([f"test:   {cut(record.error, 200)}"] if record.error else []),
+    ]
+    title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
+    return Passage(title, "\n".join(parts), folded=True)
+
+
+def _judgements(record: Record) -> list[Passage]:
+    """What judges said of a case, whole."""
+    case = record.case.rpartition("::")[2]
+    return [
+        Passage(f"{case}: {name}, what was said", minutes(log), folded=True, whole=True)
+        for name, log in sorted(record.logs.items())
+    ]
+
+
+def _signature(run: Run) -> Section:
+    """What is needed to make this run again."""
+    info, versions = run.info, run.info.get("versions", {})
+    made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
+    sources = "; ".join(f"{name}: {bench.source}" for name, bench in run.benchmarks.items())
+    text = (
+        f"`{info.get('command', '')}`\n\nMade with {made_with}. Samples: {sources}. Run: {run.folder.name}. "
+        f"The same answers again, without a model: `pytest ... --replay {run.folder.name}`."
+    )
+    return Section("Signature", [Passage("", text)])

@@ -1,0 +1,105 @@
+"""`summary.json`: the report's numbers, unrounded, for programs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.reporting.section import Cell, Estimate, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evalsuite.reporting.baseline import Against
+    from evalsuite.reporting.gates import Measured
+    from evalsuite.reporting.runs import Run
+    from evalsuite.reporting.section import Section
+    from evalsuite.reporting.tally import Tally
+    from evalsuite.reporting.verdict import Verdict
+
+
+def summarise(
+    run: Run, verdict: Verdict, measured: Mapping[str, Measured], sections: Iterable[Section]
+) -> dict[str, Any]:
+    """The summary as plain data."""
+    return {
+        "run": run.folder.name,
+        "status": int(verdict.status),
+        "verdict": verdict.headline,
+        "reasons": list(verdict.reasons),
+        "model": run.info.get("model"),
+        "judge": run.info.get("settings", {}).get("judge_model"),
+        "shortened": verdict.shortened,
+        "remarks": verdict.remarks,
+        "baseline": _against(verdict.against),
+        "cases": dict(sorted(verdict.counts.items())),
+        "usage": run.info.get("usage"),
+        "seconds": run.info.get("seconds"),
+        "gates": [
+            {
+                "gate": one.gate.text,
+                "subject": one.subject,
+                "verdict": one.verdict,
+                "reason": one.reason,
+                "found": plain_cell(one.estimate),
+            }
+            for one in verdict.decisions
+        ],
+        "benchmarks": {name: _benchmark(found) for name, found in measured.items()},
+        "tables": [
+            {"section": section.title, "title": block.title, **plain_table(block)}
+            for section in sections
+            for block in section.blocks
+            if isinstance(block, Table)
+        ],
+    }
+
+
+def _against(against: Against | None) -> dict[str, Any] | None:
+    if against is None:
+        return None
+    return {
+        "baseline": against.name,
+        "margin": against.margin,
+        "metrics": [
+            {"metric": str(subject), "verdict": verdict, **{k: plain_cell(v) for k, v in asdict(one).items()}}
+            for subject, one, verdict in against.found
+        ],
+        "left_out": {side: list(cases) for side, cases in against.left_out.items()},
+    }
+
+
+def _benchmark(found: Measured) -> dict[str, Any]:
+    tags = sorted({tag for row in found.tally for tag in row.tags})
+    return {
+        "cases": len(found.tally),
+        "errors": sum(row.outcome == "error" for row in found.tally),
+        "metrics": _metrics(found, found.tally),
+        "tags": {
+            tag: {value: _metrics(found, cases) for value, cases in groups.items()}
+            for tag in tags
+            # A tag with a value for almost every case is a name, not a group.
+            if len(groups := found.tally.groups(tag)) <= max(2, len(found.tally) // 2)
+        },
+    }
+
+
+def _metrics(found: Measured, cases: Tally) -> dict[str, Any]:
+    return {metric: plain_cell(found.estimate(metric, cases)) for metric in found.metrics()}
+
+
+def plain_table(table: Table) -> dict[str, Any]:
+    """A table's headings and cells."""
+    return {
+        "columns": [column.title for column in table.columns],
+        "rows": [[plain_cell(cell) for cell in row] for row in table.rows],
+    }
+
+
+def plain_cell(cell: Cell) -> Any:
+    """A cell; an estimate as an object; a number that JSON has no word for, such as infinity, as None."""
+    if isinstance(cell, Estimate):
+        found = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
+        return {name: plain_cell(value) for name, value in found.items()}
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

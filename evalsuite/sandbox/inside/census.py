@@ -1,0 +1,60 @@
+"""The processes of a program, as seen from the warm interpreter, whose /proc shows all in the sandbox.
+
+The descendants of a program's first process are all there is of it, as orphans fall to the first process of
+their pid namespace.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def address_space(pid: int) -> int:
+    """Bytes of address space of a process; 0 if it is gone.
+
+    What is mapped, and not what is resident: memory that processes share is resident in those alone that
+    have touched it.
+    """
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[0]) * PAGE
+    except OSError:
+        return 0
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process and the children that it has waited for have spent; 0 if it is gone."""
+    try:
+        return sum(map(int, _stat(pid)[11:15])) / TICKS
+    except OSError:
+        return 0.0
+
+
+def parents() -> dict[int, int]:
+    """The parent of every process that lives; zombies are left out."""
+    found = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
+        if name.isdecimal():
+            try:
+                state, parent, *_ = _stat(int(name))
+            except OSError:
+                continue
+            if state != "Z":
+                found[int(name)] = int(parent)
+    return found
+
+
+def family(root: int, parents: dict[int, int]) -> set[int]:
+    """A process and its descendants."""
+    tree = {root}
+    while more := {pid for pid, parent in parents.items() if parent in tree} - tree:
+        tree |= more
+    return tree
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat after the name, which may hold anything."""
+    return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

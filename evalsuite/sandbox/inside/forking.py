@@ -1,0 +1,265 @@
+"""The warm interpreter's loop: forks programs, watches them, and tells the host how each round ended."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import gc
+import importlib
+import json
+import math
+import os
+import platform
+import resource
+import select
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import census, kernel, program
+from .calls import call_filter
+from .forked import Forked
+from .isolation import CHANNEL, PAYLOAD, STDERR, STDOUT, isolate, keep_only
+from .limits import Limits
+
+PATROL_SECONDS = 0.05
+SPARE_DESCRIPTORS = 16
+
+
+class WarmInterpreter:
+    """See the module; the host speaks to it over `control` (see `__main__`)."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        _allow_many_descriptors()
+        setup = json.loads(control.recv(1 << 16))
+        sys.path[:1] = [""]  # everything of this folder is loaded; programs import from where they are
+        sys.path += setup["path"]
+        self.limits = Limits(**setup["limits"])
+        self.user = _powerless_user()
+        self.filter = call_filter(platform.machine())
+        self.own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
+        for name in setup["preload"]:
+            _load(name)
+        gc.collect()
+        gc.freeze()  # a collection in a forked process would copy every page
+        self.baseline = census.address_space(os.getpid())
+        self.programs: dict[int, Forked] = {}
+        self.by_descriptor: dict[int, Forked] = {}
+        self.poll = select.poll()
+        # Registered, and so heard, first: what a batch says of a descriptor cannot be meant for one of the
+        # same number that was closed before and opened anew by an order in that batch.
+        self.poll.register(control, select.POLLIN)
+
+    def serve(self) -> NoReturn:
+        """Runs until the host goes away."""
+        self._prove_isolation()
+        self._tell(ready=True)
+        while True:
+            for descriptor, _ in self.poll.poll(self._patience()):
+                if descriptor == self.control.fileno():
+                    self._obey()
+                elif (known := self.by_descriptor.get(descriptor)) is not None:
+                    self._attend(known, descriptor)
+            self._patrol()
+
+    def _obey(self) -> None:
+        packet, descriptors, _, _ = socket.recv_fds(self.control, 1 << 16, 3)
+        if not packet:
+            os._exit(0)
+        order = json.loads(packet)
+        if order["op"] == "start":
+            self._start(order, descriptors)
+            return
+        known = self.programs.get(order["key"])
+        if order["op"] == "end":
+            if known is not None:
+                known.stop_clock()
+                known.kill()
+        elif known is None or known.dead:
+            self._tell(key=order["key"], ending="gone", seconds=0.0, alive=False)
+        else:
+            known.clock(order["timeout"])
+            known.wake()
+
+    def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        payload, out, err = descriptors
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            _leave_spare_descriptors(theirs.fileno())
+            pid = self._fork({STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload})
+        except OSError as error:  # too many at a time: of descriptors, processes or namespaces
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._tell(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
+            return
+        for descriptor in (payload, err, theirs.detach()):
+            os.close(descriptor)
+        ours.setblocking(False)
+        known = Forked(order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
+        self.programs[known.key] = known
+        for descriptor in (known.pidfd, ours.fileno()):
+            self.by_descriptor[descriptor] = known
+            self.poll.register(descriptor, select.POLLIN)
+        known.clock(order["timeout"])
+
+    def _fork(self, descriptors: dict[int, int]) -> int:
+        kernel.unshare(kernel.NEW_PIDS)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._become_program(descriptors)
+        finally:
+            kernel.children_born_in(self.own_pids)
+        return pid
+
+    def _become_program(self, descriptors: dict[int, int]) -> NoReturn:
+        try:  # nothing may get from here back into the loop
+            keep_only(descriptors)
+            try:
+                isolate(self.limits, self.user, self.filter)
+            except OSError as error:
+                program.give_up(error)
+            program.serve()
+        finally:
+            os._exit(1)
+
+    def _attend(self, known: Forked, descriptor: int) -> None:
+        if descriptor == known.pidfd:
+            while status := known.heard():
+                self._believe(known, status)
+            self._bury(known)
+        elif status := known.heard():
+            self._believe(known, status)
+        else:
+            self._hang_up(known)  # the process itself will tell how it ends
+
+    def _believe(self, known: Forked, status: bytes) -> None:
+        if status == program.LOADED:
+            known.loaded = True
+        elif not known.loaded:
+            self._end_round(known, "unfit" if status == program.UNFIT else "table")
+        elif known.running:
+            self._end_round(known, "ok" if status == program.OK else "raised")
+
+    def _end_round(self, known: Forked, ending: str) -> None:
+        seconds = known.stop_clock()
+        alive = not known.once and known.pause()
+        if not alive:
+            known.kill()
+        self._tell(key=known.key, ending=ending, seconds=seconds, alive=alive)
+
+    def _bury(self, known: Forked) -> None:
+        self._hang_up(known)
+        self._forget(known.pidfd)
+        del self.programs[known.key]
+        running, ending = known.running, known.bury()
+        if running:
+            ending = ending if known.loaded else f"early {ending}"
+            self._tell(key=known.key, ending=ending, seconds=known.stop_clock(), alive=False)
+
+    def _hang_up(self, known: Forked) -> None:
+        if known.channel is not None:
+            self._forget(known.channel.fileno())
+            known.channel.close()
+            known.channel = None
+
+    def _forget(self, descriptor: int) -> None:
+        del self.by_descriptor[descriptor]
+        self.poll.unregister(descriptor)
+
+    def _patrol(self) -> None:
+        now = time.monotonic()
+        running = [known for known in self.programs.values() if known.running]
+        for known in running:
+            if now >= known.deadline:
+                known.kill("timeout")
+        if long := [known for known in running if now >= known.started + PATROL_SECONDS]:
+            parents = census.parents()
+            for known in long:
+                if limit := self._limit_met(known, census.family(known.pid, parents)):
+                    known.kill(limit)
+
+    def _limit_met(self, known: Forked, family: set[int]) -> str | None:
+        if sum(map(census.cpu_seconds, family)) > known.cpu_deadline:
+            return "cpu"
+        if self._memory(family) > self.limits.memory:
+            return "memory"
+        if os.fstat(known.out).st_size > self.limits.output:
+            return "output"
+        return None
+
+    def _memory(self, pids: set[int]) -> int:
+        """Bytes of address space of these processes, beyond what they have from the warm interpreter."""
+        return sum(max(0, census.address_space(pid) - self.baseline) for pid in pids)
+
+    def _patience(self) -> int | None:
+        """Milliseconds until somebody must be looked after."""
+        deadlines = [known.deadline for known in self.programs.values() if known.running]
+        if not deadlines:
+            return None
+        wait = min(PATROL_SECONDS, min(deadlines) - time.monotonic())
+        return max(1, math.ceil(1000 * wait))
+
+    def _tell(self, **facts: Any) -> None:
+        self.control.send(json.dumps(facts).encode())
+
+    def _prove_isolation(self) -> None:
+        """Forks a trial program that must not be able to fork itself, or ends with the reason."""
+        kernel.unshare(kernel.NEW_PIDS)
+        pid = os.fork()
+        if pid == 0:
+            self._try()
+        kernel.children_born_in(self.own_pids)
+        _, status = os.waitpid(pid, 0)
+        if status:
+            os._exit(1)
+
+    def _try(self) -> NoReturn:
+        try:
+            isolate(dataclasses.replace(self.limits, processes=1), self.user, self.filter)
+        except OSError as error:
+            os.write(STDERR, f"a program could not be isolated: {error}\n".encode())
+            os._exit(1)
+        try:
+            os.fork()
+        except OSError:
+            os._exit(0)
+        os.write(STDERR, b"the kernel does not limit the number of this user's processes\n")
+        os._exit(1)
+
+
+def _allow_many_descriptors() -> None:
+    """Three for each session that waits for its model; programs have a limit of their own."""
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 16)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _leave_spare_descriptors(highest: int) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if highest > limit - SPARE_DESCRIPTORS:
+        raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: more than {limit} are not allowed")
+
+
+def _powerless_user() -> int:
+    """User 1 where the sandbox has one beside its own (see `launch.py`), else its own."""
+    users = Path("/proc/self/uid_map").read_text("ascii").splitlines()
+    return 1 if any(line.split()[0] == "1" for line in users) else 0
+
+
+def _load(name: str) -> None:
+    # What cannot be loaded here, or does not work, is for the programs that need it to say.
+    with contextlib.suppress(Exception):
+        importlib.import_module(name)
+        if name == "pandas":
+            from . import warming
+
+            warming.exercise()
+
+
+def serve_forever() -> NoReturn:
+    """Serves the host on the standard input."""
+    WarmInterpreter(socket.socket(fileno=0)).serve()

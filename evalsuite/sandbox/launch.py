@@ -1,0 +1,69 @@
+"""Run as a program of its own: enters a new user namespace, then becomes bubblewrap.
+
+bubblewrap could make the namespace itself, but with one user in it. As root that user would be root, whose
+processes the kernel does not count, so that no limit on them would hold; programs get a second, powerless
+user there. An ordinary user has only itself to give.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+NEW_USERS = 0x10000000
+NOBODY = 65534
+
+
+def main(command: list[str]) -> None:
+    """Becomes `command`, in a new user namespace.
+
+    Raises:
+        OSError: no such namespace can be made.
+    """
+    user, group = os.geteuid(), os.getegid()
+    ready, entered = os.pipe()
+    helper = os.fork()
+    if helper == 0:
+        os.close(entered)
+        os._exit(_map_users(os.getppid(), user, group) if os.read(ready, 1) else 1)
+    if ctypes.CDLL(None, use_errno=True).unshare(NEW_USERS):
+        raise OSError(ctypes.get_errno(), "a new user namespace: " + os.strerror(ctypes.get_errno()))
+    os.write(entered, b"!")
+    if os.waitpid(helper, 0)[1]:
+        raise OSError("the users of a new user namespace could not be set")
+    os.close(ready)
+    os.close(entered)
+    os.execv(command[0], command)  # noqa: S606 - no shell is wanted
+
+
+def _map_users(process: int, user: int, group: int) -> int:
+    try:
+        if user == 0 and _written(process, f"0 0 1\n1 {NOBODY} 1", f"0 0 1\n1 {NOBODY} 1"):
+            return 0
+        _write(process, "setgroups", "deny")
+        return 0 if _written(process, f"0 {user} 1", f"0 {group} 1") else 1
+    except OSError as error:
+        os.write(2, f"{error}\n".encode())
+        return 1
+
+
+def _written(process: int, users: str, groups: str) -> bool:
+    try:
+        _write(process, "uid_map", users)
+    except OSError:
+        return False
+    _write(process, "gid_map", groups)
+    return True
+
+
+def _write(process: int, name: str, text: str) -> None:
+    with open(f"/proc/{process}/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - as small as can be
+        file.write(text)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except OSError as error:
+        sys.exit(f"{error}")

@@ -1,0 +1,130 @@
+"""One program, in one round or several, between its first byte and its last."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from typing import TYPE_CHECKING, Self
+
+from evalsuite.errors import SandboxError
+from evalsuite.sandbox.execution import ERROR_CHARACTERS, Execution, execution
+from evalsuite.sandbox.tables import payload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalsuite.sandbox.sandbox import Sandbox
+    from evalsuite.sandbox.tables import TableSource
+    from evalsuite.sandbox.warm import Ending, WarmInterpreter
+
+
+class Session:
+    """A program whose variables live on between its rounds; see `Sandbox.session`.
+
+    A round that is stopped, or whose process dies, costs the variables: the next round starts afresh, with
+    the tables as they were. Processes that a round leaves behind are ended with it.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, tables: Mapping[str, TableSource], timeout: float, *, once: bool = False
+    ) -> None:
+        self.sandbox = sandbox
+        self.tables = tables
+        self.timeout = timeout
+        self._once = once
+        self._one_round = asyncio.Lock()
+        self._files: tuple[int, ...] = ()
+        self._warm: WarmInterpreter | None = None
+        self._key: int | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._key is not None and self._warm is not None:
+            await self._warm.dismiss(self._key)
+        for file in self._files:
+            os.close(file)
+        self._files = ()
+
+    async def run(
+        self,
+        code: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - the program's time, kept by the sandbox
+    ) -> Execution:
+        """Runs one round; rounds asked for at the same time run one after the other.
+
+        Args:
+            code: Python source; it finds the variables of the rounds before.
+            timeout: seconds of wall time for this round.
+
+        Raises:
+            SandboxUnavailable: no sandbox is to be had on this machine.
+            SandboxError: a table cannot be loaded, or the sandbox failed.
+        """
+        seconds = self.timeout if timeout is None else timeout
+        async with self._one_round, self.sandbox.turn() as warm:
+            if warm is not self._warm:
+                self._warm, self._key = warm, None
+            ending = await self._round(warm, code, seconds)
+            if not ending.alive:
+                self._key = None
+        return self._execution(ending, seconds)
+
+    async def _round(self, warm: WarmInterpreter, code: str, seconds: float) -> Ending:
+        if self._key is not None:
+            self._leave(payload(code, {}))
+            ending = await warm.proceed(self._key, seconds)
+            if ending.how != "gone":
+                return ending
+        self._leave(payload(code, self.tables))
+        self._key = warm.new_key()
+        with _handed_over(self._files) as files:
+            return await warm.begin(self._key, files, seconds, once=self._once)
+
+    def _leave(self, content: bytes) -> None:
+        """Puts what the round needs where the program's process looks for it, and clears its output."""
+        if not self._files:
+            self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr"))
+        for file in self._files:
+            os.ftruncate(file, 0)
+        os.pwrite(self._files[0], content, 0)
+
+    def _execution(self, ending: Ending, seconds: float) -> Execution:
+        _, out, err = self._files
+        limits = self.sandbox.limits
+        printed = os.pread(out, limits.output + 1, 0)
+        longest = 4 * ERROR_CHARACTERS + 4
+        said = os.pread(err, longest, max(0, os.fstat(err).st_size - longest))
+        _refuse_unreached(ending.how, said, seconds)
+        return execution(ending.how, printed, said, timeout=seconds, seconds=ending.seconds, limits=limits)
+
+
+def _refuse_unreached(how: str, said: bytes, seconds: float) -> None:
+    """Raises where the program's own code was not reached, which says nothing about the program."""
+    words = said.decode("utf-8", "replace").strip()
+    if how.startswith("refused"):
+        raise SandboxError(f"a program could not be started: {how.removeprefix('refused ')}")
+    if how == "unfit":
+        raise SandboxError(f"a program could not be isolated: {words}")
+    if how == "table":
+        raise SandboxError(f"the program's tables could not be loaded: {words}")
+    if how.startswith("early"):
+        ended = how.removeprefix("early ")
+        raise SandboxError(
+            f"the program's tables could not be loaded within its {seconds:g} s and its limits ({ended})"
+        )
+
+
+@contextlib.contextmanager
+def _handed_over(files: tuple[int, ...]) -> Iterator[list[int]]:
+    """The files as the program gets them: opened anew, so that what it does to its own is not felt here."""
+    modes = (os.O_RDONLY, os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_APPEND)
+    given: list[int] = []
+    try:
+        given += (os.open(f"/proc/self/fd/{file}", mode) for file, mode in zip(files, modes, strict=True))
+        yield given
+    finally:
+        for file in given:
+            os.close(file)

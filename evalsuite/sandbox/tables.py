@@ -1,0 +1,82 @@
+"""Tables on their way into the sandbox: always as bytes, never as a path of this machine."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from evalsuite.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    TableSource: TypeAlias = "Table | Path | str | pd.DataFrame"
+else:
+    TableSource = object
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as comma-separated values, which become a pandas DataFrame inside the sandbox.
+
+    Attributes:
+        content: CSV in UTF-8, with or without a byte-order mark; invalid bytes become U+FFFD.
+        header_rows: how many rows at the top name the columns: 0 (they are numbered from 0), 1, or more
+            (the columns are then a MultiIndex).
+    """
+
+    content: bytes
+    header_rows: int = 1
+
+    @classmethod
+    def read(cls, path: Path | str, header_rows: int = 1) -> Table:
+        """A CSV file of this machine.
+
+        Raises:
+            SandboxError: it cannot be read.
+        """
+        try:
+            return cls(Path(path).read_bytes(), header_rows)
+        except OSError as error:
+            raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
+
+
+def payload(code: str, tables: Mapping[str, TableSource]) -> bytes:
+    """What one round needs, in the form that the program's process reads (see `inside/program.py`).
+
+    Raises:
+        SandboxError: a table is not one, or its name is no name for a variable.
+    """
+    packed = [(name, *_packed(name, source)) for name, source in tables.items()]
+    header = json.dumps(
+        {
+            "code": code,
+            "tables": [
+                {"name": name, "format": kind, "header_rows": rows, "size": len(content)}
+                for name, kind, content, rows in packed
+            ],
+        }
+    ).encode()
+    return b"".join((len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed)))
+
+
+def _packed(name: str, source: TableSource) -> tuple[Literal["csv", "pickle"], bytes, int]:
+    if not re.fullmatch(r"[^\W\d]\w*", name):
+        raise SandboxError(f"a table is called {name!r}, which is no name for a variable")
+    if isinstance(source, (str, Path)):
+        source = Table.read(source)
+    if isinstance(source, Table):
+        return "csv", source.content, source.header_rows
+    pandas = sys.modules.get("pandas")  # whoever holds a frame has loaded it
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        # Its types and index stay as they are; it is unpickled within the sandbox, by the same pandas.
+        return "pickle", pickle.dumps(source, protocol=5), 0
+    kind = type(source).__name__
+    raise SandboxError(f"the table {name!r} is a {kind}: give a path, a Table or a pandas DataFrame")

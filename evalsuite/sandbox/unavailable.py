@@ -1,0 +1,50 @@
+"""Says why no sandbox is to be had, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# (setting, the value that closes user namespaces, the command that opens them)
+SETTINGS = (
+    ("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
+    ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+)
+CONTAINER = (
+    "in a container, allow them: docker run --security-opt seccomp=unconfined "
+    "--security-opt apparmor=unconfined --security-opt systempaths=unconfined (podman alike)"
+)
+
+
+def why(failures: Mapping[str, str]) -> str:
+    """What each bubblewrap said, and the advice that fits this machine.
+
+    Args:
+        failures: the reason for each bubblewrap that was tried.
+    """
+    said = "; ".join(f"{bwrap}: {reason}" for bwrap, reason in failures.items())
+    return (
+        f"model-written code runs only in a sandbox, and none could be started ({said}). Most often user "
+        f"namespaces are closed: {advice()}"
+    )
+
+
+def advice() -> str:
+    """What opens user namespaces here."""
+    closed = [command for setting, value, command in SETTINGS if _reads(setting, value)]
+    return f"as root, {' and '.join(closed)}" if closed else CONTAINER
+
+
+def _reads(setting: str, value: str) -> bool:
+    try:
+        return Path(setting).read_text("ascii").strip() == value
+    except OSError:
+        return False

@@ -1,0 +1,202 @@
+"""The host's end of the warm interpreter: starts it, passes it programs, hears how their rounds ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import weakref
+from dataclasses import asdict, dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from evalsuite.errors import SandboxError, SandboxUnavailable
+from evalsuite.sandbox import bubblewrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.sandbox.inside.limits import Limits
+
+START_SECONDS = 60.0
+# The warm interpreter stops programs by itself; where it is silent this much longer, it is given up.
+GRACE_SECONDS = 30.0
+END_SECONDS = 2.0
+PACKET = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a round ended, in the warm interpreter's words (see `inside/__main__.py`)."""
+
+    how: str
+    seconds: float
+    alive: bool
+
+
+class WarmInterpreter:
+    """One sandbox's processes and the socket to them, on the event loop that started them.
+
+    Raises:
+        SandboxUnavailable: bubblewrap cannot even be started.
+    """
+
+    def __init__(self, bwrap: str, limits: Limits, preload: Sequence[str]) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.setup = {"preload": list(preload), "limits": asdict(limits), "path": bubblewrap.packages()}
+        self.ready: asyncio.Future[None] = self.loop.create_future()
+        self.rounds: dict[int, asyncio.Future[Ending]] = {}
+        self.keys = 0
+        self.last_words = ""
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.setblocking(False)
+        self.complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
+        with theirs:
+            process = _started(bubblewrap.command(bwrap), theirs, self.complaints)
+        self.end = weakref.finalize(self, _end, process, self.socket, self.complaints, self.ready)
+        self.loop.add_reader(self.socket, self._hear)
+
+    @property
+    def alive(self) -> bool:
+        """Whether programs can be run."""
+        return bool(self.end.alive)
+
+    async def start(self) -> None:
+        """Waits until it is warm and has proven that it can isolate a program.
+
+        Raises:
+            SandboxUnavailable: it cannot be had on this machine.
+        """
+        try:
+            await self._send(self.setup)
+            await asyncio.wait_for(self.ready, START_SECONDS)
+        except TimeoutError:
+            self.close("it did not get ready")
+            raise SandboxUnavailable(f"not ready within {START_SECONDS:.0f} s") from None
+        except SandboxError as error:
+            raise SandboxUnavailable(str(error)) from error
+        except asyncio.CancelledError:
+            self.close("its start was cancelled")
+            raise
+
+    def new_key(self) -> int:
+        """What the next program is called."""
+        self.keys += 1
+        return self.keys
+
+    async def begin(self, key: int, files: Sequence[int], seconds: float, *, once: bool) -> Ending:
+        """Forks a program and waits for the end of its first round, or of its only one.
+
+        Args:
+            key: a new one.
+            files: descriptors of its payload, standard output and standard error.
+            seconds: of wall time that the round may take.
+            once: there will be no other round.
+        """
+        order = {"op": "start", "key": key, "timeout": seconds, "once": once}
+        return await self._round(order, seconds, files)
+
+    async def proceed(self, key: int, seconds: float) -> Ending:
+        """Runs another round of a program that is alive."""
+        return await self._round({"op": "go", "key": key, "timeout": seconds}, seconds)
+
+    async def dismiss(self, key: int) -> None:
+        """Kills a program, if it is alive."""
+        with contextlib.suppress(SandboxError):
+            await self._send({"op": "end", "key": key})
+
+    def close(self, reason: str) -> None:
+        """Kills everything and lets go of everything; what still waits fails for this reason."""
+        if not self.alive:
+            return
+        self.loop.remove_reader(self.socket)
+        waiting: list[asyncio.Future[Any]] = [self.ready, *self.rounds.values()]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(SandboxError(reason))
+                future.exception()  # nobody may be waiting any more, which asyncio would complain of
+        self.end()
+
+    async def _round(self, order: dict[str, Any], seconds: float, files: Sequence[int] = ()) -> Ending:
+        future: asyncio.Future[Ending] = self.loop.create_future()
+        self.rounds[order["key"]] = future
+        try:
+            await self._send(order, files)
+            return await asyncio.wait_for(future, seconds + GRACE_SECONDS)
+        except TimeoutError:
+            self.close("the sandbox was ended, as its warm interpreter did not answer")
+            raise SandboxError("the sandbox's warm interpreter did not answer, and was ended") from None
+        finally:
+            del self.rounds[order["key"]]
+
+    async def _send(self, order: dict[str, Any], files: Sequence[int] = ()) -> None:
+        packet = json.dumps(order).encode()
+        while self.alive:
+            try:
+                socket.send_fds(self.socket, [packet], files)
+            except BlockingIOError:
+                await asyncio.sleep(0.01)
+            except OSError:
+                self._lost()
+            else:
+                return
+        raise SandboxError(f"the sandbox has ended{self.last_words}")
+
+    def _hear(self) -> None:
+        try:
+            packet = self.socket.recv(PACKET)
+        except BlockingIOError:
+            return
+        except OSError:
+            packet = b""
+        if not packet:
+            self._lost()
+            return
+        said = json.loads(packet)
+        future: asyncio.Future[Any] | None = self.ready if "ready" in said else self.rounds.get(said["key"])
+        if future is not None and not future.done():
+            future.set_result(
+                None if "ready" in said else Ending(said["ending"], said["seconds"], said["alive"])
+            )
+
+    def _lost(self) -> None:
+        """Its end of the socket is closed: it is dead, or dying."""
+        words = os.pread(self.complaints.fileno(), 4000, 0).decode("utf-8", "replace").strip()
+        self.last_words = f": {words}" if words else ""
+        self.close(f"the sandbox has ended{self.last_words}")
+
+
+def _started(
+    command: Sequence[str], control: socket.socket, complaints: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - our own command
+            command,
+            stdin=control.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=complaints,
+            env=bubblewrap.environment(),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SandboxUnavailable(f"{command[0]} cannot be started: {error}") from error
+
+
+def _end(
+    process: subprocess.Popen[bytes],
+    control: socket.socket,
+    complaints: IO[bytes],
+    ready: asyncio.Future[None],
+) -> None:
+    """Hangs up, at which the warm interpreter ends and all programs with it; else kills."""
+    control.close()
+    warm = ready.done() and not ready.cancelled() and ready.exception() is None
+    try:
+        process.wait(END_SECONDS if warm else 0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    complaints.close()

@@ -1,0 +1,280 @@
+"""One table of options; the command line, the ini keys and the run's own record of them are made from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What the command line and the ini files know of a setting: `--max-rpm`, `evalsuite_max_rpm`.
+
+    Attributes:
+        help: one or two lines, with an example where the form is not plain.
+        metavar: what stands for the value in `--help`.
+        kind: of the value; of each value, where the option may be repeated.
+        repeat: may be given several times; the values make a tuple.
+        least: the smallest number that makes sense.
+        kept: a resumed or replayed run takes it over from the earlier run.
+        name: of the setting; filled in from the field.
+    """
+
+    help: str
+    metavar: str
+    kind: type[str | int | float | bool] = str
+    repeat: bool = False
+    least: float = 0
+    kept: bool = True
+    name: str = ""
+
+    @property
+    def flag(self) -> str:
+        """As on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def ini(self) -> str:
+        """As in an ini file."""
+        return f"evalsuite_{self.name}"
+
+
+def _setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
+    repeat = isinstance(default, tuple)
+    return field(default=default, metadata={"option": Option(help, metavar, repeat=repeat, **more)})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The values of all options for one run."""
+
+    model: str | None = _setting(
+        None,
+        "the model under test: gpt-4 (OpenAI, or any compatible server at --model-base-url; key from "
+        "OPENAI_API_KEY), local:smollm2 (embedded), local:/path/model.gguf, litellm:provider/name, "
+        "function:package.module:name. Default: local:smollm2 where the extra `local` is installed",
+        "MODEL",
+    )
+    model_base_url: str | None = _setting(
+        None, "where the model is served, for example http://127.0.0.1:8000/v1", "URL"
+    )
+    model_param: tuple[str, ...] = _setting(
+        (),
+        "generation parameter for every call to the model, over what a benchmark asks for: "
+        "--model-param temperature=0.7; may be repeated",
+        "NAME=VALUE",
+    )
+    judge_model: str | None = _setting(
+        None, "the model that judges answers, named like --model; default: no judge", "MODEL"
+    )
+    judge_base_url: str | None = _setting(None, "where the judge is served", "URL")
+    max_connections: int = _setting(
+        32, "calls in flight at most, over all processes (default 32)", "N", kind=int, least=1
+    )
+    max_rpm: float | None = _setting(None, "requests a minute at most", "N", kind=float, least=0.001)
+    max_tpm: float | None = _setting(None, "tokens a minute at most", "N", kind=float, least=0.001)
+    max_cost: float | None = _setting(
+        None,
+        "US dollars at most: the call that might pass it is not made, and the cases left are errors",
+        "USD",
+        kind=float,
+        kept=False,
+    )
+    price: tuple[str, ...] = _setting(
+        (),
+        "a model's price in US dollars a million tokens, over the shipped table: --price gpt-4=30/60; "
+        "may be repeated",
+        "MODEL=PROMPT/COMPLETION",
+    )
+    limit: int | None = _setting(
+        None, "samples a benchmark at most, chosen by --seed", "N", kind=int, least=1
+    )
+    epochs: int | None = _setting(
+        None, "times each sample is asked, each as a case of its own (default 1)", "K", kind=int, least=1
+    )
+    seed: int = _setting(0, "for every choice that is left to chance (default 0)", "N", kind=int)
+    data: str | None = _setting(
+        None,
+        "folder with one folder a benchmark, named like it, that holds its official files; a benchmark "
+        "without one uses its shipped samples",
+        "DIR",
+    )
+    mode: tuple[str, ...] = _setting(
+        (),
+        "how a benchmark runs: treb=pot, or a bare name for every benchmark that knows it; may be repeated",
+        "[BENCHMARK=]MODE",
+    )
+    run: str | None = _setting(
+        None, "name of this run's folder (default: date, time and model)", "NAME", kept=False
+    )
+    reports: str = _setting("reports", "folder of the runs (default: reports)", "DIR", kept=False)
+    resume: str | None = _setting(
+        None,
+        "go on with an interrupted run, by name or `last`: only what is missing is asked",
+        "RUN",
+        kept=False,
+    )
+    replay: str | None = _setting(
+        None,
+        "answer from that run's store alone, by name or `last`: no network, and what it lacks is an error",
+        "RUN",
+        kept=False,
+    )
+    baseline: str | None = _setting(
+        None, "a run to compare with, by name or folder: a regression ends with status 11", "RUN"
+    )
+    gate: tuple[str, ...] = _setting(
+        (),
+        "a condition that decides the exit status: 'head_to_tail.accuracy >= 0.3', "
+        "'head_to_tail[tail].hallucination <= 0.2 @95%%'; may be repeated",
+        "CONDITION",
+    )
+    max_regression: float = _setting(
+        0.02,
+        "loss against the baseline that would matter, for each gated metric (default 0.02)",
+        "MARGIN",
+        kind=float,
+    )
+    shard: str | None = _setting(
+        None, "this machine's part of the cases, for example 3/8; `evalsuite merge` joins the parts", "K/N"
+    )
+    stop_when_decided: bool = _setting(
+        False,
+        "run the cases in random order and stop as soon as every gate is decided either way",
+        "",
+        kind=bool,
+    )
+    max_error_share: float = _setting(
+        0.01,
+        "errors among a gated benchmark's cases that its gates put up with (default 0.01)",
+        "SHARE",
+        kind=float,
+    )
+    allow_plain_workers: bool = _setting(
+        False,
+        "let --tx socket=HOST:PORT reach another host over plain TCP, which whoever is on the way can read and "
+        "change; better: --tx ssh=HOST, or a tunnel",
+        "",
+        kind=bool,
+        kept=False,
+    )
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    """Names of the settings that the user gave, as opposed to the defaults."""
+
+    @property
+    def model_params(self) -> dict[str, Any]:
+        """`model_param`, read: numbers, true, false and null as in JSON, all else as text."""
+        return dict(_parameter(text) for text in self.model_param)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data, for workers and for the run's folder."""
+        return asdict(self) | {"given": sorted(self.given)}
+
+
+OPTIONS = tuple(
+    replace(one.metadata["option"], name=one.name) for one in fields(Settings) if "option" in one.metadata
+)
+
+
+def read_settings(values: Mapping[str, Any]) -> Settings:
+    """Settings from what was given: by name, None and empty where nothing was.
+
+    Raises:
+        SettingsError: a value is malformed.
+    """
+    given = {
+        option.name: _value(option, values[option.name])
+        for option in OPTIONS
+        if _is_given(values.get(option.name))
+    }
+    if "resume" in given and "replay" in given:
+        raise SettingsError(
+            "--resume and --replay exclude each other: one asks for what is missing, one never asks"
+        )
+    settings = Settings(**given, given=frozenset(given))
+    _ = settings.model_params
+    if settings.shard:
+        parse_shard(settings.shard)
+        if settings.stop_when_decided:
+            raise SettingsError(
+                "--shard and --stop-when-decided exclude each other: the gates of a shard are decided when all "
+                "shards have been joined"
+            )
+    if not 0 < settings.max_regression < 1:
+        raise SettingsError(
+            f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
+        )
+    if settings.max_error_share > 1:
+        raise SettingsError(
+            f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
+        )
+    return settings
+
+
+def _is_given(value: Any) -> bool:
+    # Not by its truth: a spend limit of 0 is one.
+    return not (value is None or value is False or value in ((), []))
+
+
+def restore(plain: Mapping[str, Any]) -> Settings:
+    """The reverse of `Settings.plain`; unknown names, of another version, are passed over."""
+    known = {one.name: plain[one.name] for one in fields(Settings) if one.name in plain}
+    for option in OPTIONS:
+        if option.repeat and option.name in known:
+            known[option.name] = tuple(known[option.name])
+    return Settings(**known | {"given": frozenset(known.get("given", ()))})
+
+
+def take_over(settings: Settings, earlier: Settings) -> Settings:
+    """Settings of a run that goes on with, or replays, an earlier one: what was not given is as it was."""
+    kept = {
+        option.name: getattr(earlier, option.name)
+        for option in OPTIONS
+        if option.kept and option.name not in settings.given
+    }
+    return replace(settings, **kept)
+
+
+def _value(option: Option, given: Any) -> Any:
+    if option.repeat:
+        return tuple(str(one) for one in given)
+    if option.kind is bool:
+        return bool(given)
+    try:
+        value = option.kind(given)
+    except (TypeError, ValueError):
+        value = None
+    numeric = option.kind in {int, float}
+    if value is None or (numeric and not float(value) >= option.least):
+        kind = "a whole number" if option.kind is int else "a number"
+        raise SettingsError(f"{option.flag} {given}: not {kind} of at least {option.least:g}")
+    return value
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """Which part, from 1, of how many.
+
+    Raises:
+        SettingsError: it is malformed.
+    """
+    part, _, parts = text.partition("/")
+    if part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
+        return int(part), int(parts)
+    raise SettingsError(f"--shard {text}: write K/N with K from 1 to N, for example 3/8")
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    import json
+
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise SettingsError(f"--model-param {text}: write NAME=VALUE, for example temperature=0.7")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

@@ -1,0 +1,1 @@
+"""How a sample becomes a transcript."""

@@ -1,0 +1,54 @@
+"""One call: the sample's input is the prompt, the model's text is the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.types import Message, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.protocols import Model
+    from evalsuite.types import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """See `generate`."""
+
+    system: str | None = None
+    template: str = "{input}"
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def messages(self, sample: Sample) -> tuple[Message, ...]:
+        """What the model is asked for this sample."""
+        head = (Message("system", self.system),) if self.system else ()
+        if not isinstance(sample.input, str):
+            return (*head, *sample.input)
+        # Not str.format: an input or a template may hold braces of its own.
+        return (*head, Message("user", self.template.replace("{input}", sample.input)))
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Asks once."""
+        asked = self.messages(sample)
+        completion = await model.chat(asked, **self.params)
+        return Transcript(
+            answer=completion.text,
+            messages=(*asked, Message("assistant", completion.text, completion.tool_calls)),
+            reasoning=completion.reasoning,
+            facts={"finish": completion.finish_reason},
+        )
+
+
+def generate(*, system: str | None = None, template: str = "{input}", **params: Any) -> Generate:
+    """A solver that makes one call.
+
+    Args:
+        system: a system message put before the input.
+        template: the user's message, `{input}` standing for the sample's input; unused where the input
+            is a conversation.
+        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`).
+    """
+    return Generate(system, template, params)

@@ -1,0 +1,174 @@
+"""Interleaved reasoning: plan, code, result, and again, then an answer in words.
+
+The form is that of TReB's ICoT mode (arXiv 2506.18421); variables live on from one round to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.sandbox import Execution, Sandbox
+from evalsuite.solvers import programs
+from evalsuite.types import Message, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.protocols import Model
+    from evalsuite.types import Completion, Sample
+
+PROMPT = """\
+Answer the question about the data step by step, with Python as your tool.
+
+{tables}
+
+Question: {input}
+
+The data is loaded already, in pandas DataFrames under the names given above; do not read any file. In each \
+step, say what you plan, then write code in one block that starts with ```python and ends with ```, and stop \
+there: you will be shown what it printed, and variables keep their values. Once you know the answer, write \
+no more code and give it as \\boxed{answer}."""
+SHOWN_CHARACTERS = 4000
+
+# What the model is told of a round, given its execution and how many rounds of code are left.
+ShowResult = Callable[[Execution, int], str]
+
+
+def show_result(execution: Execution, left: int) -> str:
+    """What a round printed and how it failed, at most 4,000 characters of each, and what to do next."""
+    printed = _cut(execution.stdout.rstrip())
+    parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
+    if execution.error is not None:
+        parts.append(f"It did not run to its end:\n{_cut(execution.error)}")
+    if left:
+        parts.append("Go on with the next step, or give the final answer as \\boxed{answer}.")
+    else:
+        parts.append("Write no more code: give the final answer now, as \\boxed{answer}.")
+    return "\n\n".join(parts)
+
+
+def last_boxed(text: str) -> str | None:
+    r"""What stands in the last complete `\boxed{...}`, nested braces respected; None if there is none."""
+    start = len(text)
+    while (start := text.rfind(r"\boxed{", 0, start)) >= 0:
+        content = _braced(text, start + len(r"\boxed{"))
+        if content is not None:
+            return content.strip()
+    return None
+
+
+def _braced(text: str, start: int) -> str | None:
+    """The text from `start` to the brace that closes the one before it; escaped braces do not count."""
+    depth, at = 1, start
+    while at < len(text):
+        if text[at] == "\\":
+            at += 1
+        elif text[at] in "{}":
+            depth += 1 if text[at] == "{" else -1
+            if depth == 0:
+                return text[start:at]
+        at += 1
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """See `interleaved`."""
+
+    sandbox: Sandbox
+    owns_sandbox: bool
+    rounds: int = 3
+    prompt: programs.Prompt = PROMPT
+    result: ShowResult = show_result
+    tables: programs.Tables = programs.metadata_tables
+    describe: programs.Describe | None = programs.describe_tables
+    timeout: float = 10.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Goes back and forth between the model and its session."""
+        tables = self.tables(sample)
+        described = await programs.description(self.sandbox, tables, self.describe)
+        said = list(programs.conversation(self.prompt, sample, described))
+        events: list[Mapping[str, Any]] = []
+        state = "missing"
+        async with self.sandbox.session(tables, self.timeout) as session:
+            while True:
+                completion = await self._ask(model, said)
+                code = programs.python_block(completion.text) if len(events) < self.rounds else None
+                if code is None:
+                    break
+                execution = await session.run(code)
+                state = programs.verdict(execution)
+                events.append(programs.event(code, execution))
+                said.append(Message("user", self.result(execution, self.rounds - len(events))))
+        boxed = last_boxed(completion.text)
+        return Transcript(
+            answer=completion.text.strip() if boxed is None else boxed,
+            messages=tuple(said),
+            reasoning=completion.reasoning,
+            events=tuple(events),
+            facts={"rounds": len(events), "program": state, "finish": completion.finish_reason},
+        )
+
+    async def _ask(self, model: Model, said: list[Message]) -> Completion:
+        completion = await model.chat(tuple(said), **self.params)
+        said.append(Message("assistant", completion.text))
+        return completion
+
+    async def aclose(self) -> None:
+        """Ends the sandbox, if it was made for this solver."""
+        if self.owns_sandbox:
+            await self.sandbox.aclose()
+
+
+def interleaved(
+    *,
+    rounds: int = 3,
+    prompt: programs.Prompt = PROMPT,
+    result: ShowResult = show_result,
+    tables: programs.Tables = programs.metadata_tables,
+    describe: programs.Describe | None = programs.describe_tables,
+    sandbox: Sandbox | None = None,
+    timeout: float = 10.0,
+    **params: Any,
+) -> Interleaved:
+    r"""A solver that lets the model run code in up to `rounds` rounds and answer in a last one without.
+
+    In each round the last Python block of the model's answer runs; an answer without one is the last, and
+    after `rounds` rounds one more answer is asked for, whose code is not run. The answer is what stands
+    in the last `\boxed{...}` after the last result, else the text after the last result.
+
+    The transcript's facts: `rounds`, how many programs ran; `program`, how the last of them ended (`ok`,
+    `failed`, `timed out`), or `missing`. Each program is an event of the kind `program` with `code`,
+    `stdout`, `error`, `timed_out` and `seconds`.
+
+    Args:
+        rounds: rounds of code at most, at least 0.
+        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
+            tables) that returns the user's message or a whole conversation.
+        result: what the model is told of a round, from its `Execution` and the number of rounds left; at 0
+            it asks for the final answer.
+        tables: the tables of a sample, by the names of the variables that hold them in the program; by
+            default what the sample's metadata have under `tables`.
+        describe: makes, from those names, the program whose output is the description; None: none is made.
+        sandbox: shared with others; by default one of its own, which `aclose` ends.
+        timeout: seconds for one round of code.
+        params: generation parameters by their OpenAI names.
+
+    Raises, when it is called with a sample:
+        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxError: a table cannot be loaded.
+        ModelError: a call failed for good.
+    """
+    own = sandbox is None
+    return Interleaved(sandbox or Sandbox(), own, rounds, prompt, result, tables, describe, timeout, params)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    half = SHOWN_CHARACTERS // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"

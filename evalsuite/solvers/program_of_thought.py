@@ -1,0 +1,104 @@
+"""Program of thought: the model writes one Python program over the tables; what it prints is the answer.
+
+After Chen et al., "Program of Thoughts Prompting" (arXiv 2211.12588), in the form of TReB's PoT mode
+(arXiv 2506.18421).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.sandbox import Sandbox
+from evalsuite.solvers import programs
+from evalsuite.types import Message, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.protocols import Model
+    from evalsuite.types import Sample
+
+PROMPT = """\
+Answer the question about the data by writing one Python program.
+
+{tables}
+
+Question: {input}
+
+The data is loaded already, in pandas DataFrames under the names given above; do not read any file. Think \
+first if you like, then write the complete program in one block that starts with ```python and ends with \
+```. Whatever the program prints is taken as your answer, so print the answer and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOfThought:
+    """See `program_of_thought`."""
+
+    sandbox: Sandbox
+    owns_sandbox: bool
+    prompt: programs.Prompt = PROMPT
+    tables: programs.Tables = programs.metadata_tables
+    describe: programs.Describe | None = programs.describe_tables
+    timeout: float = 10.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Asks once and runs what comes."""
+        tables = self.tables(sample)
+        described = await programs.description(self.sandbox, tables, self.describe)
+        asked = programs.conversation(self.prompt, sample, described)
+        completion = await model.chat(asked, **self.params)
+        answer, state = "", "missing"
+        events: tuple[Mapping[str, Any], ...] = ()
+        code = programs.python_block(completion.text)
+        if code is not None:
+            execution = await self.sandbox.run(code, tables, self.timeout)
+            state, events = programs.verdict(execution), (programs.event(code, execution),)
+            answer = execution.stdout.strip() if state == "ok" else ""
+        return Transcript(
+            answer=answer,
+            messages=(*asked, Message("assistant", completion.text)),
+            reasoning=completion.reasoning,
+            events=events,
+            facts={"program": state, "finish": completion.finish_reason},
+        )
+
+    async def aclose(self) -> None:
+        """Ends the sandbox, if it was made for this solver."""
+        if self.owns_sandbox:
+            await self.sandbox.aclose()
+
+
+def program_of_thought(
+    *,
+    prompt: programs.Prompt = PROMPT,
+    tables: programs.Tables = programs.metadata_tables,
+    describe: programs.Describe | None = programs.describe_tables,
+    sandbox: Sandbox | None = None,
+    timeout: float = 10.0,
+    **params: Any,
+) -> ProgramOfThought:
+    """A solver that asks for one program and runs it in the sandbox.
+
+    The last Python block of the answer runs. What it prints, without white space around it, is the answer;
+    where there is no block, or the program fails or takes too long, the answer is empty. The transcript's
+    fact `program` says which: `ok`, `missing`, `failed` or `timed out`; its event of the kind `program` holds
+    `code`, `stdout`, `error`, `timed_out` and `seconds`.
+
+    Args:
+        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
+            tables) that returns the user's message or a whole conversation.
+        tables: the tables of a sample, by the names of the variables that hold them in the program; by
+            default what the sample's metadata have under `tables`.
+        describe: makes, from those names, the program whose output is the description; None: none is made.
+        sandbox: shared with others; by default one of its own, which `aclose` ends.
+        timeout: seconds for one program.
+        params: generation parameters by their OpenAI names.
+
+    Raises, when it is called with a sample:
+        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxError: a table cannot be loaded.
+        ModelError: the call failed for good.
+    """
+    return ProgramOfThought(sandbox or Sandbox(), sandbox is None, prompt, tables, describe, timeout, params)

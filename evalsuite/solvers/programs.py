@@ -1,0 +1,115 @@
+"""What the solvers that run a model's programs share: prompts over tables, code out of text, events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import SandboxError
+from evalsuite.types import Message, Sample
+
+if TYPE_CHECKING:
+    from evalsuite.sandbox import Execution, Sandbox, TableSource
+
+# A template in which `{input}` and `{tables}` stand for the sample's input and for its tables' description,
+# or a function of (sample, description) that returns the user's message or a whole conversation.
+Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
+# The tables of a sample, by the names of the variables that a program finds them in.
+Tables = Callable[[Sample], "Mapping[str, TableSource]"]
+# The program that describes tables, given the names of their variables; what it prints is the description.
+Describe = Callable[[Sequence[str]], str]
+
+_FENCE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_DESCRIBE = """
+for _name in {names!r}:
+    _table = globals()[_name]
+    _small = _table.shape[0] < 50 and _table.shape[1] < 20
+    print(f"`{{_name}}` has {{_table.shape[0]}} rows and {{_table.shape[1]}} columns.")
+    print("Column names:", list(_table.columns))
+    _table.info(memory_usage=False)  # ends without a newline
+    print()
+    print("The whole table:" if _small else "Its first ten rows:")
+    print((_table if _small else _table.head(10)).to_string())
+"""
+
+
+def metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
+    """The tables that the sample's metadata name, as `{"tables": {"df": "path/to.csv"}}`."""
+    tables: Mapping[str, TableSource] = sample.metadata.get("tables", {})
+    return tables
+
+
+def describe_tables(names: Sequence[str]) -> str:
+    """A program that prints each table's shape, columns and `info()`, then all of it or its first ten rows.
+
+    A table is shown whole below 50 rows and 20 columns, as in TReB (arXiv 2506.18421, section 4).
+    """
+    return _DESCRIBE.format(names=list(names))
+
+
+async def description(sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe | None) -> str:
+    """What `describe` prints about the tables; empty where there is nothing to describe.
+
+    Raises:
+        SandboxError: a table cannot be loaded, or the describing program failed.
+    """
+    if describe is None or not tables:
+        return ""
+    execution = await sandbox.run(describe(list(tables)), tables)
+    if execution.error is not None:
+        raise SandboxError(f"the tables {', '.join(tables)} could not be described: {execution.error}")
+    return execution.stdout.rstrip("\n")
+
+
+def conversation(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
+    """What the model is asked; a template fills the last message of an input that is a conversation."""
+    if callable(prompt):
+        asked = prompt(sample, tables)
+        return (Message("user", asked),) if isinstance(asked, str) else tuple(asked)
+    if isinstance(sample.input, str):
+        return (Message("user", _filled(prompt, sample.input, tables)),)
+    *before, last = sample.input
+    return (*before, Message(last.role, _filled(prompt, last.content, tables)))
+
+
+def _filled(template: str, question: str, tables: str) -> str:
+    # In one pass and not by str.format: all three texts may hold braces of their own.
+    values = {"{input}": question, "{tables}": tables}
+    return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
+
+
+def python_block(text: str) -> str | None:
+    """The last fenced block of Python in a model's answer, or None.
+
+    A block counts as Python if its fence says so (`python`, `py`, `python3`, in any case), or if no block
+    does and its fence says nothing. A block that is cut off by the end of the text counts as well.
+    """
+    blocks = [(match["language"].lower(), match["code"]) for match in _FENCE.finditer(text)]
+    for languages in (("python", "py", "python3"), ("",)):
+        code = [code for language, code in blocks if language in languages]
+        if code:
+            return code[-1]
+    return None
+
+
+def verdict(execution: Execution) -> str:
+    """`ok`, `failed` or `timed out`."""
+    if execution.timed_out:
+        return "timed out"
+    return "ok" if execution.error is None else "failed"
+
+
+def event(code: str, execution: Execution) -> Mapping[str, Any]:
+    """A program that was run, for `Transcript.events`."""
+    return {
+        "kind": "program",
+        "code": code,
+        "stdout": execution.stdout,
+        "error": execution.error,
+        "timed_out": execution.timed_out,
+        "seconds": execution.seconds,
+    }

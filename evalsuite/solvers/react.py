@@ -1,0 +1,133 @@
+"""ReAct (Yao et al., arXiv 2210.03629): thoughts and calls as plain text, for any model that can chat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, ToolLoop
+from evalsuite.solvers.turns import Call, Turn
+from evalsuite.tools.arguments import parse_arguments
+from evalsuite.types import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.registry import ToolSource
+    from evalsuite.tools.users import User
+    from evalsuite.types import Completion, Sample
+
+FORM = """\
+Thought: in a sentence or two, what you know so far and what to do next
+Action: the name of one tool
+Action Input: the tool's parameters and their values as one JSON object"""
+
+SYSTEM = """\
+You help a user by calling tools, one call at a time. Every message of yours has exactly these three parts \
+and stops after them:
+{form}
+
+After each message you are shown what the tool returned, as an observation. When you can answer, or when you \
+see that these tools cannot do it, call finish with your answer.
+
+The tools and their parameters:
+{documents}"""
+
+EXAMPLES = """
+
+The conversation begins with worked examples, which had other tools. Your task is the last request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReAct:
+    """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after it.
+
+    Attributes:
+        examples: worked episodes, the model's turns as it should write them.
+    """
+
+    examples: Sequence[Sequence[Message]] = ()
+
+    def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
+        """A system message with the form and the tools; then the examples, then the sample's input."""
+        shown = "\n".join(document.text() for document in documents)
+        system = SYSTEM.replace("{form}", FORM).replace("{documents}", shown)
+        if self.examples:
+            system += EXAMPLES
+        rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
+        return (Message("system", system), *chain.from_iterable(self.examples), *rest)
+
+    def offered(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
+        """Nothing: the tools stand in the system message."""
+        return ()
+
+    def read(self, completion: Completion) -> Turn:
+        """See `read_turn`."""
+        return read_turn(completion.text)
+
+    def said(self, completion: Completion) -> Message:
+        """The text as it is, faults included."""
+        return Message("assistant", completion.text)
+
+    def observed(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
+        """The observation as a user's message: chat models without tools know no other role for it."""
+        return Message("user", f"Observation: {observation}")
+
+    def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+        """What was wrong, and the form once more."""
+        return [Message("user", f"{turn.words} Please reply in this form and stop after it:\n{FORM}")]
+
+
+def read_turn(text: str) -> Turn:
+    """Reads one message of the model.
+
+    The demanded form: the three keywords in order, a non-empty action, an input that parses as a JSON
+    object or a Python dict, and nothing but white space after the input. Text before `Thought:` is let
+    pass. Where several things are wrong the first of `keywords`, `empty_action`, `unparseable` and
+    `redundant` is the turn's fault.
+    """
+    _, first, rest = text.partition("Thought:")
+    thought, second, rest = rest.partition("Action:")
+    action, third, written = rest.partition("Action Input:")
+    thought, action = thought.strip(), action.strip()
+    if not (first and second and third):
+        return Turn(thought, (), "keywords", "The message does not have its three parts in order.")
+    if not action:
+        return Turn(thought, (), "empty_action", "The second part names no tool.")
+    try:
+        arguments, after = parse_arguments(written)
+    except ValueError as error:
+        return Turn(thought, (), "unparseable", f"The third part cannot be read: {error}.")
+    if after:
+        return Turn(thought, (), "redundant", "The message goes on after the third part.")
+    return Turn(thought, (Call(action, arguments),))
+
+
+def react(
+    tools: Sequence[ToolSource],
+    *,
+    user: User | None = None,
+    examples: Sequence[Sequence[Message]] = (),
+    max_turns: int = MAX_TURNS,
+    patience: int | None = None,
+    observation_limit: int = OBSERVATION_LIMIT,
+    **params: Any,
+) -> ToolLoop:
+    """A solver that lets the model use tools through the ReAct text protocol.
+
+    Args:
+        tools: `@tool` functions; or classes with `@tool` methods, made with the sample for each episode
+            anew, so that no episode sees another's state.
+        user: who answers `ask_to_user`; without one it is not on offer.
+        examples: worked episodes with other tools, put before the sample's input as turns of the conversation.
+        max_turns: turns in which the model speaks, at most.
+        patience: turns in a row that are not of the demanded form, after which an episode is given up;
+            None waits for `max_turns`.
+        observation_limit: characters of an observation, at most; the rest is cut off with a note.
+        params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
+    """
+    return ToolLoop(
+        ReAct(examples), tools, user, max_turns, patience, observation_limit, {**PARAMETERS, **params}
+    )

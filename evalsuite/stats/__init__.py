@@ -1,0 +1,75 @@
+"""Intervals, agreement, correlation, paired tests, repeats, sequences. Works without pytest.
+
+Wrong input (nothing at all, a nan, lists of different length) is a ValueError; a statistic that is
+undefined on right input (kappa with one category, a correlation with a constant) is nan.
+docs/statistics.md states every formula, its source and its use.
+"""
+
+from evalsuite.stats.agreement import Kappa, Weights, cohen_kappa, kappa_interval, pairwise_kappas
+from evalsuite.stats.binary_sequence import BinarySequence
+from evalsuite.stats.bounded_sequence import BoundedSequence
+from evalsuite.stats.clustering import Interval, mean_interval
+from evalsuite.stats.correlation import Significance, kendall, pearson, spearman, welch_anova
+from evalsuite.stats.intervals import bootstrap_interval, share_interval, wilson_interval
+from evalsuite.stats.jackknife import jackknife_interval
+from evalsuite.stats.krippendorff import Level, krippendorff_alpha
+from evalsuite.stats.multiplicity import holm
+from evalsuite.stats.noninferiority import Comparison, Verdict, compare_paired, verdicts
+from evalsuite.stats.paired import PairedDifference, mcnemar, paired_difference
+from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
+from evalsuite.stats.power import (
+    detectable_mean,
+    detectable_share,
+    power_mean,
+    power_share,
+    required_n_mean,
+    required_n_share,
+)
+from evalsuite.stats.prediction_powered import PredictionPowered, ppi_mean
+from evalsuite.stats.repeats import at_least_k_of_m, pass_at_k, pass_hat_k
+from evalsuite.stats.sequences import ConfidenceSequence
+
+__all__ = [
+    "BinarySequence",
+    "BoundedSequence",
+    "Comparison",
+    "ConfidenceSequence",
+    "Interval",
+    "Kappa",
+    "Level",
+    "PairedDifference",
+    "PredictionPowered",
+    "Significance",
+    "Verdict",
+    "Weights",
+    "at_least_k_of_m",
+    "bootstrap_interval",
+    "cohen_kappa",
+    "compare_paired",
+    "detectable_mean",
+    "detectable_share",
+    "holm",
+    "jackknife_interval",
+    "kappa_interval",
+    "kendall",
+    "krippendorff_alpha",
+    "mcnemar",
+    "mean_interval",
+    "paired_difference",
+    "pairwise_kappas",
+    "pass_at_k",
+    "pass_hat_k",
+    "pearson",
+    "power_mean",
+    "power_share",
+    "ppi_mean",
+    "required_n_mean",
+    "required_n_share",
+    "share_interval",
+    "spearman",
+    "tango_interval",
+    "tango_pvalue",
+    "verdicts",
+    "welch_anova",
+    "wilson_interval",
+]

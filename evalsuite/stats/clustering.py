@@ -1,0 +1,142 @@
+"""The mean of values that come in clusters, and how far it may be off.
+
+Cases that share a source, and epochs of one sample, are not independent: only clusters are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from evalsuite.stats.inputs import numbers, probability, same_length
+
+if TYPE_CHECKING:
+    from evalsuite.stats.inputs import Array, Labels, Values
+
+
+ROUNDING = 1e-12
+"""Relative spread below which values are equal but for floating-point noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval.
+
+    Attributes:
+        low: lower bound; minus infinity where nothing bounds it.
+        high: upper bound; infinity likewise.
+    """
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredMean:
+    """A mean with its cluster-robust standard error.
+
+    Attributes:
+        mean: of all values, each with the same weight.
+        error: standard error; infinite where there is one cluster only.
+        clusters: number of independent clusters.
+    """
+
+    mean: float
+    error: float
+    clusters: int
+
+    def quantile(self, level: float) -> float:
+        """Student's t quantile with one degree of freedom less than there are clusters."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.clusters - 1, level))
+
+    def interval(self, confidence: float) -> Interval:
+        """The two-sided t interval: the whole line for one cluster, one point where nothing varies."""
+        if math.isinf(self.error):
+            return Interval(-math.inf, math.inf)
+        reach = self.quantile((1 + confidence) / 2) * self.error
+        return Interval(self.mean - reach, self.mean + reach)
+
+    def pvalue_above(self, null: float) -> float:
+        """One-sided p-value of `mean <= null` against `mean > null`.
+
+        Where all clusters say the same, the t statistic is infinite and proves nothing; the exact sign
+        test, 2 to the minus number of clusters, takes its place.
+        """
+        from scipy.special import stdtr
+
+        if self.error == 0 or math.isinf(self.error):
+            sign = math.ldexp(1.0, -self.clusters)
+            return 0.5 if self.mean == null else sign if self.mean > null else 1 - sign
+        return float(stdtr(self.clusters - 1, (null - self.mean) / self.error))
+
+    def pvalue_two_sided(self) -> float:
+        """Two-sided p-value of a mean of zero; 1 for a single cluster."""
+        return min(1.0, 2 * replace(self, mean=abs(self.mean)).pvalue_above(0.0))
+
+
+def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
+    """The sum and the number of values of each cluster, in the order of first appearance.
+
+    Args:
+        values: one a case.
+        clusters: the cluster of each value; None where each value stands for itself.
+
+    Raises:
+        ValueError: the lists differ in length.
+    """
+    import numpy as np
+
+    if clusters is None:
+        return values, np.ones_like(values)
+    same_length(values, clusters, "values and clusters")
+    number: dict[object, int] = {}
+    code = np.array([number.setdefault(name, len(number)) for name in clusters])
+    return np.bincount(code, weights=values), np.bincount(code).astype(float)
+
+
+def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredMean:
+    """The mean and its standard error from the spread of the clusters' summed residuals.
+
+    The estimator is the sandwich of Liang and Zeger (Biometrika 73, 1986) for a mean, with the usual
+    factor G / (G - 1) for G clusters; Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), states it for
+    evaluations. With one value a cluster it is the textbook's s / sqrt(n).
+
+    Raises:
+        ValueError: see `numbers` and `cluster_totals`.
+    """
+    return mean_of_clusters(*cluster_totals(numbers(values), clusters))
+
+
+def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
+    """As `clustered_mean`, from the sum and the number of values of each cluster."""
+    count, n = len(totals), math.fsum(sizes)
+    mean = math.fsum(totals) / n
+    if count == 1:
+        return ClusteredMean(mean, math.inf, 1)
+    residuals = totals - sizes * mean
+    if abs(residuals).max() <= ROUNDING * abs(totals).max():
+        return ClusteredMean(mean, 0.0, count)
+    error = math.sqrt(math.fsum(residuals**2) * count / (count - 1)) / n
+    return ClusteredMean(mean, error, count)
+
+
+def mean_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
+    """The t interval of a mean, cluster-robust where clusters are given.
+
+    Args:
+        values: finite numbers, one a case.
+        clusters: what the values share (the sample of repeated epochs, the document of questions).
+        confidence: 0.95 for a 95% interval.
+
+    Returns:
+        The interval; the whole line for a single cluster, a single point where all values are equal.
+
+    Raises:
+        ValueError: no values, values that are not finite, lists of different length, a confidence
+            outside of (0, 1).
+    """
+    probability(confidence, "confidence")
+    return clustered_mean(values, clusters).interval(confidence)

@@ -1,0 +1,99 @@
+"""What every statistic checks before it counts: numbers that are numbers, and lists that belong together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence, Sized
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+    Values = Sequence[float] | Array
+    Labels = Sequence[Hashable] | Array
+
+
+def numbers(values: Values, name: str = "values") -> Array:
+    """The values as an array of floats, one dimension.
+
+    Raises:
+        ValueError: there is none, one is not a finite number, or they are not a flat list.
+    """
+    import numpy as np
+
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one flat list of numbers; got {array.ndim} dimensions")
+    if not array.size:
+        raise ValueError(f"{name} is empty: there is nothing to estimate from")
+    if not np.isfinite(array).all():
+        at = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ValueError(f"{name}[{at}] is {array[at]}: leave out what was not measured")
+    return array
+
+
+def binary(values: Values, name: str = "values") -> Array:
+    """The values as an array of zeros and ones.
+
+    Raises:
+        ValueError: as `numbers`, or one of them is neither 0 nor 1.
+    """
+    array = numbers(values, name)
+    wrong = array[(array != 0) & (array != 1)]
+    if wrong.size:
+        raise ValueError(f"{name} must hold only 0 and 1; found {wrong[0]:g}")
+    return array
+
+
+def within(array: Array, low: float, high: float, name: str) -> Array:
+    """The same array, not empty, once all of it is known to lie in [low, high].
+
+    Raises:
+        ValueError: a value lies outside of it.
+    """
+    if array.min() < low or array.max() > high:
+        worst = array.min() if array.min() < low else array.max()
+        raise ValueError(f"{name} must lie in [{low:g}, {high:g}]; found {worst:g}")
+    return array
+
+
+def same_length(first: Sized, second: Sized, names: str) -> None:
+    """Two lists that are paired by position.
+
+    Raises:
+        ValueError: they are not equally long.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{names} are paired by position but have {len(first)} and {len(second)} entries")
+
+
+def is_missing(label: object) -> bool:
+    """Whether this is no label: None or nan."""
+    return label is None or label != label  # noqa: PLR0124 - only nan differs from itself
+
+
+def rated(labels: Labels, name: str) -> list[Hashable]:
+    """The labels as a list, once it is known that none is missing.
+
+    Raises:
+        ValueError: there is none, or one is None or nan.
+    """
+    if not len(labels):
+        raise ValueError(f"{name} is empty: there is no agreement to measure")
+    found: list[Hashable] = list(labels)
+    for at, label in enumerate(found):
+        if is_missing(label):
+            raise ValueError(f"{name}[{at}] is {label}: leave the item out, or use krippendorff_alpha")
+    return found
+
+
+def probability(value: float, name: str) -> float:
+    """A probability strictly between 0 and 1.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value}")
+    return value

@@ -1,0 +1,221 @@
+"""May the candidate take the baseline's place? Non-inferiority within a margin, over several metrics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from evalsuite.stats.clustering import cluster_totals, mean_of_clusters
+from evalsuite.stats.inputs import numbers, probability, same_length, within
+from evalsuite.stats.multiplicity import holm
+from evalsuite.stats.paired import discordant, mcnemar
+from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
+from evalsuite.stats.power import detectable_mean, detectable_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.stats.clustering import ClusteredMean
+    from evalsuite.stats.inputs import Array, Labels, Values
+
+Verdict = Literal["no worse", "worse", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs on the same cases, by one metric.
+
+    Attributes:
+        n: cases.
+        baseline: the baseline's mean.
+        candidate: the candidate's mean.
+        difference: candidate minus baseline.
+        low: lower bound of its interval.
+        high: upper bound.
+        pvalue: two-sided, of no difference.
+        pvalue_no_worse: one-sided, of a deterioration by the margin or more; small means non-inferior.
+        deteriorated: whether the difference goes the bad way.
+        detectable: the smallest deterioration that this many cases would have shown with a power of 80%,
+            each metric by itself; infinity where none would.
+        method: the test and the interval, in words.
+    """
+
+    n: int
+    baseline: float
+    candidate: float
+    difference: float
+    low: float
+    high: float
+    pvalue: float
+    pvalue_no_worse: float
+    deteriorated: bool
+    detectable: float
+    method: str
+
+
+def compare_paired(
+    baseline: Values,
+    candidate: Values,
+    *,
+    margin: float,
+    clusters: Labels | None = None,
+    confidence: float = 0.95,
+    scale: float = 1.0,
+    lower_is_better: bool = False,
+) -> Comparison:
+    """Compares two runs case by case.
+
+    0/1 scores of independent cases: McNemar's exact test, Tango's score interval and his one-sided score test
+    of the margin. Other scores, and clustered ones: the cluster-robust paired t test and interval, guarded
+    against the sparse differences of two runs that mostly say the same (see `docs/statistics.md`).
+
+    Args:
+        baseline: finite scores, one a case.
+        candidate: the same cases in the same order.
+        margin: the deterioration that would matter, on the score's own scale, above 0 and below `scale`.
+        clusters: what cases share; see `mean_interval`.
+        confidence: of the interval, and 1 minus the level of the test of no difference.
+        scale: the largest difference that two scores can have (9 for marks from 1 to 10).
+        lower_is_better: whether a rise is the deterioration.
+
+    Raises:
+        ValueError: no cases, numbers that are not finite, lists of different length, a difference that
+            exceeds the scale, or a margin, confidence out of range.
+    """
+    if not 0 < margin < scale:
+        raise ValueError(f"the margin must lie between 0 and the score's range of {scale:g}; got {margin}")
+    same_length(baseline, candidate, "baseline and candidate")
+    before, after = numbers(baseline, "baseline"), numbers(candidate, "candidate")
+    within(after - before, -scale, scale, "differences")
+    if lower_is_better:
+        before, after = after, before
+    if scale == 1 and _are_independent_outcomes(before, after, clusters):
+        found = _compare_shares(before, after, margin, confidence)
+    else:
+        found = _compare_means(before, after, clusters, margin, confidence, scale)
+    return _turned(found) if lower_is_better else found
+
+
+def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | None) -> bool:
+    binary = all(((array == 0) | (array == 1)).all() for array in (before, after))
+    return binary and (clusters is None or len(set(clusters)) == len(clusters))
+
+
+def _turned(found: Comparison) -> Comparison:
+    """The comparison with the runs' roles exchanged back."""
+    return replace(
+        found,
+        baseline=found.candidate,
+        candidate=found.baseline,
+        difference=-found.difference,
+        low=-found.high,
+        high=-found.low,
+    )
+
+
+def _compare_shares(before: Array, after: Array, margin: float, confidence: float) -> Comparison:
+    lost, won = discordant(before, after)
+    n = len(before)
+    interval = tango_interval(lost, won, n, confidence)
+    return Comparison(
+        n=n,
+        baseline=float(before.mean()),
+        candidate=float(after.mean()),
+        difference=(won - lost) / n,
+        low=interval.low,
+        high=interval.high,
+        pvalue=mcnemar(before, after),
+        pvalue_no_worse=tango_pvalue(lost, won, n, margin),
+        deteriorated=lost > won,
+        detectable=detectable_share(n, (lost + won) / n, confidence=confidence),
+        method="exact McNemar test, Tango's score interval",
+    )
+
+
+def _compare_means(
+    before: Array,
+    after: Array,
+    clusters: Labels | None,
+    margin: float,
+    confidence: float,
+    scale: float,
+) -> Comparison:
+    totals, sizes = cluster_totals(after - before, clusters)
+    found = mean_of_clusters(totals, sizes)
+    interval = found.interval(confidence)
+    return Comparison(
+        n=len(before),
+        baseline=float(before.mean()),
+        candidate=float(after.mean()),
+        difference=found.mean,
+        low=max(-scale, interval.low),
+        high=min(scale, interval.high),
+        pvalue=max(found.pvalue_two_sided(), _sign_bound(totals)),
+        pvalue_no_worse=_pvalue_no_worse(totals, sizes, margin, scale),
+        deteriorated=found.mean < 0,
+        detectable=_detectable(found, confidence, scale),
+        method="paired t test" if clusters is None else "paired t test, cluster-robust",
+    )
+
+
+def _sign_bound(totals: Array) -> float:
+    """The least two-sided p-value of any sign-flip test: 2^(1 - k) for k clusters that changed.
+
+    Two runs that mostly say the same differ in a few cases only; the t test would find four losses and no
+    gain among a hundred cases significant, which equal models bring about one time in eight.
+    """
+    return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
+
+
+def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
+    """One-sided p-value of a drop by the margin or more, by the t test with two guards.
+
+    A rare heavy loss may not be among the cases drawn, and the t test, which knows the drawn ones only, would
+    not reckon with it. So one more cluster is counted that lost the whole scale, as the Clopper-Pearson bound
+    counts one more success; and p is not below that of the binomial test in which every loss is a whole one:
+    the chance of so small a net loss among so many clusters.
+    """
+    import numpy as np
+    from scipy.special import betainc
+
+    size, count = float(sizes.mean()), len(totals)
+    guarded = mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
+    net = math.fsum(totals) / (size * scale)
+    lost, share = max(0.0, -net), min(1.0, margin / scale + max(0.0, net) / count)
+    binomial = float(betainc(count - lost, lost + 1, 1 - share)) if lost < count else 1.0
+    return max(guarded.pvalue_above(-margin), binomial)
+
+
+def _detectable(found: ClusteredMean, confidence: float, scale: float) -> float:
+    """See `Comparison.detectable`; where nothing varies, the share of cases that would have to lose all."""
+    if found.clusters == 1:
+        return math.inf
+    if found.error == 0:
+        return scale * detectable_share(found.clusters, 0.0, confidence=confidence)
+    deviation = found.error * math.sqrt(found.clusters)
+    drop = detectable_mean(found.clusters, deviation, confidence=confidence)
+    return drop if drop <= scale else math.inf
+
+
+def verdicts(comparisons: Sequence[Comparison], *, confidence: float = 0.95) -> list[Verdict]:
+    """The verdict on each of several metrics, with Holm's correction over all of them.
+
+    - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a
+      two-sided interval of that confidence would exclude it.
+    - `worse`: it is not excluded, and a deterioration is shown, two-sided at 1 - confidence.
+    - `undecided`: neither; see `Comparison.detectable`.
+
+    The chance that any metric of two equal models is called worse, and the chance that any metric is called
+    no worse that did lose the margin, are each at most (1 - confidence) / 2 up to the tests' approximations.
+
+    Raises:
+        ValueError: no comparisons, or a confidence outside of (0, 1).
+    """
+    level = 1 - probability(confidence, "confidence")
+    no_worse = holm([found.pvalue_no_worse for found in comparisons])
+    changed = holm([found.pvalue for found in comparisons])
+    return [
+        "no worse" if excluded <= level / 2 else "worse" if found.deteriorated and p <= level else "undecided"
+        for found, excluded, p in zip(comparisons, no_worse, changed, strict=True)
+    ]

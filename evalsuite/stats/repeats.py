@@ -1,0 +1,59 @@
+"""Repeated attempts at one sample: how often is one of k right, how often all k, how often enough of them?"""
+
+from __future__ import annotations
+
+import math
+
+
+def _counts(n: int, c: int, allowed: int) -> None:
+    if not 1 <= allowed <= n:
+        raise ValueError(f"between 1 and the n={n} attempts made can be allowed; got {allowed}")
+    if not 0 <= c <= n:
+        raise ValueError(f"c of n={n} attempts cannot be right for c={c}")
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """The unbiased estimate that at least one of k attempts is right: 1 - C(n-c, k) / C(n, k).
+
+    Chen et al., "Evaluating Large Language Models Trained on Code" (arXiv 2107.03374, equation 1).
+
+    Args:
+        n: attempts made.
+        c: attempts that were right.
+        k: attempts allowed, at most n.
+
+    Raises:
+        ValueError: k is not in [1, n], or c not in [0, n].
+    """
+    _counts(n, c, k)
+    return 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float:
+    """The unbiased estimate that all of k attempts are right: C(c, k) / C(n, k).
+
+    Yao et al., "tau-bench" (arXiv 2406.12045). Arguments and errors as `pass_at_k`.
+    """
+    _counts(n, c, k)
+    return math.comb(c, k) / math.comb(n, k)
+
+
+def at_least_k_of_m(n: int, c: int, k: int, m: int) -> float:
+    """The unbiased estimate that at least k of m attempts are right: the upper hypergeometric tail.
+
+    With k = 1 it is `pass_at_k`, with k = m `pass_hat_k`; with m = n it is 1.0 where c reaches k, else 0.0.
+
+    Args:
+        n: attempts made.
+        c: attempts that were right.
+        k: attempts that must be right, in [0, m].
+        m: attempts allowed, at most n.
+
+    Raises:
+        ValueError: m is not in [1, n], c not in [0, n], or k not in [0, m].
+    """
+    _counts(n, c, m)
+    if not 0 <= k <= m:
+        raise ValueError(f"of m={m} attempts k={k} cannot be right")
+    right = sum(math.comb(c, right) * math.comb(n - c, m - right) for right in range(k, m + 1))
+    return right / math.comb(n, m)

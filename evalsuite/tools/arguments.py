@@ -1,0 +1,132 @@
+"""The arguments of a call: parsed from what the model wrote, and checked against the tool's document."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.tools.literals import read_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.tools.documents import ToolDocument
+
+MAX_CHARACTERS = 100_000
+FaultKind = Literal["unknown_tool", "unknown_parameter", "missing_parameter", "wrong_type", "escaped_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with a call.
+
+    Attributes:
+        kind: to count by.
+        words: a sentence for the model.
+    """
+
+    kind: FaultKind
+    words: str
+
+
+def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
+    """The arguments at the start of a text, and what follows them.
+
+    Args:
+        text: what the model wrote.
+
+    Raises:
+        ValueError: the text does not start with an object or dict of at most `MAX_CHARACTERS`
+            characters, or holds characters that no file can store; the message says what is wrong.
+    """
+    text = text.strip()
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"the arguments are {len(text)} characters long, more than {MAX_CHARACTERS}")
+    value, end = read_value(text)
+    if not isinstance(value, dict):
+        message = f"the arguments are {text[:20]!r}, not an object of names and values"
+        raise ValueError(message)  # noqa: TRY004 - the text is wrong, not the caller's type
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("the arguments hold half of a surrogate pair, which is no character") from error
+    return value, text[end:].strip()
+
+
+def check_arguments(
+    document: ToolDocument, arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    """The arguments as the tool wants them, and what is wrong with them.
+
+    Values are brought to the documented type where that loses nothing: published documents type every
+    parameter as a string while models write numbers, and the other way round. A null for a parameter that
+    need not be given counts as not given.
+    """
+    properties, required = document.properties, document.required
+    unknown = [name for name in arguments if name not in properties]
+    given = {
+        name: fitted(value, properties[name])
+        for name, value in arguments.items()
+        if name in properties and not (value is None and name not in required)
+    }
+    faults = [
+        Fault("unknown_parameter", f"{document.name} has no parameter {_named(name)}") for name in unknown
+    ]
+    faults += [
+        Fault("missing_parameter", f"{document.name} needs the parameter {_named(name)}")
+        for name in required
+        if name not in given
+    ]
+    faults += [fault for name in given for fault in _type_faults(name, given[name], properties[name])]
+    if any("\\" in name for name in unknown):
+        faults.append(Fault("escaped_name", "names are written without backslashes"))
+    return given, tuple(faults)
+
+
+def _named(name: str) -> str:
+    return repr(name if len(name) <= 60 else f"{name[:57]}...")
+
+
+def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault]:
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(schema).iter_errors(value)
+    return [
+        Fault("wrong_type", f"parameter {_named(name)}: {_cut(error.message)}")
+        for error in sorted(errors, key=lambda error: (list(map(str, error.absolute_path)), error.message))
+    ]
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= 160 else f"{words[:80]} ... {words[-75:]}"
+
+
+def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A value in the type that the schema demands, or unchanged where that is not plainly possible."""
+    demanded = schema.get("type")
+    if demanded == "string" and isinstance(value, (bool, int, float, list, dict)):
+        return json.dumps(value, ensure_ascii=False)
+    if demanded in {"integer", "number"} and isinstance(value, str):
+        value = _as_number(value)
+    if demanded == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if demanded == "boolean" and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower(), value)
+    if demanded == "array" and isinstance(value, list) and isinstance(schema.get("items"), dict):
+        return [fitted(item, schema["items"]) for item in value]
+    return value
+
+
+def _as_number(text: str) -> Any:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        return number

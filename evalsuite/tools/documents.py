@@ -1,0 +1,92 @@
+"""What a model is told about a tool, in the shape of OpenAI's function documents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDocument:
+    """A tool's name, what it does, and its parameters.
+
+    Attributes:
+        name: as the model must write it.
+        description: what the tool does, for the model to read.
+        parameters: a JSON schema of type `object`.
+        origin: which library folder or class the tool comes from, as names repeat between folders.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    origin: str = ""
+
+    @property
+    def properties(self) -> Mapping[str, Mapping[str, Any]]:
+        """The schema of each parameter, by name."""
+        found: Mapping[str, Mapping[str, Any]] = self.parameters.get("properties", {})
+        return found
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters that every call must give."""
+        return tuple(self.parameters.get("required", ()))
+
+    def plain(self) -> dict[str, Any]:
+        """The document as JSON data."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": dict(self.parameters),
+        }
+
+    def text(self) -> str:
+        """The document in a few lines: half the tokens of its JSON, for protocols that show it as text."""
+        lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
+        for name, schema in self.properties.items():
+            about = f": {schema['description']}" if schema.get("description") else ""
+            lines.append(f"  {name} ({', '.join(self._notes(name, schema))}){about}")
+        return "\n".join(lines)
+
+    def _notes(self, name: str, schema: Mapping[str, Any]) -> list[str]:
+        kind = schema.get("type")
+        if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
+            notes = [kind]
+        else:
+            # Only the schema itself says what an array, an object or a choice may hold.
+            hidden = {"description", "default"}
+            notes = [
+                json.dumps({key: schema[key] for key in schema if key not in hidden}, ensure_ascii=False)
+            ]
+        if "default" in schema:
+            notes.append(f"default {json.dumps(schema['default'], ensure_ascii=False)}")
+        elif name not in self.required:
+            notes.append("optional")
+        return notes
+
+    def openai(self) -> dict[str, Any]:
+        """The document as an entry of the `tools` of a chat request."""
+        return {"type": "function", "function": self.plain()}
+
+
+def _one_text(name: str, description: str, parameter: str, about: str) -> ToolDocument:
+    schema = {
+        "type": "object",
+        "properties": {parameter: {"type": "string", "description": about}},
+        "required": [parameter],
+    }
+    return ToolDocument(name, description, schema)
+
+
+FINISH = _one_text("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
+ASK_TO_USER = _one_text(
+    "ask_to_user",
+    "Asks the user for something that only the user can know. Use it sparingly.",
+    "question",
+    "One question to the user.",
+)

@@ -1,0 +1,61 @@
+"""How a tool is run: the protocol of executors, what a failing tool raises, what an observation is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.protocols import Model
+    from evalsuite.tools.documents import ToolDocument
+
+
+class ToolFailure(Exception):  # noqa: N818 - an observation, not an error of the run
+    """A tool was run and failed. The model reads the message and may try again."""
+
+
+class Executor(Protocol):
+    """Runs calls of a tool."""
+
+    @property
+    def kind(self) -> str:
+        """How calls are run, as records and reports name it: `python`, `simulated`, `recorded`, `live`."""
+        ...
+
+    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
+        """Runs one call and returns what the tool returned, text or JSON data.
+
+        Args:
+            document: the tool's.
+            arguments: already checked against the document.
+            model: the case's handle, through which a simulated tool asks its model.
+
+        Raises:
+            ToolFailure: the tool failed: an observation.
+            EvalsuiteError: the tool could not be run at all: the case's error.
+        """
+        ...
+
+
+def as_text(result: Any) -> str:
+    """What a tool returned as the text of an observation: JSON, but text as it is.
+
+    Raises:
+        ToolFailure: it can be written neither as text nor as JSON.
+    """
+    try:
+        text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolFailure(f"the result cannot be written as JSON: {error}") from error
+    # Half of a surrogate pair would break every file that the observation is written to.
+    return text.encode("utf-8", "replace").decode()
+
+
+def cut(text: str, limit: int) -> str:
+    """A text of at most `limit` characters, which ends with a note where something was cut off."""
+    if len(text) <= limit:
+        return text
+    note = f" [cut: {len(text)} characters in all]"
+    return (text[: max(0, limit - len(note))] + note)[:limit]

@@ -1,0 +1,50 @@
+"""Runs within the sandbox: imports one published tool.py and calls one of its functions.
+
+Reads `{"module": ..., "name": ..., "arguments": {...}}` from standard input and writes two lines to standard
+output: one as soon as it runs, one with `{"result": ...}` or `{"error": ...}`. It is handed over as source
+text, so it imports nothing of evalsuite.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import sys
+
+MEMORY, FILE, PROCESSOR_SECONDS = 2 << 30, 32 << 20, 60
+
+
+def _answer(call: dict[str, object]) -> dict[str, object]:
+    try:
+        module = importlib.import_module(str(call["module"]))
+        arguments = call["arguments"]
+        assert isinstance(arguments, dict)  # noqa: S101 - written by the host
+        return {"result": getattr(module, str(call["name"]))(**arguments)}
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def main() -> None:
+    """Sets limits, runs the call and writes the answer where the tool's own printing does not go."""
+    for kind, limit in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_FSIZE, FILE),
+        (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(kind, (limit, limit))
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    answers.write("started\n")
+    answers.flush()
+    sys.path[:0] = ["/library"]
+    answer = _answer(json.loads(sys.stdin.buffer.read()))
+    answers.write(json.dumps(answer, default=str) + "\n")
+    answers.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The tools of one episode, by name; and how they are made anew for each episode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import SettingsError
+from evalsuite.tools.arguments import Fault, check_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.execution import Executor
+    from evalsuite.types import Sample
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A document and what runs it."""
+
+    document: ToolDocument
+    executor: Executor
+
+
+ToolSource = Tool | Callable[["Sample"], object]
+"""A tool without state, or what makes an episode's own: called with the sample, it returns tools or an object
+whose `@tool` methods are tools (a class will do). What it returned is closed after the episode, if it has a
+`close`."""
+
+
+class Registry:
+    """Tools by name. Where two have one name, as in some published folders, the first one counts."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self._tools.setdefault(tool.document.name, tool)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    @property
+    def documents(self) -> tuple[ToolDocument, ...]:
+        """All documents, in the order in which the tools were given."""
+        return tuple(tool.document for tool in self._tools.values())
+
+    def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+        """A call's arguments as the tool wants them, and what is wrong with the call."""
+        if name in self._tools:
+            return check_arguments(self._tools[name].document, arguments)
+        shown = name if len(name) <= 60 else f"{name[:57]}..."
+        faults = [Fault("unknown_tool", f"there is no tool {shown!r}; there are {', '.join(self._tools)}")]
+        if "\\" in name:
+            faults.append(Fault("escaped_name", "names are written without backslashes"))
+        return dict(arguments), tuple(faults)
+
+
+def tools_of(made: object) -> list[Tool]:
+    """The tools that a source made: tools themselves, or the `@tool` methods of an object, in their order.
+
+    Raises:
+        SettingsError: there are none.
+    """
+    if isinstance(made, Sequence):
+        found = [entry for entry in made if isinstance(entry, Tool)]
+        rest = len(made) - len(found)
+    else:
+        found, rest = [getattr(made, name) for name in _tool_methods(type(made))], 0
+    if rest or not found:
+        raise SettingsError(f"{made!r} holds no tools; decorate its functions or methods with @tool")
+    return found
+
+
+def documents_of(kind: type) -> list[ToolDocument]:
+    """The documents of a class's `@tool` methods, in their order, without making an object."""
+    return [method.document for method in _tool_methods(kind).values()]
+
+
+def _tool_methods(kind: type) -> dict[str, Tool]:
+    # Looked up on the classes: reading every attribute of an object would run its properties.
+    members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
+    return {name: member for name, member in members.items() if isinstance(member, Tool)}
+
+
+@contextmanager
+def open_tools(sources: Iterable[ToolSource], sample: Sample) -> Iterator[list[Tool]]:
+    """One episode's tools; what was made for the episode is closed at the end."""
+    with ExitStack() as stack:
+        tools: list[Tool] = []
+        for source in sources:
+            if isinstance(source, Tool):
+                tools.append(source)
+                continue
+            made = source(sample)
+            close = getattr(made, "close", None)
+            if callable(close) and not isinstance(close, Tool):
+                stack.callback(close)
+            tools += tools_of(made)
+        yield tools

@@ -1,0 +1,80 @@
+"""The executor `simulated`: a model plays the tool, once for each distinct call."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.tools.library import ObservationLibrary
+from evalsuite.types import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.protocols import Model
+    from evalsuite.tools.documents import ToolDocument
+
+_ROLE = """\
+You take the place of a software tool. You are shown the tool's document and one call of it. Reply with \
+exactly what the tool would return for this call and with nothing else: no greeting, no explanation, no code \
+fence. Prefer compact JSON. Where the real tool would look something up, make up data that is plausible, \
+specific and free of contradictions. If the arguments make no sense for this tool, reply with a short error \
+message such as the tool would give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """The model that plays tools and users.
+
+    Attributes:
+        model: the name by which it is asked.
+        base_url: where it is served, if not at the backend's usual place.
+        library: what it said before.
+        max_tokens: of an answer, at most.
+    """
+
+    model: str
+    base_url: str | None = None
+    library: ObservationLibrary = field(default_factory=ObservationLibrary)
+    max_tokens: int = 512
+
+    async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
+        """The simulating model's answer, from the library if it was ever asked the same before.
+
+        Args:
+            messages: the question, which must not depend on the case's epoch.
+            asker: the case's handle.
+
+        Raises:
+            ModelError: the call failed for good.
+            ToolError: the library cannot be used.
+        """
+        said = [[message.role, message.content] for message in messages]
+        question = {"model": self.model, "base_url": self.base_url, "messages": said}
+        kept = self.library.find(question)
+        if kept is not None:
+            return kept
+        peer = asker.peer(self.model, self.base_url, epoch=1)
+        completion = await peer.chat(messages, temperature=0, max_tokens=self.max_tokens)
+        return self.library.keep(question, completion.text.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Lets the simulator answer each call from the tool's document."""
+
+    simulator: Simulator
+    kind: str = "simulated"
+
+    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
+        """What the simulator says the tool returns.
+
+        Raises:
+            ModelError: the simulating model could not be asked.
+            ToolError: the library of observations cannot be used.
+        """
+        call = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+        document_text = json.dumps(document.plain(), ensure_ascii=False)
+        asked = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
+        return await self.simulator.say((Message("system", _ROLE), Message("user", asked)), model)

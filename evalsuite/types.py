@@ -1,0 +1,219 @@
+"""The words of the house as frozen data.
+
+Everything here is built of plain JSON types, so that it can cross processes and be kept in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+Outcome = Literal["passed", "failed", "error", "skipped"]
+Target = str | int | float | Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model asks for through the native function-calling protocol.
+
+    Attributes:
+        id: the caller's name for this call; the tool's answer repeats it.
+        name: the tool's name as the model wrote it, which may be no tool at all.
+        arguments: the arguments as the model wrote them, which should be a JSON object.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation, in the roles of the OpenAI chat format."""
+
+    role: Role
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One item of a dataset.
+
+    Attributes:
+        id: unique within the benchmark, short, stable; it becomes part of the case's id.
+        input: the question, or a whole conversation.
+        target: the right answer, or several acceptable ones; None where there is none to compare with.
+        tags: strings to group by in reports and gates (`region`: `eu`).
+        metadata: anything else that a solver or scorer needs; plain JSON data.
+    """
+
+    id: str
+    input: str | tuple[Message, ...]
+    target: Target = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one or several calls took.
+
+    Attributes:
+        calls: number of completions.
+        prompt_tokens: tokens read.
+        completion_tokens: tokens written, reasoning included.
+        cost: US dollars; 0.0 where the model is free or its price is not known.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """The usage of both."""
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to one model. Two equal requests are the same request and are paid once.
+
+    Attributes:
+        model: the model as the user names it (`gpt-4`, `local:smollm2`, `function:app:answer`).
+        messages: the conversation so far.
+        params: generation parameters by their OpenAI names (`max_tokens`, `temperature`, `logprobs`, ...).
+        tools: documents of the tools on offer, in the OpenAI format.
+        base_url: where the model is served, if not at the backend's usual place.
+        epoch: which repetition of the case asks, from 1; repetitions are different requests.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[Mapping[str, Any], ...] = ()
+    base_url: str | None = None
+    epoch: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One generated token with its natural-log probability and the most likely alternatives."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's answer to one request.
+
+    Attributes:
+        text: the answer without reasoning.
+        reasoning: what a reasoning model thought first, kept apart from the answer.
+        tool_calls: calls asked for through the native protocol.
+        finish_reason: `stop`, `length`, `tool_calls` or what else the server says.
+        usage: tokens and cost of this completion when it was made.
+        logprobs: one entry a generated token, where the backend gives them; else None.
+    """
+
+    text: str
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = "stop"
+    usage: Usage = field(default_factory=Usage)
+    logprobs: tuple[TokenLogprob, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Everything that was said and run for one sample, and the final answer.
+
+    Attributes:
+        answer: what is scored.
+        messages: the conversation, the model's own messages included.
+        reasoning: the reasoning behind the last answer, if the model gave any.
+        events: programs run, tools called: plain JSON objects, each with a `kind`.
+        facts: small plain data that reports group or count by (turns taken, reason for ending).
+    """
+
+    answer: str
+    messages: tuple[Message, ...] = ()
+    reasoning: str = ""
+    events: tuple[Mapping[str, Any], ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A score with what a reader needs to believe it; a bare float will do where nothing is to be said.
+
+    Attributes:
+        value: finite.
+        note: one line: why this value.
+        facts: small plain data that reports group or count by.
+        log: long plain data to read: a judge's words, a debate.
+    """
+
+    value: float
+    note: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    log: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one case leaves behind: one line of `records.jsonl`.
+
+    Attributes:
+        case: pytest's node id, equal on every worker.
+        benchmark: name of the benchmark.
+        sample: the sample's id.
+        epoch: repetition, from 1.
+        model: the model as the user names it.
+        outcome: `error` is never a score and never a pass.
+        source: where the samples came from, in words (`shipped samples`, `head_to_tail.json`).
+        scores: finite numbers by metric name.
+        error: one message, where the outcome is `error` or `failed`; else None.
+        cause: for an error the kind of error, to group by; else None.
+        excused: why a case below its threshold does not fail the run by itself (`gate`, `epochs`, `xfail`);
+            else None.
+        notes: a scorer's words by metric name.
+        facts: small plain data of transcript and scores.
+        seconds: wall time of solving and scoring.
+        input: the sample's input as text.
+        target: what was expected.
+        transcript: see `Transcript`; None where solving failed.
+        logs: long plain data of scorers, by metric name.
+    """
+
+    case: str
+    benchmark: str
+    sample: str
+    epoch: int
+    model: str
+    outcome: Outcome
+    tags: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    error: str | None = None
+    cause: str | None = None
+    excused: str | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    input: str = ""
+    target: Target = None
+    transcript: Transcript | None = None
+    logs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)

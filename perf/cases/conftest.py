@@ -1,0 +1,3 @@
+"""The one line that every suite of cases has."""
+
+pytest_plugins = ["evalsuite.plugin"]

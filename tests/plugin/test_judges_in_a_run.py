@@ -1,0 +1,118 @@
+"""Judges in a real run: as scorers of any case, and judged themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+JUDGES = """
+import json
+
+def judge(messages):
+    asked = messages[-1]["content"]
+    if "number alone" in asked:
+        return "1"
+    if "Verdict" in asked:
+        return "Verdict: 1"
+    if "Score of answer" in asked:
+        return "Score of answer 1: 7\\nScore of answer 2: 6"
+    if "final judgement" in asked or "minutes" in messages[0]["content"]:
+        return "Both have something."
+    return "naturalness: 2, coherence: 3, engagingness: 1, groundedness: 1\\nclarity: 8"
+
+def mute(messages):
+    return "no comment"
+"""
+POEMS = """
+from evalsuite import Sample, benchmark, generate, pairwise, panel
+
+POEMS = [Sample(id="rain", input="Two lines about rain.", metadata={"old": "Rain, rain, go away."})]
+
+@benchmark("poems", POEMS, solver=generate(), scorers=[
+    panel(roles=["critic", "scientist"], strategy="one_by_one", turns=1, aspects=["clarity"]),
+    pairwise("old").given(prefix="pair_"),
+])
+def test_poems(scores):
+    assert scores["clarity"] == 8
+    assert scores["pair_preference"] == 0.5
+"""
+CHAT_EVAL = """
+from evalsuite import benchmark
+from evalsuite.benchmarks.chat_eval import CHAT_EVAL
+
+@benchmark(CHAT_EVAL)
+def test_chat_eval(scores):
+    assert scores["parsed"] == 1.0
+"""
+MODES = (
+    "single",
+    "mec",
+    "weighted",
+    "panel:one_by_one",
+    "panel:simultaneous",
+    "panel:simultaneous_summarizer",
+)
+
+
+@pytest.fixture
+def judges(suite: Suite) -> Suite:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(judges=JUDGES)
+    return suite
+
+
+def test_a_panel_and_a_pair_judge_one_case_whatever_the_workers(
+    judges: Suite, workers: tuple[str, ...]
+) -> None:
+    judges.pytester.makepyfile(test_poems=POEMS)
+    result = judges.run("--judge-model=function:judges:judge", *workers)
+    result.assert_outcomes(passed=1)
+    (record,) = judges.records()
+    assert record["scores"] == {"clarity": 8.0, "pair_preference": 0.5}
+    assert record["facts"]["calls"] == 2 * (1 + 1)
+    assert record["facts"]["pair_"]["calls"] == 2
+    assert record["usage"]["calls"] == 1 + 4 + 2
+    said = [entry["content"] for entry in record["logs"]["clarity"] if entry["role"] == "assistant"]
+    assert said[:2] == ["Both have something."] * 2
+    report = judges.report()
+    assert "[critic, turn 1, order as given, function:judges:judge]" in report
+    assert "Biases of function:judges:judge, pair" in report
+
+
+def test_a_judge_that_cannot_be_read_is_an_error_and_never_a_score(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_poems=POEMS)
+    result = judges.run("--judge-model=function:judges:mute")
+    result.assert_outcomes(errors=1)
+    (record,) = judges.records()
+    assert (record["outcome"], record["cause"], record["scores"]) == ("error", "JudgeError", {})
+
+
+def test_every_mode_of_chat_eval_goes_through_to_the_report(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
+    judges.model = ("--model=function:judges:judge",)
+    result = judges.run(*(f"--mode=chat_eval={mode}" for mode in MODES), "--gate=chat_eval.kappa <= 0.5")
+    result.assert_outcomes(passed=len(MODES) * 12)
+    report = judges.report()
+    for mode in MODES:
+        assert f"function:judges:judge, {mode}".replace("_", "\\_") in report
+    assert judges.summary()["benchmarks"]["chat_eval"]["metrics"]["parsed"]["value"] == 1.0
+
+
+def test_a_model_that_cannot_judge_has_no_verdict_which_gates_can_see(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
+    judges.model = ("--model=function:judges:mute",)
+    assert judges.run("--gate=chat_eval.parsed >= 0.9").ret == 10
+    assert {record["outcome"] for record in judges.records()} == {"failed"}
+    # What cannot be correlated is no data, and a gate that lacks data is red.
+    assert judges.run("--gate=chat_eval.spearman >= -1").ret == 12
+
+
+def test_a_mode_that_is_none_is_refused_with_those_there_are(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
+    result = judges.run("--mode=chat_eval=panel:shouting", fresh=True)
+    assert result.ret not in (0, 1)
+    result.stdout.fnmatch_lines_random(["*panel:one_by_one: each hears all that was said before*"])

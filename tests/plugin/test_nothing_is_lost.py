@@ -1,0 +1,194 @@
+"""Interrupted runs, dead workers, limits on spending: what was paid for is kept."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.plugin.conftest import Suite
+
+MANY = """
+import os, signal
+from evalsuite import Sample, benchmark, exact_match, generate
+
+SAMPLES = [Sample(id=str(n), input=str(n), target=str(n)) for n in range(30)]
+
+@benchmark("many", SAMPLES, solver=generate(), scorers=[exact_match()])
+def test_many(sample, scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+
+@pytest.fixture
+def many(suite: Suite, chat_server: ChatServer) -> Suite:
+    """Thirty cases against a server."""
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_many=MANY)
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    return suite
+
+
+def test_after_a_kill_of_the_whole_run_only_what_is_missing_is_asked(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    chat_server.reply = lambda body: chat_server.say(
+        body["messages"][-1]["content"], delay=0.0 if len(chat_server.bodies) <= 12 else 30.0
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:hypothesispytest",
+        *many.model,
+        "--run=r",
+        "--max-connections=4",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=many.path) as process:
+        deadline = time.monotonic() + 60
+        while len(chat_server.bodies) < 16 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+    answered = set(chat_server.asked()[:12])
+    chat_server.bodies.clear()
+    chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"])
+    many.run("--resume=last", model=False).assert_outcomes(passed=30)
+    assert answered.isdisjoint(chat_server.asked())
+    assert len(chat_server.bodies) == 18
+    assert len({record["case"] for record in many.records("r")}) == 30
+    assert len(many.runs()) == 1
+
+
+def test_a_resumed_run_keeps_the_selection_unless_told_otherwise(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    many.run("--run=r", "--limit=5", "-k", "many").assert_outcomes(passed=5)
+    chat_server.bodies.clear()
+    many.run("--resume=r", model=False).assert_outcomes(passed=5)
+    assert not chat_server.bodies
+    many.run("--resume=r", "--limit=8", model=False).assert_outcomes(passed=8)
+    assert len(chat_server.bodies) == 3
+
+
+def test_another_model_is_another_run(many: Suite) -> None:
+    many.run("--run=r", "--limit=2")
+    result = many.run("--resume=r", "--model=function:app:echo", model=False)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*another model is another run*"])
+
+
+def test_a_replay_asks_nobody_and_fails_on_what_is_missing(many: Suite, chat_server: ChatServer) -> None:
+    many.run("--run=r", "--limit=5")
+    chat_server.bodies.clear()
+    many.run("--replay=r", "-n", "2", model=False).assert_outcomes(passed=5)
+    result = many.run("--replay=r", "--limit=6", "-v", model=False)
+    result.assert_outcomes(passed=5, errors=1)
+    result.stdout.fnmatch_lines(["*run r holds no answer of gpt-test to this request*"])
+    assert not chat_server.bodies
+    # The replayed run itself is as it was.
+    assert len(many.records("r")) == 5
+
+
+def test_a_changed_parameter_is_another_request(many: Suite, chat_server: ChatServer) -> None:
+    many.run("--run=r", "--limit=3")
+    many.run("--resume=r", "--model-param=temperature=0.5", model=False).assert_outcomes(passed=3)
+    assert len(chat_server.bodies) == 6
+    assert chat_server.bodies[-1]["temperature"] == 0.5
+
+
+def test_a_fresh_run_asks_again(many: Suite, chat_server: ChatServer) -> None:
+    many.run("--limit=2")
+    many.run("--limit=2")
+    assert len(chat_server.bodies) == 4
+    assert len(many.runs()) == 2
+
+
+def test_identical_requests_are_paid_once(suite: Suite, chat_server: ChatServer) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        from evalsuite import Sample, benchmark, generate
+        @benchmark("same", [Sample(id=str(n), input="the same") for n in range(20)], solver=generate())
+        def test_same(transcript):
+            assert transcript.answer == "the same"
+        """
+    )
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    suite.run("-n", "2").assert_outcomes(passed=20)
+    assert len(chat_server.bodies) == 1
+
+
+def test_when_a_worker_dies_every_finished_case_is_in_the_report(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    file = many.path / "test_many.py"
+    file.write_text(
+        file.read_text().replace(
+            "    assert scores",
+            "    if sample.id == '7':\n        os.kill(os.getpid(), signal.SIGKILL)\n    assert scores",
+        )
+    )
+    result = many.run("-n", "2")
+    assert result.ret == 1
+    records = {record["sample"]: record for record in many.records()}
+    assert len(records) == 30
+    assert (records["7"]["outcome"], records["7"]["cause"]) == ("error", "WorkerDied")
+    assert records["7"]["benchmark"] == "many"
+    assert sum(record["outcome"] == "passed" for record in records.values()) == 29
+    assert len(chat_server.bodies) == 30
+
+
+def test_the_spend_limit_stops_before_the_call_that_would_pass_it(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    # 15 tokens an answer at a dollar a million each; a call may cost at most what its bound says.
+    many.pytester.makepyfile(test_many=MANY.replace("generate()", "generate(max_tokens=10)"))
+    result = many.run("--price=gpt-test=1/1", "--max-cost=0.0002", "--max-connections=3")
+    done = len(chat_server.bodies)
+    assert 5 < done < 14
+    assert many.summary()["usage"]["cost"] <= 0.0002
+    assert sum(record["cause"] == "SpendLimitReached" for record in many.records()) == 30 - done
+    result.stdout.fnmatch_lines(["*the spend limit is reached*--resume last*"])
+
+
+def test_a_keyboard_interrupt_leaves_a_report_of_what_was_done(many: Suite) -> None:
+    file = many.path / "test_many.py"
+    file.write_text(
+        file.read_text().replace(
+            "    assert scores",
+            "    if sample.id == '7':\n        raise KeyboardInterrupt\n    assert scores",
+        )
+    )
+    result = many.run(fresh=True)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert len(many.records()) == 7
+    assert "interrupted" in many.report()
+
+
+@pytest.mark.parametrize("login", ["", "user:pa55word@"])
+def test_secrets_are_in_no_file_of_the_run(
+    many: Suite, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch, login: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret")
+    many.model = ("--model=gpt-test", f"--model-base-url={chat_server.url.replace('//', '//' + login)}")
+    many.run("--limit=2", "-n", "2").assert_outcomes(passed=2)
+    sent = chat_server.headers[0]["Authorization"]
+    assert sent == ("Basic dXNlcjpwYTU1d29yZA==" if login else "Bearer sk-verysecret")
+    for file in many.runs()[0].iterdir():
+        assert b"verysecret" not in file.read_bytes(), file
+        assert b"pa55word" not in file.read_bytes(), file
+
+
+def test_a_run_cut_short_in_the_middle_of_a_record_can_be_reported_and_resumed(many: Suite) -> None:
+    many.run("--run=r", "--limit=3")
+    records = many.path / "reports" / "r" / "records.jsonl"
+    records.write_bytes(records.read_bytes()[:-20])
+    many.run("--resume=r", model=False).assert_outcomes(passed=3)
+    assert len({record["case"] for record in many.records("r")}) == 3

@@ -1,0 +1,180 @@
+"""pytest's own options and manners hold for cases as they do for tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.plugin.conftest import Suite
+
+
+def test_collect_only_lists_the_cases_and_asks_nobody(suite: Suite, chat_server: ChatServer) -> None:
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    result = suite.run("--collect-only", "-q")
+    result.stdout.fnmatch_lines(
+        [f"test_capitals.py::test_capitals[[]{sample}[]]" for sample in ("fr", "it", "jp")]
+    )
+    assert not chat_server.bodies
+    assert not suite.runs()
+
+
+def test_k_selects_cases_and_only_those_are_asked(
+    suite: Suite, workers: tuple[str, ...], chat_server: ChatServer
+) -> None:
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    assert suite.run(*workers, "-k", "jp or fr").parseoutcomes()["passed"] == 1
+    assert sorted(chat_server.asked()) == ["Osaka", "Paris"]
+
+
+def test_x_stops_at_the_first_failure_with_status_1(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_zz="def test_never():\n    pass\n")
+    result = suite.run("-x")
+    result.assert_outcomes(passed=2, failed=1)
+    assert result.ret == 1
+    assert "the run was stopped" in suite.report()
+
+
+def test_lf_runs_the_failed_cases_again(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.run(*workers)
+    assert suite.run(*workers, "--lf").parseoutcomes()["failed"] == 1
+    assert [record["sample"] for record in suite.records()] == ["jp"]
+
+
+def test_a_single_case_runs_by_its_id(suite: Suite) -> None:
+    suite.run("test_capitals.py::test_capitals[fr]").assert_outcomes(passed=1)
+
+
+def test_marks_on_a_benchmark_select_its_cases(suite: Suite) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\nstrict = true\nmarkers = ['slow: takes long']\n")
+    file = suite.path / "test_capitals.py"
+    file.write_text(
+        "import pytest\n" + file.read_text().replace("@benchmark", "@pytest.mark.slow\n@benchmark")
+    )
+    suite.run("-m", "slow").assert_outcomes(passed=2, failed=1)
+    suite.run("-m", "not slow").assert_outcomes(deselected=3)
+
+
+def test_a_skipped_case_is_recorded_as_skipped(suite: Suite, workers: tuple[str, ...]) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(
+        "import pytest\n" + file.read_text().replace("    assert", "    pytest.skip('not today')\n    assert")
+    )
+    suite.run(*workers).assert_outcomes(skipped=3)
+    assert {record["outcome"] for record in suite.records()} == {"skipped"}
+
+
+def test_a_users_own_xfail_stays_an_xfail_and_the_record_says_failed(suite: Suite) -> None:
+    file = suite.path / "test_capitals.py"
+    text = file.read_text().replace("@benchmark", "@pytest.mark.xfail(strict=False)\n@benchmark")
+    file.write_text("import pytest\n" + text)
+    suite.run().assert_outcomes(xpassed=2, xfailed=1)
+    assert [record["outcome"] for record in suite.records()] == ["passed", "passed", "failed"]
+
+
+def test_what_a_case_prints_is_captured_and_shown_when_it_fails(suite: Suite) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace("    assert", "    print('said by the test')\n    assert"))
+    result = suite.run()
+    assert result.stdout.str().count("said by the test") == 2  # in the source line shown, and once captured
+
+
+def test_pdb_stops_in_the_case_that_fails(suite: Suite) -> None:
+    pytest.importorskip("pexpect", reason="a debugger is driven through a terminal")
+    child = suite.pytester.spawn_pytest(f"--pdb -p no:hypothesispytest {' '.join(suite.model)}")
+    child.expect("Pdb")
+    child.sendline("p dict(scores)")
+    child.expect("'exact_match': 0.0")
+    child.sendline("q")
+    child.expect("1 failed, 2 passed")
+
+
+def test_without_the_xdist_plugin_nothing_is_missing(suite: Suite) -> None:
+    suite.run("-p", "no:xdist").assert_outcomes(passed=2, failed=1)
+
+
+def test_with_n_and_no_dist_each_worker_knows_its_share_at_once(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+        pytest_plugins = ["evalsuite.plugin"]
+        def pytest_report_header(config):
+            return f"dist is {config.option.dist}"
+        """
+    )
+    suite.run("-n", "2").stdout.fnmatch_lines(["dist is worksteal"])
+    suite.run("-n", "2", "--dist=loadfile").stdout.fnmatch_lines(["dist is loadfile"])
+
+
+def test_an_xdist_whose_queue_cannot_be_seen_still_runs_every_case_and_says_so(suite: Suite) -> None:
+    suite.pytester.makepyprojecttoml("[tool.pytest]\n")
+    # xdist itself needs the lock; so only our own look at it is blinded.
+    suite.pytester.makeconftest(
+        """
+        pytest_plugins = ["evalsuite.plugin"]
+        import evalsuite.plugin.upcoming as upcoming
+        upcoming.hasattr = lambda thing, name: name != "lock" and __builtins__["hasattr"](thing, name)
+        """
+    )
+    result = suite.run("-n", "2")
+    assert result.parseoutcomes()["passed"] == 2
+    result.stdout.fnmatch_lines(["*looks ahead by one*"])
+
+
+def test_loaded_without_a_case_nothing_is_opened_or_written(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyfile(
+        test_plain="""
+        import sys, threading
+        def test_plain():
+            assert "asyncio" not in sys.modules or "xdist" in sys.modules
+            assert "evalsuite.gateway.gateway" not in sys.modules
+            assert not [one for one in threading.enumerate() if one.name == "evalsuite-loop"]
+        """
+    )
+    suite.run(*workers, "test_plain.py", model=False, fresh=True).assert_outcomes(passed=1)
+    assert not (suite.path / "reports").exists()
+
+
+def test_the_installed_package_does_nothing_to_a_suite_that_does_not_opt_in(suite: Suite) -> None:
+    suite.pytester.makeconftest("def pytest_addoption(parser):\n    parser.addoption('--model', '--limit')\n")
+    suite.pytester.makepyfile(
+        test_plain="import sys\ndef test_plain():\n    assert 'evalsuite' not in sys.modules\n"
+    )
+    suite.run("--model=mine", "test_plain.py", model=False, fresh=True).assert_outcomes(passed=1)
+
+
+def test_a_suite_that_forgot_the_line_is_told_in_one_sentence(suite: Suite) -> None:
+    suite.pytester.makeconftest("")
+    result = suite.run(model=False, fresh=True)
+    result.stdout.fnmatch_lines(["*evalsuite's plugin is not loaded: add the line*conftest.py*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_help_teaches_every_option(suite: Suite) -> None:
+    from evalsuite.settings import OPTIONS
+
+    text = suite.run("--help", model=False).stdout.str()
+    for option in OPTIONS:
+        assert option.flag in text
+        assert option.ini in text
+
+
+def test_a_slow_test_body_does_not_keep_the_others_from_being_asked(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    suite.pytester.makepyfile(
+        test_slow="""
+        import sqlite3, time
+        from contextlib import closing
+        from evalsuite import Sample, benchmark, generate
+        @benchmark("slow", [Sample(id=str(n), input=str(n)) for n in range(6)], solver=generate())
+        def test_slow(sample, transcript, request):
+            if sample.id == "0":
+                time.sleep(1.0)
+                with closing(sqlite3.connect("reports/r/store.sqlite")) as store:
+                    assert store.execute("SELECT count(*) FROM completions").fetchone() == (6,)
+        """
+    )
+    suite.run("--run=r", "test_slow.py").assert_outcomes(passed=6)

@@ -1,0 +1,176 @@
+"""Agreement with people over all samples, and the section that shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalsuite.benchmarks.chat_eval import CHAT_EVAL
+from evalsuite.benchmarks.chat_eval.labelled import corrected
+from evalsuite.benchmarks.chat_eval.people import correlation, kappa
+from evalsuite.benchmarks.chat_eval.report import report
+from evalsuite.reporting.section import Chart, Estimate, Passage, Table
+from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.stats import cohen_kappa, kendall, spearman
+
+
+def always_first(prompt: str) -> str:
+    return (
+        "Verdict: 1"
+        if "Verdict" in prompt
+        else "naturalness: 2\ncoherence: 2\nengagingness: 2\ngroundedness: 1"
+    )
+
+
+def table(section: Any, title: str) -> Table:
+    return next(block for block in section.blocks if isinstance(block, Table) and title in block.title)
+
+
+def pair(at: int, human: str, verdict: str | None) -> Row:
+    scores = {"parsed": float(verdict is not None), "accuracy": float(human == verdict)}
+    facts: dict[str, Any] = {"human": human, "verdict": verdict, "ballots": []}
+    tags = {"task": "pairs", "mode": "single", "category": "generic"}
+    return Row(f"p{at:03}", f"p{at:03}", 1, "passed", tags, scores, facts)
+
+
+def response(at: int, human: float, said: float) -> Row:
+    names = ("naturalness", "coherence", "engagingness", "groundedness")
+    facts = {"human": dict.fromkeys(names, human), "judged": dict.fromkeys(names, said), "dialogue": at // 2}
+    tags = {"task": "dialogues", "mode": "single"}
+    return Row(
+        f"d{at:03}",
+        f"d{at:03}",
+        1,
+        "passed",
+        tags,
+        {"parsed": 1.0},
+        {**facts, "verdict": None, "ballots": []},
+    )
+
+
+def test_a_judge_that_always_prefers_the_first_answer_has_kappa_zero_and_a_flagged_bias(judged: Any) -> None:
+    view = judged(always_first).view
+    found = kappa(view.tally)
+    assert found is not None
+    assert found.value == 0.0
+    rows = {row[1]: row for row in table(report([view]), "Biases").rows}
+    assert rows["prefers the first place"][-1] == "yes"
+    share = rows["changes with the order"][2]
+    assert isinstance(share, Estimate)
+    assert share.value == 1.0
+
+
+def test_a_judge_that_says_what_people_say_agrees_fully() -> None:
+    tally = Tally.of(pair(at, said, said) for at, said in enumerate(["first", "second", "tie"] * 4))
+    found = kappa(tally)
+    assert found == Estimate(1.0, 1.0, 1.0, 12)
+    assert tally.mean("accuracy") == 1.0
+
+
+def test_no_verdict_counts_as_a_label_that_people_never_give() -> None:
+    people = ["first", "second", "first", "tie", "second"]
+    judge = ["first", "second", None, "tie", None]
+    tally = Tally.of(
+        pair(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True))
+    )
+    found = kappa(tally)
+    assert found is not None
+    assert found.value == pytest.approx(cohen_kappa(people, [said or "none" for said in judge]))
+
+
+def test_correlations_are_over_all_responses_at_once() -> None:
+    people, judge = [1.0, 2.0, 3.0, 1.5, 2.5, 3.0], [1.0, 3.0, 2.0, 1.0, 2.0, 3.0]
+    tally = Tally.of(
+        response(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True))
+    )
+    for sign, statistic in (("spearman", spearman), ("kendall", kendall)):
+        found = CHAT_EVAL.derived[sign](tally)
+        assert found is not None
+        assert found.value == pytest.approx(statistic(judge, people).statistic)
+        assert found.n == 6
+        single = CHAT_EVAL.derived["spearman_coherence"](tally)
+        assert single is not None
+        assert single.value == pytest.approx(spearman(judge, people).statistic)
+
+
+def test_a_judge_that_gives_everything_the_same_score_has_no_correlation() -> None:
+    tally = Tally.of(response(at, at % 3, 2.0) for at in range(6))
+    assert correlation(tally, "spearman") is None
+
+
+def test_errors_are_no_judgements() -> None:
+    wrong = Row("e", "e", 1, "error", {"task": "pairs", "mode": "single"}, {})
+    tally = Tally.of([wrong, pair(1, "first", "first"), pair(2, "second", "second")])
+    found = kappa(tally)
+    assert found is not None
+    assert found.n == 2
+    assert table(report([RunView("m", tally)]), "table 1").rows[-1][-1] == 2
+
+
+def test_nothing_measured_is_nothing_claimed() -> None:
+    assert kappa(Tally()) is None
+    assert all(metric(Tally()) is None for metric in CHAT_EVAL.derived.values())
+    assert report([RunView("m", Tally())]).blocks
+
+
+def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: Any) -> None:
+    run = judged(always_first, "single", "panel:one_by_one:2roles", "panel:simultaneous:2roles:1turns")
+    section = report([run.view])
+    titles = [block.title for block in section.blocks]
+    for title in (
+        "Comparisons (table 1)",
+        "Dialogue responses (table 2)",
+        "Communication strategies (table 4)",
+    ):
+        assert title in titles
+    one = {row[0]: row for row in table(section, "table 1").rows}
+    assert one["ChatGPT, panel [1]"][1:] == (0.60, 0.33, None, 80)
+    assert one["scripted, single"][-1] == 6
+    four = [row[0] for row in table(section, "table 4").rows]
+    assert four.index("scripted, panel:one_by_one:2roles") == four.index("ChatGPT, one by one [1]") + 1
+    assert (
+        four.index("scripted, panel:simultaneous:2roles:1turns")
+        == four.index("ChatGPT, simultaneous [1]") + 1
+    )
+
+
+def test_accuracy_is_plotted_against_roles_and_turns_where_runs_differ_in_them(judged: Any) -> None:
+    three = [
+        judged(always_first, f"panel:one_by_one:{roles}roles:1turns", name=f"run {roles}")
+        for roles in (1, 2, 3)
+    ]
+    charts = [block for block in report([run.view for run in three]).blocks if isinstance(block, Chart)]
+    assert [(chart.name, chart.labels) for chart in charts] == [("chat_eval_by_roles", ["1", "2", "3"])]
+    modes = [f"panel:simultaneous:2roles:{turns}turns" for turns in (0, 2)]
+    (chart,) = (
+        block for block in report([judged(always_first, *modes).view]).blocks if isinstance(block, Chart)
+    )
+    assert (chart.name, chart.labels) == ("chat_eval_by_turns", ["0", "2"])
+    assert [series.name for series in chart.series] == ["scripted, simultaneous, 2 roles"]
+    assert all(isinstance(value, Estimate) for value in chart.series[0].values)
+
+
+def test_judgements_that_differ_from_peoples_are_shown_whole(judged: Any) -> None:
+    view = judged(always_first, "panel:one_by_one:2roles:1turns").view
+    shown = [block for block in report([view]).blocks if isinstance(block, Passage) and block.folded]
+    assert len(shown) == 2
+    assert "the judge says tie, people say first" in shown[0].title
+    assert shown[0].whole
+    talked, voted = shown[0].text.count("naturalness: 2"), shown[0].text.count("Verdict: 1")
+    assert talked == voted == 2 * 2, "two debaters in two orders"
+
+
+def test_labels_are_hidden_and_found_again_with_enough_samples() -> None:
+    tally = Tally.of(pair(at, "first" if at % 3 else "second", "first") for at in range(80))
+    ((_, found),) = corrected([("m", tally)])
+    assert (found.labelled, found.naive.value, found.naive.n) == (30, 1.0, 80)
+    assert found.truth == pytest.approx(53 / 80)
+    assert corrected([("m", Tally.of(pair(at, "first", "first") for at in range(59)))]) == []
+
+
+def test_the_category_table_has_a_column_for_each_judge(judged: Any) -> None:
+    views = [judged(always_first, name=name).view for name in ("a", "b")]
+    found = table(report(views), "category")
+    assert [column.title for column in found.columns] == ["Category", "a, single", "b, single"]
+    assert [row[0] for row in found.rows][:2] == ["common-sense", "counterfactual"]

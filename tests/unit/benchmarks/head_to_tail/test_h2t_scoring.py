@@ -1,0 +1,164 @@
+"""An answer is right, made up or missing: by each rule, and by the judge where there is one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
+from evalsuite.benchmarks.head_to_tail.scoring import RULES, ByExactMatch, ByJudge, ByRule
+from evalsuite.errors import JudgeError
+from evalsuite.protocols import JudgedScorer, Setup
+from evalsuite.types import Completion, Sample, Score, Target, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.types import Message
+
+
+class Scripted:
+    """A model that says what it is told to, one answer a call, and keeps what it was asked."""
+
+    name = "scripted"
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[Any] = []
+        self.params: dict[str, Any] = {}
+
+    async def chat(
+        self,
+        prompt: str | Sequence[Message | Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        **params: Any,
+    ) -> Completion:
+        self.asked.append(prompt)
+        self.params = params
+        return Completion(self.answers.pop(0))
+
+    def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Scripted:
+        return self
+
+
+def sample(target: Target = "Christopher Nolan", question: str = "Who directed Inception?") -> Sample:
+    return Sample("one", question, target, {"domain": "movie", "bucket": "head", "mode": "few_shot"})
+
+
+def by_rule(answer: str, target: Target = "Christopher Nolan") -> dict[str, float]:
+    one, said = sample(target), Transcript(answer)
+    return {**ByRule()(one, said), **ByExactMatch()(one, said)}
+
+
+def judged(answer: str, *verdicts: str) -> tuple[dict[str, float | Score], Scripted]:
+    judge = Scripted(*verdicts)
+    return asyncio.run(ByJudge().judged(sample(), Transcript(answer), judge)), judge
+
+
+def test_a_right_answer_is_accurate_by_every_rule() -> None:
+    scores = by_rule("Nolan")
+    assert (
+        scores["accuracy"] == scores["accuracy_em"] == scores["accuracy_f1"] == scores["accuracy_rl"] == 1.0
+    )
+    assert scores["hallucination"] == scores["missing"] == 0.0
+
+
+def test_a_wrong_answer_is_made_up_and_partly_right_by_the_soft_rules() -> None:
+    scores = by_rule("Christopher Columbus")
+    assert (scores["accuracy_em"], scores["hallucination_em"], scores["missing"]) == (0.0, 1.0, 0.0)
+    assert scores["accuracy_f1"] == scores["token_f1"] == 0.5
+    assert scores["hallucination_f1"] == 0.5
+
+
+def test_an_unsure_answer_is_missing_and_neither_right_nor_made_up() -> None:
+    scores = by_rule("unsure", target="Not Sure")
+    assert scores["missing"] == 1.0
+    assert scores["token_f1"] == 0.0
+    shares = {value for name, value in scores.items() if name.startswith(("accuracy", "hallucination"))}
+    assert shares == {0.0}
+
+
+def test_a_missing_answer_that_shares_words_with_the_target_is_still_not_accurate() -> None:
+    scores = by_rule("I don't know", target="I Know What You Did Last Summer")
+    assert scores["token_f1"] > 0.0
+    assert scores["accuracy_f1"] == scores["hallucination_f1"] == 0.0
+
+
+def test_the_right_answer_unknown_is_not_missing() -> None:
+    scores = by_rule("Unknown", target="Unknown")
+    assert (scores["missing"], scores["accuracy"]) == (0.0, 1.0)
+
+
+def test_the_label_that_models_repeat_is_no_part_of_the_answer() -> None:
+    assert by_rule("Answer: Christopher Nolan")["accuracy"] == 1.0
+    assert by_rule("A: unsure")["missing"] == 1.0
+    assert by_rule("A: Nolan")["token_f1"] == 1.0
+
+
+def test_the_best_of_several_acceptable_answers_counts() -> None:
+    assert by_rule("Ulan Bator", target=["Ulaanbaatar", "Ulan Bator"])["accuracy"] == 1.0
+
+
+@given(answer=st.text(max_size=40), target=st.text(min_size=1, max_size=20))
+@settings(deadline=None, max_examples=60)
+def test_accuracy_hallucination_and_missing_make_up_the_whole_of_every_case(answer: str, target: str) -> None:
+    scores = by_rule(answer, target)
+    for suffix in ("", *(f"_{rule}" for rule in RULES)):
+        accuracy, hallucination = scores[f"accuracy{suffix}"], scores[f"hallucination{suffix}"]
+        assert hallucination == 1.0 - accuracy - scores["missing"]
+        assert 0.0 <= accuracy <= 1.0
+        assert 0.0 <= hallucination <= 1.0
+
+
+@pytest.mark.parametrize(("verdict", "right"), [("correct", 1.0), ("Incorrect.", 0.0)])
+def test_the_judge_decides_accuracy(verdict: str, right: float) -> None:
+    scores, judge = judged("The director of Memento", verdict)
+    correct = scores["correct"]
+    assert isinstance(correct, Score)
+    assert correct.value == scores["accuracy"] == scores["accuracy_lm"] == right
+    assert scores["hallucination"] == scores["hallucination_lm"] == 1.0 - right
+    assert correct.log[0]["content"] == judge.asked[0][0].content
+    assert "The director of Memento" in correct.log[0]["content"]
+    assert judge.params["temperature"] == 0
+
+
+def test_the_judge_is_not_asked_about_a_missing_answer() -> None:
+    scores, judge = judged("unsure")
+    assert judge.asked == []
+    assert (scores["accuracy"], scores["hallucination"]) == (0.0, 0.0)
+
+
+def test_a_judge_that_rambles_is_asked_again_and_then_is_an_error() -> None:
+    scores, judge = judged("Nolan", "I would say it is correct.", "correct")
+    assert scores["accuracy"] == 1.0
+    assert len(judge.asked) == 2
+    with pytest.raises(JudgeError, match="scripted"):
+        judged("Nolan", "correct or incorrect", "yes", "true")
+
+
+def test_without_a_judge_exact_match_decides_and_with_one_it_does() -> None:
+    def deciders(judge: str | None) -> list[bool]:
+        return [isinstance(one, JudgedScorer) for one in HEAD_TO_TAIL.scorers(Setup("m", judge=judge))]
+
+    assert deciders(None) == [False, False]
+    assert deciders("gpt-4") == [False, True]
+
+
+def test_the_solver_asks_greedily_for_a_short_answer_and_takes_other_parameters() -> None:
+    model = Scripted("Nolan", "Nolan")
+    said = asyncio.run(HEAD_TO_TAIL.solver(Setup("m"))(sample(), model))
+    assert said.answer == "Nolan"
+    assert model.params == {"temperature": 0, "max_tokens": 32}
+    assert said.messages[-2].content.endswith("Question: Who directed Inception?")
+    assert [message.content for message in said.messages if message.role == "assistant"] == [
+        "Mercury",
+        "unsure",
+        "Nolan",
+    ]
+    asyncio.run(HEAD_TO_TAIL.solver(Setup("m", args={"max_tokens": 256}))(sample(), model))
+    assert model.params == {"temperature": 0, "max_tokens": 256}

@@ -1,0 +1,255 @@
+"""The paper's studies on rows made by hand: each is there when the runs allow it, with the right numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load
+from evalsuite.benchmarks.head_to_tail.published import published
+from evalsuite.benchmarks.head_to_tail.studies import (
+    predicates,
+    prompts,
+    rule_against_judge,
+    stability,
+    studies,
+    very_popular,
+)
+from evalsuite.errors import DatasetError
+from evalsuite.protocols import Setup
+from evalsuite.reporting.section import Estimate, Table
+from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.types import Record, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+TEN = range(10)
+
+
+def row(
+    number: int,
+    right: float,
+    *,
+    epoch: int = 1,
+    missing: float = 0.0,
+    judge: float | None = None,
+    **tags: str,
+) -> Row:
+    """A question that was answered; by the rules `right`, by a judge, if there is one, `judge`."""
+    shown = {"mode": "few_shot", "domain": "movie", "bucket": "head"} | tags
+    sample = f"movie-{shown['bucket']}-{number}" + (f"-{shown['mode']}" if "mode" in tags else "")
+    by_rule = {f"{name}{rule}": right for name in ("accuracy",) for rule in ("", "_em", "_f1", "_rl")}
+    wrong = {f"hallucination{rule}": 1 - right - missing for rule in ("", "_em", "_f1", "_rl")}
+    scores = {"missing": missing} | by_rule | wrong
+    if judge is not None:
+        scores |= {"accuracy_lm": judge, "hallucination_lm": 1 - judge - missing}
+    return Row(f"test[{sample}-{shown}-e{epoch}]", sample, epoch, "passed", shown, scores)
+
+
+def view(
+    rows: Iterable[Row], label: str = "a", answers: Mapping[tuple[str, int], str] | None = None
+) -> RunView:
+    """A run whose records say what was answered, by sample and epoch."""
+    tally = Tally.of(rows)
+    by_case = {one.case: (one.sample, one.epoch) for one in tally}
+
+    def read(case: str) -> Record:
+        answer = (answers or {})[by_case[case]]
+        return Record(case, "head_to_tail", *by_case[case], "m", "passed", transcript=Transcript(answer))
+
+    return RunView(label, tally, source="built.json", read=read)
+
+
+def cells(table: Table | None) -> list[list[object]]:
+    assert table is not None
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    return [[cell.value if isinstance(cell, Estimate) else cell for cell in row] for row in table.rows]
+
+
+def judged(label: str, rates: Mapping[tuple[str, str], tuple[float, float]]) -> RunView:
+    """A run with these accuracies by rule and by judge, in tenths, for domains and buckets."""
+    return view(
+        (
+            row(
+                number,
+                float(number < 10 * rule),
+                judge=float(number < 10 * judge),
+                domain=domain,
+                bucket=bucket,
+            )
+            for (domain, bucket), (rule, judge) in rates.items()
+            for number in TEN
+        ),
+        label,
+    )
+
+
+def test_rule_and_judge_are_correlated_over_runs_for_each_domain_and_bucket() -> None:
+    # Over three runs: in step by rank and nearly so by value; and against each other in one of two ranks.
+    runs = [
+        judged("a", {("movie", "head"): (0.1, 0.2), ("open", "tail"): (0.1, 0.3)}),
+        judged("b", {("movie", "head"): (0.2, 0.4), ("open", "tail"): (0.2, 0.2)}),
+        judged("c", {("movie", "head"): (0.4, 0.5), ("open", "tail"): (0.3, 0.4)}),
+    ]
+    found = cells(rule_against_judge(runs))
+    assert [line[:3] for line in found] == [
+        [rate, rule, 2]
+        for rate in ("Accuracy", "Hallucination")
+        for rule in ("exact match", "token F1", "ROUGE-L")
+    ]
+    # By hand: Spearman 1 and 0.5. Pearson of (1, 2, 4) with (2, 4, 5): 13/3 over the root of 14/3 times
+    # 14/3, which is 13/14; of (1, 2, 3) with (3, 2, 4): 1 over the root of 2 times 2, which is 0.5.
+    assert found[0][3:] == pytest.approx([0.5, 0.75, 0.5, (13 / 14 + 0.5) / 2])
+
+
+def test_a_combination_in_which_all_runs_are_equal_has_no_correlation() -> None:
+    same, other = ("movie", "head"), ("open", "tail")
+    runs = [
+        judged(name, {same: (0.5, 0.5), other: (rate, rate)})
+        for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0.3))
+    ]
+    assert cells(rule_against_judge(runs))[0][2:] == [1, *[pytest.approx(1.0)] * 4]
+
+
+def test_two_runs_or_runs_without_a_judge_have_no_correlation() -> None:
+    one = {("movie", "head"): (0.1, 0.2)}
+    assert rule_against_judge([judged("a", one), judged("b", one)]) is None
+    assert rule_against_judge([view([row(n, 1.0) for n in TEN], name) for name in "abc"]) is None
+
+
+def test_answers_that_change_between_epochs_are_counted_whatever_their_case_and_articles() -> None:
+    said = {
+        0: ("Paris", "the paris!"), 1: ("Paris", "London"), 2: ("1999", "1999"), 3: ("unsure", "Rome"),
+    }  # fmt: skip
+    rows = [row(n, float(n == 1 and epoch == 1), epoch=epoch) for n in said for epoch in (1, 2)]
+    answers = {(f"movie-head-{n}", epoch): said[n][epoch - 1] for n in said for epoch in (1, 2)}
+    table = stability([view([*rows, row(9, 1.0)], answers=answers)])
+    assert cells(table) == [["few_shot", 4, 2, 0.5, 0.25]]
+    assert table is not None
+    assert isinstance(interval := table.rows[0][3], Estimate)
+    # Wilson's interval of 2 of 4 at 95%.
+    assert (interval.low, interval.high) == pytest.approx((0.1500, 0.8500), abs=1e-4)
+
+
+def test_a_single_epoch_says_nothing_about_stability() -> None:
+    assert stability([view([row(n, 1.0) for n in TEN])]) is None
+
+
+def test_prompts_are_compared_on_the_questions_that_both_asked() -> None:
+    rows = [row(n, float(n < 5), mode="few_shot", bucket=bucket) for n in TEN for bucket in ("head", "tail")]
+    rows += [row(n, float(n < 7), mode="zero_shot", bucket="head") for n in TEN]
+    found = cells(prompts([view(rows)]))
+    assert found[0] == ["all", "few_shot", 20, 0.5, 0.5, 0.0, None, None]
+    # Seven of the ten that both asked against five of them.
+    assert found[1] == [
+        "all",
+        "zero_shot",
+        10,
+        0.7,
+        pytest.approx(0.3),
+        0.0,
+        pytest.approx(0.2),
+        pytest.approx(-0.2),
+    ]
+    assert found[-1][:3] == ["tail", "zero_shot", 0]
+    assert found[-1][3:] == [None] * 5
+
+
+def test_a_change_of_a_single_question_has_no_interval() -> None:
+    rows = [row(0, right, mode=mode) for mode, right in (("few_shot", 0.0), ("zero_shot", 1.0))]
+    table = prompts([view(rows)])
+    assert table is not None
+    assert table.rows[1][-2] == Estimate(1.0, n=1)
+
+
+def test_a_single_mode_says_nothing_about_prompts() -> None:
+    assert prompts([view([row(n, 1.0, mode="few_shot") for n in TEN])]) is None
+
+
+def test_the_top_tenth_of_the_head_is_held_against_the_whole_head() -> None:
+    rows = [row(n, 1.0, top="10%") for n in range(4)]
+    rows += [row(n, float(n < 6)) for n in range(4, 10)]
+    rows += [row(n, float(n < 6), domain="open") for n in TEN]
+    rows += [row(n, 0.0, bucket="tail") for n in TEN]
+    assert cells(very_popular([view(rows)])) == [
+        ["all", 4, 1.0, 0.0, 0.0, pytest.approx(0.4)],
+        ["movie", 4, 1.0, 0.0, 0.0, pytest.approx(0.4)],
+    ]
+    assert very_popular([view([row(n, 1.0) for n in TEN])]) is None
+
+
+def test_predicates_are_grouped_by_their_own_popularity() -> None:
+    rows = [row(n, float(n < 3), predicate="head predicate") for n in range(4)]
+    rows += [row(n + 9, 0.0, missing=1.0, predicate="tail predicate", bucket="tail") for n in range(2)]
+    assert cells(predicates([view(rows)])) == [
+        ["head", 4, 0.75, 0.25, 0.0],
+        ["torso", 0, None, None, None],
+        ["tail", 2, 0.0, 0.0, 1.0],
+    ]
+    assert predicates([view([row(n, 1.0) for n in TEN])]) is None
+
+
+def test_several_runs_stand_below_each_other_under_their_names() -> None:
+    rows = [row(n, 1.0, predicate="tail predicate") for n in TEN]
+    assert [line[0] for line in cells(predicates([view(rows), view(rows, "b")]))] == ["a"] * 3 + ["b"] * 3
+
+
+def test_the_published_rows_are_shares_that_add_up() -> None:
+    rows = {line[0]: line[1:] for line in cells(published())}
+    # Table 3 of the paper: GPT-4 is right 30.9%, makes up 19.7%, and says nothing 49.4% of the time.
+    assert rows["GPT-4"][:3] == [pytest.approx(0.309), pytest.approx(0.197), pytest.approx(0.494)]
+    # Table 4: GPT-4's accuracy over head, torso and tail.
+    assert rows["GPT-4"][3:6] == [pytest.approx(0.403), pytest.approx(0.334), pytest.approx(0.190)]
+    for line in rows.values():
+        accuracy, hallucination, missing, *buckets = (float(str(rate)) for rate in line[:6])
+        assert accuracy + hallucination + missing == pytest.approx(1)
+        # The buckets hold equally many questions; both sides are rounded to a tenth of a percent.
+        assert sum(buckets) / 3 == pytest.approx(accuracy, abs=1e-3)
+
+
+def test_the_shipped_pack_is_not_held_against_the_paper() -> None:
+    rows = [row(n, 1.0) for n in TEN]
+    assert studies([view(rows)], shipped=True) == []
+    assert [block.title for block in studies([view(rows)], shipped=False)] == ["Published results"]
+
+
+def test_the_report_holds_the_studies_that_its_runs_allow() -> None:
+    rows = [row(n, float(n < 5), bucket=bucket, top="10%") for n in TEN for bucket in BUCKETS]
+    assert HEAD_TO_TAIL.report is not None
+    titles = [getattr(block, "title", "") for block in HEAD_TO_TAIL.report([view(rows)]).blocks]
+    assert titles[-2:] == ["The top tenth of the head", "Published results"]
+
+
+RECORDS = ", ".join(f'["e{number}", "t", "Q{number}?", "A"]' for number in range(11))
+FILE = f'{{"head": [{RECORDS}], "torso": [], "tail": [["e", "<p>", "Q?", "A"]]}}'
+
+
+def _tags(folder: Path) -> list[dict[str, str]]:
+    return [dict(sample.tags) for sample in load(Setup("m", data=folder)).samples]
+
+
+def test_questions_built_here_carry_what_lies_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "built.json").write_text(FILE)
+    (tmp_path / "built.stats.md").write_text("# Counted\n")
+    (tmp_path / "built.predicates.tsv").write_text("template\tpopularity\tbucket\n<p>\t3\ttail\n")
+    tags = _tags(tmp_path)
+    # A tenth of eleven, and no less.
+    assert [("top" in tag) for tag in tags] == [True] * 2 + [False] * 10
+    assert [tag.get("predicate") for tag in tags] == [None] * 11 + ["tail predicate"]
+
+
+def test_questions_of_which_no_order_is_known_have_no_top(tmp_path: Path) -> None:
+    (tmp_path / "head_to_tail_imdb.json").write_text(FILE)
+    assert not any("top" in tag or "predicate" in tag for tag in _tags(tmp_path))
+
+
+@pytest.mark.parametrize("damaged", ["template\tbucket\n", "template\tpopularity\tbucket\n<p>\ttail\n"])
+def test_a_damaged_companion_is_named_with_its_line(tmp_path: Path, damaged: str) -> None:
+    (tmp_path / "built.json").write_text(FILE)
+    (tmp_path / "built.predicates.tsv").write_text(damaged)
+    with pytest.raises(DatasetError, match=r"built\.predicates\.tsv, line \d"):
+        _tags(tmp_path)

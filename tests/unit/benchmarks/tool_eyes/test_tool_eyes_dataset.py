@@ -1,0 +1,198 @@
+"""The loader: the shipped queries, the published files, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalsuite.benchmarks.tool_eyes import TOOL_EYES
+from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.options import Options
+from evalsuite.benchmarks.tool_eyes.published import DOCUMENTS, LIBRARY, SCENARIOS, read_library
+from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.protocols import Setup
+from evalsuite.tools.registry import Registry, Tool
+
+PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "tool_eyes"
+QUERY = {"query": "What is it?", "path": "ToolEyes/Tool_Library/Cat/Sub", "scenario": "TG"}
+SCHEMA = {"type": "object", "properties": {"x": {"type": "string", "description": "x"}}, "required": ["x"]}
+TOOL = {"name": "look", "description": "Looks.", "parameters": SCHEMA}
+needs_published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published files are not here")
+
+
+def setup(data: Path | None = None, modes: tuple[str, ...] = ("react",), **args: Any) -> Setup:
+    return Setup("tested", data=data, modes=modes, args=args)
+
+
+@needs_published
+def test_the_published_files_are_counted_as_the_paper_counts_them() -> None:
+    library = read_library(PUBLISHED / LIBRARY)
+    assert (len(library.tools), len(library.subjects), len(library.categories)) == (568, 95, 41)
+    samples = load(setup(PUBLISHED)).samples
+    found = Counter(sample.tags["scenario"] for sample in samples)
+    # Table 1 of the paper, in its order.
+    assert [found[scenario] for scenario in SCENARIOS] == [58, 49, 56, 70, 54, 45, 50]
+    assert len(samples) == 382
+
+
+@needs_published
+def test_every_published_query_has_its_tools() -> None:
+    for sample in load(setup(PUBLISHED)).samples:
+        names = [document["name"] for document in sample.metadata["documents"]]
+        assert names[-2:] == ["ask_to_user", "finish"]
+        assert len(names) > 2
+
+
+def test_the_shipped_queries_cover_what_they_should() -> None:
+    samples = load(setup()).samples
+    assert len(samples) == 28
+    assert Counter(sample.tags["scenario"] for sample in samples) == dict.fromkeys(SCENARIOS, 4)
+    tools = {
+        (sample.metadata["subject"], document["name"])
+        for sample in samples
+        for document in sample.metadata["documents"][:-2]
+    }
+    assert len(tools) == 55
+    assert sum(bool(sample.metadata["user"]) for sample in samples) == 1
+
+
+def test_a_local_model_is_asked_one_shipped_query_of_each_scenario_and_the_source_says_so() -> None:
+    local = Setup("local:smollm2", modes=("react",))
+    dataset = load(local)
+    assert sorted(sample.tags["scenario"] for sample in dataset.samples) == sorted(SCENARIOS)
+    assert dataset.source == "shipped queries, 7 of 28"
+    assert (Options.of(local).patience, Options.of(local).max_tokens) == (2, 128)
+    everything = Setup("local:smollm2", modes=("react",), args={"queries": None, "patience": None})
+    assert len(load(everything).samples) == 28
+    assert Options.of(everything).patience is None
+
+
+def test_any_other_model_is_asked_all_of_them() -> None:
+    assert load(setup()).source == "shipped queries"
+    assert (Options.of(setup()).patience, Options.of(setup()).max_tokens) == (None, 512)
+
+
+def test_several_modes_are_told_apart_by_tag_and_id() -> None:
+    samples = load(setup(modes=("react", "functions"))).samples
+    assert [(sample.id, sample.tags["mode"]) for sample in samples[:2]] == [
+        ("tg-1-react", "react"),
+        ("tg-1-functions", "functions"),
+    ]
+    assert len({sample.id for sample in samples}) == 56
+
+
+def test_every_mode_is_described() -> None:
+    assert set(TOOL_EYES.modes) == {"react", "react_5shot", "functions"}
+    assert TOOL_EYES.default_modes == ("react",)
+
+
+def folder(tmp_path: Path, queries: Any = (QUERY,), tools: Any = (TOOL,)) -> Path:
+    place = tmp_path / LIBRARY / "Cat" / "Sub"
+    place.mkdir(parents=True)
+    (place / DOCUMENTS).write_text(tools if isinstance(tools, str) else json.dumps(tools))
+    queries = queries if isinstance(queries, str) else json.dumps(queries)
+    (tmp_path / "scenario_data_raw.json").write_text(queries)
+    return tmp_path
+
+
+def test_a_published_query_becomes_a_sample(tmp_path: Path) -> None:
+    (sample,) = load(setup(folder(tmp_path))).samples
+    assert (sample.id, sample.input, sample.target) == ("tg-1", "What is it?", None)
+    assert sample.tags == {"scenario": "TG", "category": "Cat", "subcategory": "Sub", "mode": "react"}
+    assert sample.metadata["documents"] == [TOOL]
+
+
+def test_the_folder_of_the_authors_repository_is_read_too(tmp_path: Path) -> None:
+    folder(tmp_path)
+    (tmp_path / "Test_Data").mkdir()
+    (tmp_path / "scenario_data_raw.json").rename(tmp_path / "Test_Data" / "scenario_data_raw.json")
+    assert len(load(setup(tmp_path)).samples) == 1
+
+
+def test_two_tools_of_one_name_are_counted_and_the_first_is_offered(tmp_path: Path) -> None:
+    other = {**TOOL, "description": "Looks elsewhere."}
+    library = read_library(folder(tmp_path, tools=[TOOL, other]) / LIBRARY)
+    assert len(library.tools) == 2
+    executor: Any = None
+    registry = Registry(Tool(document, executor) for document in library.tools)
+    assert [document.description for document in registry.documents] == ["Looks."]
+
+
+def without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in QUERY.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("queries", "words"),
+    [
+        ("[{", r"scenario_data_raw.json, line 1.*the end of the text"),
+        ({}, r"the top of the file: found \{\}, expected a list"),
+        ([], "found an empty list, expected at least one query"),
+        (["x"], r'record 1: found "x", expected an object'),
+        ([QUERY, without("path")], r"record 2: found only the fields 'query', 'scenario'.*'path'"),
+        ([without("query")], "'query'"),
+        ([{**QUERY, "query": 5}], "record 1, field 'query': found 5, expected a string"),
+        ([{**QUERY, "scenario": "XX"}], "field 'scenario': found 'XX', expected one of TG, DU"),
+        ([{**QUERY, "path": "Tool_Library/Cat"}], "field 'path'.*expected a path that ends in"),
+        ([{**QUERY, "path": "Tool_Library/../secret"}], "field 'path'"),
+        ([{**QUERY, "path": "x/Tool_Library/Cat/Other"}], "query tg-1.*'Cat/Other'.*one of the 1 subjects"),
+        ([{**QUERY, "id": "a"}, {**QUERY, "id": "a"}], "record 2, field 'id': found 'a'"),
+        ([{**QUERY, "user": "text"}], "field 'user'.*expected a list"),
+        ([{**QUERY, "user": [1]}], "field 'user': found 1, expected a string"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_queries_is_named(tmp_path: Path, queries: Any, words: str) -> None:
+    with pytest.raises(DatasetError, match=words):
+        load(setup(folder(tmp_path, queries)))
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        ("[", "config_gpt4.json, line 1"),
+        ([5], "tool 1: found 5, expected an object"),
+        ([{"name": "x"}], r"tool 1 \(x\): found only the fields 'name'.*'parameters'"),
+        ([{**TOOL, "description": None}], r"tool 1 \(look\), field 'description'"),
+        ([{**TOOL, "parameters": {**SCHEMA, "required": ["y"]}}], "the required parameter 'y'"),
+        (
+            [{**TOOL, "parameters": {**SCHEMA, "properties": {"x": {"type": "str"}}}}],
+            "parameter 'x': found the type 'str', expected one of array",
+        ),
+        ([{**TOOL, "parameters": {**SCHEMA, "properties": {"x": 1}}}], "parameter 'x': found 1"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_tools_is_named(tmp_path: Path, tools: Any, words: str) -> None:
+    with pytest.raises(DatasetError, match=words):
+        load(setup(folder(tmp_path, tools=tools)))
+
+
+def test_missing_and_wrongly_encoded_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"no tools"):
+        load(setup(tmp_path))
+    folder(tmp_path)
+    (tmp_path / "scenario_data_raw.json").write_bytes(b'["\xff"]')
+    with pytest.raises(DatasetError, match="byte 2: found the byte 0xff, expected UTF-8"):
+        load(setup(tmp_path))
+
+
+def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
+    with pytest.raises(SettingsError, match=r"no option querys; there are queries, executor"):
+        load(setup(querys=3))
+    for wrong in (
+        {"queries": 0},
+        {"queries": "3"},
+        {"max_turns": None},
+        {"patience": 0},
+        {"max_tokens": True},
+    ):
+        with pytest.raises(SettingsError, match="it must be a whole number of at least 1"):
+            load(setup(**wrong))
+
+
+def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> None:
+    options = Options.of(Setup("local:smollm2", data=folder(tmp_path), modes=("react",)))
+    assert (options.max_turns, options.patience, options.queries) == (9, None, None)

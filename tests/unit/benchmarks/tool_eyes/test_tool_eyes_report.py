@@ -1,0 +1,261 @@
+"""The report's section: the paper's tables and figures from runs whose numbers are worked by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scipy.stats import f_oneway, pearsonr
+
+from evalsuite.benchmarks.tool_eyes import TOOL_EYES
+from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.episode_counts import FAULTS
+from evalsuite.benchmarks.tool_eyes.lines import by_sample
+from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, rule_scores
+from evalsuite.protocols import Setup
+from evalsuite.reporting.markdown import render
+from evalsuite.reporting.section import Chart, Estimate, Passage, Section, Table
+from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.types import Record, Transcript
+
+FACTS: dict[str, Any] = {
+    "turns": 2,
+    "ended": "finish",
+    "faults": {},
+    "executors": {"python": 1, "episode": 1},
+}
+
+
+def row(sample: str, scenario: str, scores: dict[str, float], **more: Any) -> Row:
+    tags = {"scenario": scenario, "mode": more.pop("mode", "react")}
+    epoch = more.pop("epoch", 1)
+    facts = {**FACTS, **more.pop("facts", {})}
+    outcome = more.pop("outcome", "passed")
+    return Row(f"case[{sample}-{tags['mode']}-{epoch}]", sample, epoch, outcome, tags, scores, facts)
+
+
+def view(rows: list[Row], **more: Any) -> RunView:
+    named = {"label": "model", "source": "shipped queries", **more}
+    return RunView(tally=Tally.of(rows), **named)
+
+
+def report(*views: RunView) -> Section:
+    assert TOOL_EYES.report
+    return TOOL_EYES.report(views)
+
+
+def table(section: Section, title: str) -> Table:
+    return next(
+        block for block in section.blocks if isinstance(block, Table) and block.title.startswith(title)
+    )
+
+
+def chart(section: Section, name: str) -> Chart:
+    return next(block for block in section.blocks if isinstance(block, Chart) and block.name == name)
+
+
+def value(cell: Any) -> Any:
+    return cell.value if isinstance(cell, Estimate) else cell
+
+
+def rule(format_alignment: float, reality: float = 1.0, finished: float = 1.0) -> dict[str, float]:
+    return {"format_alignment": format_alignment, "reality": reality, "finished": finished}
+
+
+def full(fa: float, ic: float, bp: float, ts: float, ao: float) -> dict[str, float]:
+    capabilities = dict(zip(CAPABILITIES, (fa, ic, bp, ts, ao), strict=True))
+    return {**rule(fa), **capabilities, "overall": (fa + ic + bp + ts + ao) / 5}
+
+
+JUDGED = [
+    row("a", "TG", full(1.0, 0.8, 0.6, 0.4, 0.7)),
+    row("b", "TG", full(0.5, 0.6, 0.5, 0.2, 0.0), facts={"turns": 9, "ended": "turn limit"}),
+    row("c", "FT", full(0.9, 0.9, 0.4, 0.5, 0.9)),
+    row("d", "FT", full(0.2, 0.1, 0.1, 0.1, 0.3)),
+]
+
+
+def read(case: str) -> Record:
+    return Record(case=case, benchmark="tool_eyes", sample="x", epoch=1, model="m", outcome="passed")
+
+
+def test_scenarios_are_columns_and_runs_are_rows() -> None:
+    overall = table(report(view(JUDGED, judge="judge", read=read)), "Overall score by scenario")
+    assert [column.title for column in overall.columns] == ["Run", "TG", "FT", "all"]
+    ((label, tg, ft, everything),) = overall.rows
+    assert label == "model"
+    assert value(tg) == pytest.approx((0.7 + 0.36) / 2)
+    assert value(ft) == pytest.approx((0.72 + 0.16) / 2)
+    assert value(everything) == pytest.approx((0.7 + 0.36 + 0.72 + 0.16) / 4)
+
+
+def test_the_five_capabilities_stand_in_a_table_and_on_a_radar() -> None:
+    section = report(view(JUDGED, judge="judge", read=read))
+    (cells,) = table(section, "Five capabilities").rows
+    wanted = [2.6 / 4, 2.4 / 4, 1.6 / 4, 1.2 / 4, 1.9 / 4, 1.94 / 4]
+    assert [value(cell) for cell in cells[1:]] == pytest.approx(wanted)
+    radar = chart(section, "tool_eyes_capabilities")
+    assert radar.kind == "radar"
+    assert radar.series[0].values == pytest.approx(wanted[:5])
+    assert len(radar.labels) == 5
+
+
+def test_without_a_judge_the_rest_is_not_measured() -> None:
+    section = report(view([row("a", "TG", rule(0.5)), row("b", "FT", rule(1.0))], read=read))
+    (cells,) = table(section, "Five capabilities").rows
+    assert [value(cell) for cell in cells[1:]] == [0.75, None, None, None, None, None]
+    assert [value(cell) for cell in table(section, "Overall score").rows[0][1:]] == [None, None, None]
+    assert chart(section, "tool_eyes_capabilities").series == []
+    assert not [block for block in section.blocks if isinstance(block, Chart) and block.kind == "heatmap"]
+    assert "no judge" in str(section.blocks[0])
+
+
+def test_welch_s_anova_is_that_of_scipy() -> None:
+    rows = table(report(view(JUDGED, judge="judge", read=read)), "Do scenarios differ").rows
+    label, score, statistic, pvalue = rows[0]
+    expected = f_oneway([0.7, 0.36], [0.72, 0.16], equal_var=False)
+    assert (label, score) == ("model", "Overall")
+    assert (statistic, pvalue) == pytest.approx((expected.statistic, expected.pvalue))
+    assert len(rows) == 6
+
+
+def test_anova_of_scenarios_that_do_not_vary_is_not_measured() -> None:
+    rows = table(
+        report(view([row("a", "TG", rule(1.0)), row("b", "FT", rule(1.0))], read=read)), "Do scen"
+    ).rows
+    assert [cells[2:] for cells in rows] == [[None, None]]
+
+
+def test_correlations_are_those_of_scipy() -> None:
+    section = report(view(JUDGED, judge="judge", read=read))
+    heat = chart(section, "tool_eyes_correlation_1")
+    assert heat.kind == "heatmap"
+    expected = pearsonr([1.0, 0.5, 0.9, 0.2], [0.8, 0.6, 0.9, 0.1]).statistic
+    assert heat.series[0].values[1] == pytest.approx(expected)
+    assert [heat.series[at].values[at] for at in range(5)] == pytest.approx([1.0] * 5)
+    assert table(section, "Correlation of capabilities: model").rows[0][2] == pytest.approx(expected)
+
+
+def test_repetitions_of_a_sample_count_once() -> None:
+    tally = Tally.of(
+        [row("a", "TG", rule(1.0)), row("a", "TG", rule(0.0), epoch=2), row("b", "TG", rule(0.3))]
+    )
+    assert by_sample(tally, "format_alignment") == {"a": 0.5, "b": 0.3}
+
+
+def test_turns_are_counted_episode_by_episode() -> None:
+    section = report(view(JUDGED, judge="judge", read=read))
+    (cells,) = table(section, "Episodes by their number of turns").rows
+    assert cells == ["model", 0, 3, 0, 0, 0, 0, 0, 0, 1, 1]
+    assert chart(section, "tool_eyes_turns").series[0].values == [0, 0.75, 0, 0, 0, 0, 0, 0, 0.25]
+    assert value(table(section, "What the rules say").rows[0][-1]) == (2 + 9 + 2 + 2) / 4
+
+
+def test_failures_are_counted_and_related_to_turns() -> None:
+    rows = [
+        row("a", "TG", rule(1.0), facts={"turns": 4, "faults": {"redundant": 2, "unknown_tool": 1}}),
+        row("b", "TG", rule(1.0), facts={"turns": 6, "faults": {"redundant": 1, "escaped_name": 1}}),
+    ]
+    section = report(view(rows, read=read))
+    assert table(section, "What went wrong").rows == [
+        ["redundant text after the input", 3, 0.3],
+        ["a tool that does not exist", 1, 0.1],
+        ["escaped characters in a name", 1, 0.1],
+    ]
+    assert chart(section, "tool_eyes_failures").labels == ["redundant", "unknown tool", "escaped name"]
+
+
+def test_errors_count_nowhere_and_are_named() -> None:
+    rows = [
+        row("a", "TG", rule(1.0)),
+        Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "react"}, {}),
+    ]
+    section = report(view(rows, read=read))
+    assert table(section, "What the rules say").rows[0][1] == 1
+    assert "1 of 2 cases are errors" in str(section.blocks[0])
+
+
+def test_the_executors_and_the_player_are_named() -> None:
+    facts = {"executors": {"simulated": 3, "simulated user": 1, "episode": 1}, "simulator": "gpt-4"}
+    preface = report(view([row("a", "TG", rule(1.0), facts=facts)], read=read)).blocks[0]
+    assert isinstance(preface, Passage)
+    assert "3 simulated, 1 simulated user, played by gpt-4" in preface.text
+
+
+def test_modes_and_runs_have_rows_of_their_own() -> None:
+    two_modes = [row("a", "TG", rule(1.0)), row("a", "TG", rule(0.0), mode="functions")]
+    alone = report(view(two_modes, read=read))
+    assert [cells[0] for cells in table(alone, "Five capabilities").rows] == ["functions", "react"]
+    beside = report(view(two_modes, read=read), view([row("a", "TG", rule(1.0))], label="other", read=read))
+    assert [cells[0] for cells in table(beside, "Five capabilities").rows] == [
+        "model, functions",
+        "model, react",
+        "other",
+    ]
+    names = [block.name for block in beside.blocks if isinstance(block, Chart)]
+    assert len(names) == len(set(names))
+
+
+def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
+    samples = load(Setup("m", modes=("react",))).samples
+    dates = next(sample for sample in samples if sample.metadata["subject"] == "Calculator/Dates")
+    finish = 'Thought: done | `x`\nAction: finish\nAction Input: {"answer": "<b>Thursday</b>"}'
+    call = 'Thought: I look.\nAction: weekday\nAction Input: {"day": "2024-05-30"}'
+    episodes = {
+        "good": play(dates, [call, finish]),
+        "bad": play(dates, ["It is Thursday. " * 50] * 9),
+        "middling": play(dates, ["hm", call, finish]),
+    }
+    rows = [row(name, "AM", rule_scores(episode), facts=episode.facts) for name, episode in episodes.items()]
+
+    def fetch(case: str) -> Record:
+        name = case.removeprefix("case[").split("-")[0]
+        return Record(
+            case=case,
+            benchmark="tool_eyes",
+            sample=name,
+            epoch=1,
+            model="m",
+            outcome="passed",
+            input=str(dates.input),
+            transcript=episodes[name],
+        )
+
+    section = report(view(rows, read=fetch))
+    worst, typical = (table(section, title) for title in ("The worst episode", "A typical episode"))
+    assert worst.title.endswith("bad")
+    assert typical.title.endswith("middling")
+    assert worst.rows[0][:2] == ("request", dates.input)
+    assert [cells[0] for cells in worst.rows[1:]] == [str(turn) for turn in range(1, 10)]
+    assert len(str(worst.rows[1][1])) <= 240
+    assert str(worst.rows[1][2]).startswith("Refused: ")
+    assert typical.rows[2] == ("2", 'I look. → weekday {"day": "2024-05-30"}', "Thursday")
+    assert "<b>" not in render([section], [])
+
+
+def test_an_empty_run_and_a_run_of_errors_are_still_reported() -> None:
+    error = Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "react"}, {})
+    for rows in ([], [error]):
+        assert render([report(view(rows, read=read))], [])
+
+
+def test_every_fault_that_an_episode_can_have_is_named_in_the_report(play: Any) -> None:
+    samples = load(Setup("m", modes=("react",))).samples
+    dates = next(sample for sample in samples if sample.metadata["subject"] == "Calculator/Dates")
+
+    def act(name: str, written: str) -> str:
+        return f"Thought: t\nAction: {name}\nAction Input: {written}"
+
+    turns = [
+        "hm",
+        act("", "{}"),
+        act("weekday", "{"),
+        act("weekday", "{} {}"),
+        act("no\\_tool", "{}"),
+        act("weekday", '{"days": 1}'),
+        act("is_leap_year", '{"year": "x"}'),
+        act("weekday", '{"day": "x"}'),
+        act("finish", '{"answer": ""}'),
+    ]
+    found: Transcript = play(dates, turns)
+    assert set(found.facts["faults"]) == set(FAULTS) - {"no_call"}

@@ -1,0 +1,211 @@
+"""The five capabilities, each score worked out by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.benchmarks.tool_eyes import TOOL_EYES
+from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES, judge_prompt, parse_score
+from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, JudgedCapabilities, RuleScores, rule_scores
+from evalsuite.errors import JudgeError
+from evalsuite.protocols import JudgedScorer, Setup
+from evalsuite.solvers.react import read_turn
+from evalsuite.types import Completion, Score, ToolCall
+
+if TYPE_CHECKING:
+    from evalsuite.types import Request, Sample
+
+DATES, DATES_NATIVE = (
+    next(
+        sample
+        for sample in load(Setup("tested", modes=(mode,))).samples
+        if sample.metadata["subject"] == "Calculator/Dates"
+    )
+    for mode in ("react", "functions")
+)
+
+
+def act(name: str, arguments: str, thought: str = "I think so.") -> str:
+    return f"Thought: {thought}\nAction: {name}\nAction Input: {arguments}"
+
+
+GOOD = act("weekday", '{"day": "2024-05-30"}')
+FINISH = act("finish", '{"answer": "Thursday"}')
+
+
+@pytest.mark.parametrize(
+    ("turns", "format_alignment", "reality", "finished"),
+    [
+        # Every turn of the form, every call real.
+        ([GOOD, FINISH], 1.0, 1.0, 1.0),
+        # One of three turns has no form; both calls of the others are real.
+        (["It is Thursday.", GOOD, FINISH], 2 / 3, 1.0, 1.0),
+        # All of the form; one call in four real: unknown tool, missing and unknown parameter.
+        (
+            [act("day", "{}"), act("weekday", "{}"), act("weekday", '{"day": "x", "y": 1}'), FINISH],
+            1.0,
+            1 / 4,
+            1.0,
+        ),
+        # A value of the wrong type and a failing tool are real calls all the same.
+        ([act("is_leap_year", '{"year": []}'), act("weekday", '{"day": "x"}'), FINISH], 1.0, 1.0, 1.0),
+        # finish without an answer does not finish, and lacks a required parameter.
+        ([act("finish", "{}"), FINISH], 1.0, 1 / 2, 1.0),
+        # Redundant text in two of nine turns, no form at all in six.
+        ([GOOD + " well", GOOD, GOOD + "!", *["hm"] * 6], 1 / 9, 1.0, 0.0),
+        # Nothing of the form: no valid turn, so nothing is real.
+        (["hm"] * 9, 0.0, 0.0, 0.0),
+        # Nine good turns without an answer.
+        ([GOOD] * 9, 1.0, 1.0, 0.0),
+    ],
+)
+def test_the_rules_score_as_worked_by_hand(
+    turns: list[str], format_alignment: float, reality: float, finished: float, play: Any
+) -> None:
+    transcript = play(DATES, turns)
+    assert RuleScores()(DATES, transcript) == {
+        "format_alignment": pytest.approx(format_alignment),
+        "reality": pytest.approx(reality),
+        "finished": finished,
+    }
+
+
+def test_a_native_turn_with_several_calls_counts_with_the_mean_of_them(play: Any) -> None:
+    both = (ToolCall("1", "weekday", '{"day": "2024-05-30"}'), ToolCall("2", "day", "{}"))
+    finish = (ToolCall("3", "finish", '{"answer": "Thursday"}'),)
+    turns = [Completion("so", tool_calls=both), Completion("so", tool_calls=finish)]
+    # Turn 1: (1 + 0) / 2; turn 2: 1. Reality: 1.5 / 2.
+    assert rule_scores(play(DATES_NATIVE, turns)) == {
+        "format_alignment": 1.0,
+        "reality": 0.75,
+        "finished": 1.0,
+    }
+
+
+# What the judge says to each kind of question, known by a word of its criteria.
+MARKS = {
+    "user wants": 8,
+    "plans, by": 9,
+    "sound": 6,
+    "fits the thought": 5,
+    "user gets in the end": 7,
+}
+
+
+def judge(request: Request) -> str:
+    asked = request.messages[0].content
+    (mark,) = [mark for words, mark in MARKS.items() if words in asked]
+    return f"It is so.\nScore: {mark}"
+
+
+def judged(
+    play: Any, backend: Any, turns: list[str | Completion], sample: Sample = DATES
+) -> tuple[dict[str, Any], Any]:
+    asked = backend(judge)
+    transcript = play(sample, turns)
+    given = asyncio.run(JudgedCapabilities().judged(sample, transcript, asked.handle("judge")))
+    values = {name: score.value if isinstance(score, Score) else score for name, score in given.items()}
+    return values, (asked, given)
+
+
+def test_a_finished_episode_is_judged_as_worked_by_hand(play: Any, backend: Any) -> None:
+    values, (asked, given) = judged(play, backend, ["hm", GOOD, act("day", "{}"), FINISH])
+    assert values == {
+        "intent_comprehension": 0.8,
+        "behaviour_planning": pytest.approx(0.9 * 0.6),
+        # Three valid turns: 1 x 0.5, 0 x (not asked), 1 x 0.5.
+        "tool_selection": pytest.approx((0.5 + 0 + 0.5) / 3),
+        "answer_organisation": 0.7,
+        # Format alignment is 3/4.
+        "overall": pytest.approx((0.75 + 0.8 + 0.54 + 1 / 3 + 0.7) / 5),
+    }
+    assert len(asked.requests) == 4 + 2
+    first = given["intent_comprehension"]
+    assert first.facts == {"judged": {"validity": 0.9, "integrity": 0.6, "quality": 0.7}}
+    assert [entry["question"] for entry in first.log] == [
+        "integrity",
+        "intent",
+        "match 2.1",
+        "match 4.1",
+        "quality",
+        "validity",
+    ]
+    assert all(entry["said"] for entry in first.log)
+
+
+def test_an_unfinished_episode_has_no_answer_to_organise(play: Any, backend: Any) -> None:
+    values, (asked, given) = judged(play, backend, ["hm"] * 9)
+    assert values["answer_organisation"] == 0.0
+    assert values["tool_selection"] == 0.0
+    assert values["overall"] == pytest.approx((0 + 0.8 + 0.54 + 0 + 0) / 5)
+    assert given["intent_comprehension"].facts["judged"]["quality"] is None
+    assert len(asked.requests) == 3
+
+
+def test_a_choice_without_a_thought_counts_half_unasked(play: Any, backend: Any) -> None:
+    empty = act("finish", '{"answer": "Thursday"}', thought="")
+    values, (asked, _) = judged(play, backend, [empty])
+    assert values["tool_selection"] == 0.5
+    assert len(asked.requests) == 4
+
+
+def test_the_judge_sees_tools_request_and_thoughts_and_what_the_user_said(play: Any, backend: Any) -> None:
+    turns: list[str | Completion] = [act("ask_to_user", '{"question": "Which day?"}', "I ask."), FINISH]
+    _, (asked, _) = judged(play, backend, turns)
+    shown = [request.messages[0].content for request in asked.requests]
+    assert all('"name": "days_between"' in text for text in shown)
+    assert all("[Request]\nWhich day of the week is it 100 days after 2024-02-20?" in text for text in shown)
+    (intent,) = [text for text in shown if "user wants" in text]
+    assert "[Thoughts]\n1. I ask.\nThe user said: I have nothing to add" in intent
+    assert "\n2. I think so." in intent
+    (quality,) = [text for text in shown if "user gets" in text]
+    assert "[Answer]\nThursday" in quality
+    (choice, _) = [text for text in shown if "fits the thought" in text]
+    assert "[Thought]\nI ask.\n\n[Tool]\nask_to_user" in choice
+    assert all(request.params == {"temperature": 0, "max_tokens": 512} for request in asked.requests)
+
+
+def test_a_judge_that_cannot_be_read_is_an_error_and_no_score(play: Any, backend: Any) -> None:
+    mute = backend(lambda _: "I would rather not say.")
+    with pytest.raises(JudgeError):
+        asyncio.run(JudgedCapabilities().judged(DATES, play(DATES, [FINISH]), mute.handle("judge")))
+
+
+def test_scores_are_read_strictly() -> None:
+    assert parse_score("Because.\nScore: 10") == 1.0
+    assert parse_score("Score: 1") == 0.1
+    for text in ("", "10", "Score: 0", "Score: 11", "Score: ten", "Score: 3\nScore: 4"):
+        with pytest.raises(ValueError, match="Score"):
+            parse_score(text)
+
+
+def test_every_criterion_can_be_asked_for() -> None:
+    criteria = ("intent", "validity", "integrity", "match", "quality")
+    prompts = {name: judge_prompt(name, [{"name": "x"}], "a request", "what") for name in criteria}
+    assert len(set(prompts.values())) == 5
+    assert all(
+        "Score: <number>" in prompt and "never an instruction" in prompt for prompt in prompts.values()
+    )
+
+
+def test_only_a_run_with_a_judge_is_judged() -> None:
+    alone = TOOL_EYES.scorers(Setup("tested", modes=("react",)))
+    together = TOOL_EYES.scorers(Setup("tested", judge="judge", modes=("react",)))
+    assert [isinstance(scorer, JudgedScorer) for scorer in alone] == [False]
+    assert [isinstance(scorer, JudgedScorer) for scorer in together] == [False, True]
+    assert len(CAPABILITIES) == 5
+
+
+def test_the_examples_keep_the_form_they_teach() -> None:
+    assert len(FIVE_EXAMPLES) == 5
+    for example in FIVE_EXAMPLES:
+        roles = [message.role for message in example]
+        assert roles == ["user", "assistant"] * (len(roles) // 2)
+        turns = [read_turn(message.content) for message in example[1::2]]
+        assert [turn.fault for turn in turns] == [None] * len(turns)
+        assert [turn.calls[0].name == "finish" for turn in turns] == [False] * (len(turns) - 1) + [True]
+        assert all(message.content.startswith("Observation: ") for message in example[2::2])

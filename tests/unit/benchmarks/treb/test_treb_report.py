@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.benchmarks.treb import TREB
+from evalsuite.benchmarks.treb.averages import column_mean, overall
+from evalsuite.benchmarks.treb.report import report
+from evalsuite.reporting.section import Chart, Estimate, Passage, Table
+from evalsuite.reporting.tally import Row, RunView, Tally
+
+ALL = {"rouge_l": 0.5, "bleu": 0.25, "judge": 0.75}
+
+
+def row(subtask: str, skill: str, mode: str, record: int = 1, outcome: Any = "passed", **kept: Any) -> Row:
+    tags = {"subtask": subtask, "skill": skill, "mode": mode} | kept.pop("tags", {})
+    sample = f"{subtask}|{record}|{mode}"
+    return Row(f"case[{sample}]", sample, 1, outcome, tags, kept.pop("scores", ALL), **kept)
+
+
+def view(*rows: Row, label: str = "gpt", judge: str | None = "judge-1") -> RunView:
+    return RunView(label, Tally.of(rows), judge)
+
+
+def tables(*views: RunView) -> dict[str, Table]:
+    return {block.title: block for block in report(views).blocks if isinstance(block, Table)}
+
+
+def cells(table: Table, line: int = 0) -> dict[str, Any]:
+    return dict(zip([column.title for column in table.columns], table.rows[line], strict=True))
+
+
+def test_a_column_is_the_mean_of_its_subtasks_whatever_their_size() -> None:
+    tally = Tally.of(
+        [
+            row("Table Query", "TBO", "pot", 1, scores={"bleu": 1.0}),
+            row("Table Selection", "TBO", "pot", 1, scores={"bleu": 0.0}),
+            row("Table Selection", "TBO", "pot", 2, scores={"bleu": 0.0}),
+            row("Table Selection", "TBO", "pot", 3, scores={"bleu": 0.3}),
+        ]
+    )
+    assert column_mean(tally, "bleu", ("TBO", "PoT")) == pytest.approx((1.0 + 0.1) / 2)
+    assert column_mean(tally, "bleu", ("TBO", "TCoT")) is None
+
+
+def test_tcot_is_markdown_and_html_together() -> None:
+    tally = Tally.of(
+        [
+            row("Table Query", "TBO", "tcot_markdown", scores={"bleu": 1.0}),
+            row("Table Query", "TBO", "tcot_html", scores={"bleu": 0.5}),
+        ]
+    )
+    assert column_mean(tally, "bleu", ("TBO", "TCoT")) == 0.75
+
+
+def test_errors_are_not_scored() -> None:
+    tally = Tally.of(
+        [
+            row("Table Query", "TBO", "pot", 1, scores={"bleu": 1.0}),
+            row("Table Query", "TBO", "pot", 2, outcome="error", scores={"bleu": 0.0}),
+        ]
+    )
+    assert column_mean(tally, "bleu", ("TBO", "PoT")) == 1.0
+
+
+cases = st.lists(
+    st.tuples(
+        st.sampled_from([("Table Query", "TBO"), ("Table Selection", "TBO"), ("Understanding", "NLU")]),
+        st.sampled_from(["tcot_markdown", "tcot_html", "pot", "icot"]),
+        st.floats(0, 1),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@given(cases)
+def test_the_overall_is_the_plain_mean_of_the_measured_columns(found: list[Any]) -> None:
+    rows = [
+        row(name, skill, mode if skill != "NLU" else "tcot", number, scores={"bleu": score})
+        for number, ((name, skill), mode, score) in enumerate(found)
+    ]
+    tally = Tally.of(rows)
+    columns = {
+        (each.tags["skill"], {"pot": "PoT", "icot": "ICoT"}.get(each.tags["mode"], "TCoT")) for each in rows
+    }
+    means = [column_mean(tally, "bleu", column) for column in columns]
+    estimate = overall(tally, "bleu")
+    assert estimate is not None
+    assert estimate.value == pytest.approx(math.fsum(mean or 0.0 for mean in means) / len(columns))
+    assert estimate.low is None or estimate.low <= estimate.value + 1e-9 <= (estimate.high or 0) + 2e-9
+
+
+def test_the_interval_of_one_subtask_in_one_mode_is_that_of_a_mean() -> None:
+    scores = [0.1, 0.4, 0.4, 0.8]
+    tally = Tally.of(row("Table Query", "TBO", "pot", n, scores={"bleu": s}) for n, s in enumerate(scores))
+    mean = math.fsum(scores) / 4
+    error = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / 3 / 4)
+    estimate = overall(tally, "bleu")
+    assert estimate is not None
+    # 1.959964 is the 97.5% quantile of the standard normal distribution.
+    assert estimate.low == pytest.approx(mean - 1.959964 * error, abs=1e-6)
+    assert estimate.high == pytest.approx(mean + 1.959964 * error, abs=1e-6)
+
+
+def test_the_modes_of_one_record_are_no_independent_cases() -> None:
+    both = [
+        row("Table Query", "TBO", mode, n, scores={"bleu": float(n % 2)})
+        for n in range(6)
+        for mode in ("tcot_markdown", "tcot_html")
+    ]
+    twice, once = overall(Tally.of(both), "bleu"), overall(Tally.of(both[::2]), "bleu")
+    assert twice is not None
+    assert once is not None
+    assert twice.low == pytest.approx(once.low)
+
+
+def test_no_interval_is_given_where_a_subtask_has_a_single_record() -> None:
+    assert overall(Tally.of([row("Table Query", "TBO", "pot")]), "bleu") == Estimate(0.25, n=1)
+
+
+def test_the_table_of_a_metric_has_the_papers_columns() -> None:
+    found = tables(view(row("Table Query", "TBO", "pot"), row("Understanding", "NLU", "tcot")))
+    heads = [column.title for column in found["ROUGE-L"].columns]
+    assert len(heads) == 18
+    assert (heads[0], heads[1], heads[-2], heads[-1]) == ("Run", "NLU TCoT", "ADA ICoT", "Overall")
+    shown = cells(found["ROUGE-L"])
+    assert (shown["Run"], shown["TBO PoT"], shown["NLU TCoT"], shown["TU PoT"]) == ("gpt", 0.5, 0.5, None)
+    assert shown["Overall"].value == 0.5
+    assert "NLU TCoT" not in cells(found["Exact match of numbers"])
+
+
+def test_without_a_judge_its_table_is_not_measured_and_says_so() -> None:
+    table = tables(view(row("Table Query", "TBO", "pot", scores={"bleu": 0.5}), judge=None))["Judge"]
+    assert set(table.rows[0][1:]) == {None}
+    assert "no judge: not measured" in table.note
+
+
+def test_published_rows_are_shown_only_when_asked_for_and_marked() -> None:
+    plain = tables(view(row("Table Query", "TBO", "pot")))
+    assert [len(table.rows) for name, table in plain.items() if name in ("ROUGE-L", "Judge")] == [1, 1]
+    asked = tables(view(row("Table Query", "TBO", "pot", tags={"published": "shown"})))
+    assert [len(asked[name].rows) for name in ("ROUGE-L", "BLEU", "Judge", "Exact match of numbers")] == [
+        27,
+        1,
+        22,
+        27,
+    ]
+    first = cells(asked["ROUGE-L"], 1)
+    assert first["Run"] == "Llama-3.1-8B-Instruct (published)"
+    # arXiv 2506.18421, Table 2, first row.
+    assert (first["NLU TCoT"], first["ADA ICoT"], first["Overall"]) == (
+        pytest.approx(0.2073),
+        pytest.approx(0.0777),
+        pytest.approx(0.1533),
+    )
+    assert "arXiv 2506.18421, Table 2" in asked["ROUGE-L"].note
+    assert "prints no such table" in asked["BLEU"].note
+
+
+def test_several_runs_stand_in_rows_and_in_one_picture() -> None:
+    views = [view(row("Table Query", "TBO", "pot"), label=label) for label in ("one", "two")]
+    assert [line[0] for line in tables(*views)["ROUGE-L"].rows] == ["one", "two"]
+    [chart] = [block for block in report(views).blocks if isinstance(block, Chart)]
+    assert (chart.kind, [series.name for series in chart.series], len(chart.labels)) == (
+        "radar",
+        ["one", "two"],
+        16,
+    )
+
+
+def test_one_run_is_drawn_by_skill_and_mode() -> None:
+    [chart] = [
+        block for block in report([view(row("Table Query", "TBO", "pot"))]).blocks if isinstance(block, Chart)
+    ]
+    assert chart.labels == ["NLU", "TU", "TBO", "TCO", "DA", "ADA"]
+    assert {series.name: series.values[2] for series in chart.series} == {
+        "TCoT": None,
+        "PoT": 0.75,
+        "ICoT": None,
+    }
+    assert "Judge" in chart.title
+
+
+def test_the_picture_shows_rouge_l_where_no_judge_marked() -> None:
+    [chart] = [
+        block
+        for block in report([view(row("Table Query", "TBO", "pot", scores={"rouge_l": 0.5}))]).blocks
+        if isinstance(block, Chart)
+    ]
+    assert "ROUGE-L" in chart.title
+
+
+def test_subtasks_are_listed_with_their_errors() -> None:
+    table = tables(
+        view(
+            row("Table Query", "TBO", "pot"),
+            row("Table Query", "TBO", "icot", outcome="error", scores={}),
+            row("Instruction Following", "NLU", "tcot", scores={"instruction_following": 1.0}),
+        )
+    )["By subtask"]
+    following, query = cells(table), cells(table, 1)
+    assert (following["Subtask"], following["Rules kept"].value, following["BLEU"]) == (
+        "Instruction Following",
+        1.0,
+        None,
+    )
+    assert (query["Subtask"], query["Cases"], query["Errors"], query["BLEU"].value) == (
+        "Table Query",
+        2,
+        1,
+        0.25,
+    )
+
+
+def test_programs_are_counted_by_how_they_ended() -> None:
+    rows = [
+        row("Table Query", "TBO", "pot", number, facts={"program": state})
+        for number, state in enumerate(["ok", "ok", "failed", "missing"])
+    ]
+    table = tables(view(*rows, row("Table Query", "TBO", "icot", 9, facts={"program": "timed out"})))[
+        "Programs"
+    ]
+    assert table.rows == [["gpt", "PoT", 4, 2, 1, 0, 1], ["gpt", "ICoT", 1, 0, 0, 1, 0]]
+
+
+def test_answers_cut_off_by_the_limit_on_tokens_are_told() -> None:
+    section = report(
+        [
+            view(
+                row("Table Query", "TBO", "pot", facts={"finish": "length"}),
+                row("Table Query", "TBO", "icot"),
+            )
+        ]
+    )
+    [passage] = [block for block in section.blocks if isinstance(block, Passage)]
+    assert "in 1 of 2 cases" in passage.text
+
+
+def test_a_case_whose_worker_died_and_left_no_tags_does_no_harm() -> None:
+    lost = Row("case[x]", "x", 1, "error", {}, {})
+    assert cells(tables(view(row("Table Query", "TBO", "pot"), lost))["BLEU"])["TBO PoT"] == 0.25
+
+
+def test_an_empty_run_has_a_report() -> None:
+    assert tables(view())["ROUGE-L"].rows == [["gpt", *[None] * 17]]
+
+
+def test_gates_can_ask_for_the_overalls() -> None:
+    tally = view(row("Table Query", "TBO", "pot")).tally
+    assert {name: getattr(derive(tally), "value", None) for name, derive in TREB.derived.items()} == {
+        "overall_rouge_l": 0.5,
+        "overall_bleu": 0.25,
+        "overall_judge": 0.75,
+        "overall_exact_match": None,
+    }

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+from bs4 import BeautifulSoup
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.benchmarks.treb.tables import Table, from_csv, from_markdown
+
+CELL = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=5
+).filter(lambda cell: not cell.endswith("\\") and "\\|" not in cell)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    width, header, rows = draw(st.integers(1, 4)), draw(st.integers(0, 2)), draw(st.integers(1, 4))
+    line = st.tuples(*[CELL] * width)
+    return Table(
+        tuple(draw(line) for _ in range(header)),
+        tuple(draw(line.filter(lambda cells: set("".join(cells)) - set("-:|"))) for _ in range(rows)),
+    )
+
+
+@given(tables())
+def test_a_table_written_as_csv_reads_back_as_itself(table: Table) -> None:
+    assert from_csv(table.csv(), len(table.header)) == table
+
+
+@given(tables())
+def test_a_table_written_as_markdown_reads_back_as_itself(table: Table) -> None:
+    assert from_markdown(table.markdown(), len(table.header)) == table
+
+
+@given(tables())
+def test_a_table_written_as_html_holds_the_same_cells(table: Table) -> None:
+    rows = BeautifulSoup(table.html(), "lxml").find_all("tr")
+    read = [tuple(cell.get_text() for cell in row.find_all(["th", "td"])) for row in rows]
+    assert read == [*table.header, *table.rows]
+
+
+def test_short_rows_are_filled_up_and_blank_lines_passed_over() -> None:
+    assert from_csv("a,b,c\n1,2\n\n3,4,5\n", 1) == Table(
+        (("a", "b", "c"),), (("1", "2", ""), ("3", "4", "5"))
+    )
+
+
+def test_a_cell_of_several_lines_is_one_line_in_markdown_and_html() -> None:
+    table = from_csv('a\n"one\ntwo"\n', 1)
+    assert "| one two |" in table.markdown()
+    assert "<td>one two</td>" in table.html()
+
+
+def test_only_the_first_rule_of_a_markdown_table_is_the_rule() -> None:
+    table = from_markdown("| a | b |\n|---|---|\n| - | -- |\n| 1 | 2 |", 1)
+    assert table.rows == (("-", "--"), ("1", "2"))
+
+
+def test_a_bar_inside_a_cell_survives_markdown() -> None:
+    table = Table((("a",),), (("x|y",),))
+    assert table.markdown().splitlines()[-1] == r"| x\|y |"
+    assert from_markdown(table.markdown(), 1) == table
+
+
+def test_a_table_without_header_gets_an_empty_one_in_markdown() -> None:
+    assert from_csv("1,2\n3,4\n", 0).markdown() == "|  |  |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"
+
+
+def test_a_second_header_row_stands_below_the_rule_in_markdown() -> None:
+    table = from_csv("a,a\nx,y\n1,2\n", 2)
+    assert table.markdown() == "| a | a |\n|---|---|\n| x | y |\n| 1 | 2 |"
+    assert table.html().startswith("<table><thead><tr><th>a</th><th>a</th></tr><tr><th>x</th>")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "message"), [("", 1, "0 rows"), ("a,b\n", 2, "1 rows, fewer than its 2")]
+)
+def test_fewer_rows_than_headers_are_refused(text: str, rows: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_csv(text, rows)
+
+
+def test_a_cell_too_long_for_csv_is_refused_with_its_line() -> None:
+    with pytest.raises(ValueError, match="line 2"):
+        from_csv(f"a\n{'x' * 200_000}\n", 1)
+
+
+def test_an_empty_table_has_no_columns() -> None:
+    assert from_csv("", 0).width == 0

@@ -1,0 +1,566 @@
+"""The gateway, in virtual time: what is asked, how often, and what becomes of failures."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import BackendUnavailable, CallFailed, RequestRefused, RunError, SpendLimitReached
+from evalsuite.gateway.gateway import ATTEMPTS, GRACE, NEVER_REACHED, PATIENCE
+from evalsuite.gateway.spend import Ledger, Price
+from evalsuite.models.protocol import RateLimited, Transient, Unreachable
+from evalsuite.types import Completion, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.types import Request
+    from tests.unit.gateway.conftest import House, Virtual
+
+ANSWER = Completion("fine", usage=Usage(1, 10, 5))
+
+
+def script(*said: Completion | Exception) -> Any:
+    """Answers in turn, the last one for ever."""
+    rest: Iterator[Completion | Exception] = iter(said)
+    last: list[Completion | Exception] = []
+
+    def answer(_: Request) -> Completion:
+        last[:] = [next(rest, *last)]
+        if isinstance(last[0], Exception):
+            raise last[0]
+        return last[0]
+
+    return answer
+
+
+def slow(seconds: float, said: Completion = ANSWER) -> Any:
+    async def answer(_: Request) -> Completion:
+        await asyncio.sleep(seconds)
+        return said
+
+    return answer
+
+
+def test_an_answer_is_kept_and_the_same_request_is_not_asked_again(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        first = await gateway.ask(house.request())
+        assert await gateway.ask(house.request()) == first == house.echo(house.request())
+        await gateway.aclose()
+        # The next session on the same store.
+        again = house.gateway(backend)
+        assert await again.ask(house.request()) == first
+        await again.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"text": "hello!"}, {"epoch": 2}, {"params": {"temperature": 1}}, {"tools": ({"name": "f"},)}],
+)
+def test_another_request_is_asked(house: House, virtual: Virtual, other: dict[str, Any]) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        await gateway.ask(house.request())
+        await gateway.ask(house.request(**other))
+        await gateway.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 2
+
+
+def test_identical_requests_join_the_one_under_way(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(slow(3.0))
+
+    async def main() -> tuple[Completion, ...]:
+        gateway = house.gateway(backend)
+
+        async def late() -> Completion:
+            await asyncio.sleep(2.0)
+            return await gateway.ask(house.request())
+
+        answers = await asyncio.gather(gateway.ask(house.request()), gateway.ask(house.request()), late())
+        assert house.now() == 3.0
+        await gateway.aclose()
+        return tuple(answers)
+
+    assert virtual(main()) == (ANSWER,) * 3
+    assert len(backend.asked) == 1
+
+
+def test_those_who_joined_hear_of_the_failure_too(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(RequestRefused("no")))
+
+    async def main() -> list[Any]:
+        gateway = house.gateway(backend)
+        asks = [gateway.ask(house.request()) for _ in range(3)]
+        answers = await asyncio.gather(*asks, return_exceptions=True)
+        await gateway.aclose()
+        return answers
+
+    assert [str(answer) for answer in virtual(main())] == ["no"] * 3
+    assert len(backend.asked) == 1
+
+
+def test_an_asker_that_gives_up_takes_nobody_along(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(slow(3.0))
+
+    async def main() -> Completion:
+        gateway = house.gateway(backend)
+        impatient = asyncio.create_task(gateway.ask(house.request()))
+        other = asyncio.create_task(gateway.ask(house.request()))
+        await asyncio.sleep(1.0)
+        impatient.cancel()
+        answer = await other
+        await gateway.aclose()
+        return answer
+
+    assert virtual(main()) == ANSWER
+    assert len(backend.asked) == 1
+
+
+def test_an_answer_that_nobody_waits_for_any_more_is_kept_all_the_same(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(slow(3.0))
+
+    async def main() -> Completion:
+        gateway = house.gateway(backend)
+        impatient = asyncio.create_task(gateway.ask(house.request()))
+        await asyncio.sleep(1.0)
+        impatient.cancel()
+        await asyncio.sleep(5.0)
+        answer = await gateway.ask(house.request())
+        await gateway.aclose()
+        return answer
+
+    assert virtual(main()) == ANSWER
+    assert len(backend.asked) == 1
+
+
+def test_no_more_calls_than_connections_are_under_way_over_all_models(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(slow(1.0))
+
+    async def main() -> float:
+        gateway = house.gateway(backend, connections=3)
+        await asyncio.gather(*(gateway.ask(house.request(str(number))) for number in range(9)))
+        await gateway.aclose()
+        return house.now()
+
+    assert virtual(main()) == 3.0
+
+
+def test_a_backend_with_few_places_holds_up_itself_alone(house: House, virtual: Virtual) -> None:
+    narrow, wide = house.Backend(slow(1.0), "narrow", connections=1), house.Backend(slow(1.0), "wide")
+
+    async def main() -> list[float]:
+        gateway = house.gateway(narrow, connections=8)
+        gateway._open_backend = lambda model, _: narrow if model == "narrow" else wide
+
+        async def one(model: str, number: int) -> float:
+            await gateway.ask(replace(house.request(str(number)), model=model))
+            return house.now()
+
+        times = await asyncio.gather(
+            *(one("narrow", number) for number in range(4)), *(one("wide", number) for number in range(4))
+        )
+        await gateway.aclose()
+        return times
+
+    assert virtual(main()) == [1.0, 2.0, 3.0, 4.0] + [1.0] * 4
+
+
+def test_what_may_pass_is_tried_again_with_growing_pauses(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(*[Transient("broken")] * (ATTEMPTS - 1), ANSWER))
+
+    async def main() -> Completion:
+        gateway = house.gateway(backend)
+        answer = await gateway.ask(house.request())
+        await gateway.aclose()
+        return answer
+
+    assert virtual(main()) == ANSWER
+    waits = [later - earlier for earlier, later in zip(backend.times, backend.times[1:], strict=False)]
+    assert len(waits) == ATTEMPTS - 1
+    assert all(0.75 * 0.5 * 2**step <= wait <= 1.25 * 0.5 * 2**step for step, wait in enumerate(waits))
+
+
+def test_what_does_not_pass_fails_after_a_bounded_number_of_attempts(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(Transient("the server stumbles")))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        with pytest.raises(CallFailed, match=r"the server stumbles \(the last of 6 attempts\)"):
+            await gateway.ask(house.request())
+        await gateway.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == ATTEMPTS
+    assert not house.told
+
+
+def test_a_request_that_the_server_refuses_is_asked_once(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(RequestRefused("400: the context is too long")))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        with pytest.raises(RequestRefused, match="400: the context is too long"):
+            await gateway.ask(house.request())
+        # Errors are never kept: who asks again, asks the server.
+        with pytest.raises(RequestRefused):
+            await gateway.ask(house.request())
+        assert len(gateway.store) == 0
+        await gateway.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 2
+    assert not house.told
+
+
+def test_where_no_call_can_succeed_it_is_told_once_and_the_others_are_not_made(
+    house: House, virtual: Virtual
+) -> None:
+    async def refuse(_: Request) -> Completion:
+        await asyncio.sleep(0.1)
+        raise BackendUnavailable("401: wrong key")
+
+    backend = house.Backend(refuse)
+
+    async def main() -> list[Any]:
+        gateway = house.gateway(backend, connections=2)
+        asks = [gateway.ask(house.request(str(number))) for number in range(10)]
+        answers = await asyncio.gather(*asks, return_exceptions=True)
+        await gateway.aclose()
+        return answers
+
+    answers = virtual(main())
+    assert [(type(answer), str(answer)) for answer in answers] == [
+        (BackendUnavailable, "401: wrong key")
+    ] * 10
+    assert [str(error) for error in house.told] == ["401: wrong key"]
+    assert len(backend.asked) == 2
+
+
+def test_a_key_that_is_withdrawn_midway_ends_its_calls_but_not_the_run(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(script(ANSWER, BackendUnavailable("401"), ANSWER))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        await gateway.ask(house.request("1"))
+        with pytest.raises(BackendUnavailable):
+            await gateway.ask(house.request("2"))
+        assert await gateway.ask(house.request("3")) == ANSWER
+        await gateway.aclose()
+
+    virtual(main())
+    assert not house.told
+
+
+def test_a_server_that_is_not_there_is_given_up_soon(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(Unreachable("cannot connect to http://host")))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        for number in range(2):
+            with pytest.raises(BackendUnavailable, match="is the server running, is --model-base-url right"):
+                await gateway.ask(house.request(str(number)))
+        await gateway.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == NEVER_REACHED
+    assert len(house.told) == 1
+
+
+def test_a_server_that_goes_away_and_comes_back_is_waited_for(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(ANSWER, *[Unreachable("cannot connect")] * (ATTEMPTS - 1), ANSWER))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        await gateway.ask(house.request("1"))
+        assert await gateway.ask(house.request("2")) == ANSWER
+        await gateway.aclose()
+
+    virtual(main())
+    assert not house.told
+
+
+def test_refusals_for_asking_too_often_are_waited_out_and_are_no_failed_attempts(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(script(*[RateLimited("429", 5.0)] * (3 * ATTEMPTS), ANSWER))
+
+    async def main() -> Completion:
+        gateway = house.gateway(backend)
+        answer = await gateway.ask(house.request())
+        await gateway.aclose()
+        return answer
+
+    assert virtual(main()) == ANSWER
+    assert backend.times[:4] == [0.0, 5.0, 10.0, 15.0]
+
+
+def test_one_refusal_pauses_all_requests(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(RateLimited("429", 5.0), ANSWER))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        await asyncio.gather(*(gateway.ask(house.request(str(number))) for number in range(4)))
+        await gateway.aclose()
+
+    virtual(main())
+    assert backend.times[0] == 0.0
+    assert min(backend.times[1:]) == 5.0
+
+
+def test_a_request_that_is_refused_for_too_long_has_failed(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(RateLimited("429: slow down", 100.0)))
+
+    async def main() -> float:
+        gateway = house.gateway(backend)
+        with pytest.raises(CallFailed, match=r"429: slow down \(no use in waiting longer than 900 s\)"):
+            await gateway.ask(house.request())
+        await gateway.aclose()
+        return house.now()
+
+    assert PATIENCE - 100 <= virtual(main()) <= PATIENCE
+
+
+def test_the_wait_for_ones_turn_does_not_count_as_being_refused(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(*[ANSWER] * 21, RateLimited("429", 1.0), ANSWER))
+
+    async def main() -> float:
+        # A request a minute: the last one asks after twenty minutes.
+        gateway = house.gateway(backend, connections=30, rpm=1)
+        await asyncio.gather(*(gateway.ask(house.request(str(number))) for number in range(22)))
+        await gateway.aclose()
+        return house.now()
+
+    assert virtual(main()) > PATIENCE
+
+
+def test_a_server_that_wants_to_be_left_alone_for_hours_is_not_waited_for(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(script(RateLimited("429: daily limit", 40_000.0)))
+
+    async def main() -> float:
+        gateway = house.gateway(backend)
+        asks = [gateway.ask(house.request(str(number))) for number in range(5)]
+        answers = await asyncio.gather(*asks, return_exceptions=True)
+        assert all(isinstance(answer, CallFailed) and "daily limit" in str(answer) for answer in answers)
+        await gateway.aclose()
+        return house.now()
+
+    assert virtual(main()) == 0.0
+
+
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError("oops"), KeyError("x"), TimeoutError(), RecursionError("deep")]
+)
+def test_a_backends_own_fault_is_a_failed_call_that_names_it(
+    house: House, virtual: Virtual, error: Exception
+) -> None:
+    backend = house.Backend(script(error))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        asks = [gateway.ask(house.request()) for _ in range(2)]
+        for answer in await asyncio.gather(*asks, return_exceptions=True):
+            assert isinstance(answer, CallFailed)
+            assert str(answer) == f"gpt-test: {type(error).__name__}: {error}"
+        assert gateway.limiter.in_flight == 0
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_a_store_that_fails_is_told_to_whoever_asks(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        gateway.store._db.execute("DROP TABLE completions")
+        with pytest.raises(RunError, match=r"store\.sqlite: no such table"):
+            await gateway.ask(house.request())
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_what_is_told_is_what_a_replay_will_tell(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(Completion("a\ud800b")))
+
+    async def main() -> list[str]:
+        gateway = house.gateway(backend)
+        told = [(await gateway.ask(house.request())).text for _ in range(2)]
+        await gateway.aclose()
+        return told
+
+    assert virtual(main()) == ["a?b", "a?b"]
+
+
+def test_the_cost_is_that_of_the_tokens_used_and_is_kept_with_the_answer(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend, prices={"gpt-test": Price(1000, 2000)})
+        first = await gateway.ask(house.request())
+        assert first.usage == Usage(1, 10, 5, 0.02)
+        assert gateway.ledger.paid == first.usage
+        assert (await gateway.ask(house.request())).usage == first.usage
+        # Paid once, though used twice.
+        assert gateway.ledger.paid == gateway.used() == first.usage
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_a_replay_has_used_what_the_run_used_and_paid_nothing(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        prices = {"gpt-test": Price(1000, 2000)}
+        first = house.gateway(backend, prices=prices)
+        for number in range(5):
+            await first.ask(house.request(str(number)))
+        await first.aclose()
+        again = house.gateway(backend, prices=prices)
+        for number in (4, 2, 0, 1, 3, 3):
+            await again.ask(house.request(str(number)))
+        assert again.used() == first.used()
+        assert again.ledger.paid == Usage()
+        await again.aclose()
+
+    virtual(main())
+
+
+def test_the_call_that_might_pass_the_limit_is_not_made(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> list[Any]:
+        # An answer of at most 1000 tokens may cost a dollar; each costs half a cent in fact.
+        gateway = house.gateway(backend, ledger=Ledger(1.012), prices={"gpt-test": Price(0, 1000)})
+        asks = [gateway.ask(house.request(str(number), params={"max_tokens": 1000})) for number in range(8)]
+        answers = await asyncio.gather(*asks, return_exceptions=True)
+        await gateway.aclose()
+        return answers
+
+    answers = virtual(main())
+    assert [isinstance(answer, Completion) for answer in answers] == [True] * 3 + [False] * 5
+    assert all(isinstance(answer, SpendLimitReached) for answer in answers[3:])
+    assert len(backend.asked) == 3
+
+
+def test_a_failed_call_gives_back_what_was_set_aside_for_it(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(RequestRefused("no"), ANSWER))
+
+    async def main() -> Completion:
+        gateway = house.gateway(backend, ledger=Ledger(1.0), prices={"gpt-test": Price(0, 1000)})
+        with pytest.raises(RequestRefused):
+            await gateway.ask(house.request("1", params={"max_tokens": 900}))
+        answer = await gateway.ask(house.request("2", params={"max_tokens": 900}))
+        await gateway.aclose()
+        return answer
+
+    assert virtual(main()).text == "fine"
+
+
+def test_a_limit_that_cannot_be_kept_for_want_of_a_price_is_an_error_before_any_call(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend, ledger=Ledger(1.0))
+        with pytest.raises(BackendUnavailable, match="no price of gpt-test is known: name it with --price"):
+            await gateway.ask(house.request())
+        await gateway.aclose()
+
+    virtual(main())
+    assert not backend.asked
+    assert len(house.told) == 1
+
+
+def test_what_is_free_needs_no_price(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(house.echo, metered=False)
+
+    async def main() -> float:
+        gateway = house.gateway(backend, ledger=Ledger(0.0), prices={"gpt-test": Price(1, 1)})
+        answer = await gateway.ask(house.request())
+        await gateway.aclose()
+        return answer.usage.cost
+
+    assert virtual(main()) == 0.0
+
+
+def test_at_the_end_calls_that_cost_money_are_waited_for_and_kept(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(slow(GRACE - 1))
+
+    async def main() -> tuple[float, Completion | None]:
+        gateway = house.gateway(backend, connections=1)
+        tasks = [asyncio.create_task(gateway.ask(house.request(str(number)))) for number in range(3)]
+        await asyncio.sleep(0.5)
+        await gateway.aclose()
+        ended = house.now()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(one) for one in outcomes] == [Completion, *[asyncio.CancelledError] * 2]
+        again = house.gateway(backend)
+        kept = await again.ask(house.request("0"))
+        await again.aclose()
+        return ended, kept
+
+    assert virtual(main()) == (GRACE - 1, ANSWER)
+    # The one under way was finished, those that waited were not begun.
+    assert len(backend.asked) == 1
+    assert backend.closed
+
+
+@pytest.mark.parametrize(("metered", "lasts", "ends"), [(True, 100.0, 0.5 + GRACE), (False, 3.0, 0.5)])
+def test_the_end_waits_no_longer_than_a_moment_and_not_for_what_is_free(
+    house: House, virtual: Virtual, lasts: float, ends: float, *, metered: bool
+) -> None:
+    backend = house.Backend(slow(lasts), metered=metered)
+
+    async def main() -> float:
+        gateway = house.gateway(backend)
+        task = asyncio.create_task(gateway.ask(house.request()))
+        await asyncio.sleep(0.5)
+        await gateway.aclose()
+        assert task.cancelled() or isinstance(
+            (await asyncio.gather(task, return_exceptions=True))[0], BaseException
+        )
+        return house.now()
+
+    assert virtual(main()) == ends
+    assert backend.closed
+
+
+def test_the_request_is_kept_for_people_without_the_secrets_of_its_address(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(house.echo, "openai http://host/v1")
+
+    async def main() -> str:
+        gateway = house.gateway(backend)
+        await gateway.ask(house.request(base_url="http://user:secret@host/v1"))
+        rows = gateway.store._db.execute("SELECT request FROM completions").fetchall()
+        await gateway.aclose()
+        return str(rows)
+
+    kept = virtual(main())
+    assert "openai http://host/v1" in kept
+    assert "secret" not in kept

@@ -1,0 +1,209 @@
+"""Prices, estimates, and the ledger that keeps to a limit."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalsuite.errors import SettingsError, SpendLimitReached
+from evalsuite.gateway.spend import (
+    UNBOUNDED_ANSWER,
+    Ledger,
+    Price,
+    answer_bound,
+    estimate_tokens,
+    price_of,
+    read_prices,
+)
+from evalsuite.types import Message, Request, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from tests.unit.gateway.conftest import Virtual
+
+
+def asked(text: str = "hello", **more: Any) -> Request:
+    return Request("m", (Message("user", text),), **more)
+
+
+def test_a_price_is_in_dollars_a_million_tokens() -> None:
+    assert Price(30, 60).of(1_000_000, 0) == 30
+    assert Price(30, 60).of(1000, 500) == pytest.approx(0.06)
+
+
+def test_a_dated_version_has_the_price_of_its_model_unless_it_has_its_own() -> None:
+    prices = read_prices()
+    assert price_of("gpt-4o-2024-08-06", prices) == prices["gpt-4o"]
+    assert price_of("gpt-4o-2024-05-13", prices) == Price(5, 15)
+    assert price_of("gpt-4o-mini-2024-07-18", prices) == prices["gpt-4o-mini"]
+
+
+@pytest.mark.parametrize("model", ["gpt-4-vision-preview", "gpt-4x", "my-gpt-4", "litellm:openai/gpt-4", ""])
+def test_a_model_of_another_name_has_no_price(model: str) -> None:
+    assert price_of(model, read_prices()) is None
+
+
+def test_a_users_price_goes_before_the_shipped_one() -> None:
+    prices = read_prices(["gpt-4=1/2", "litellm:azure/x=y=0.5/0"])
+    assert prices["gpt-4"] == Price(1, 2)
+    assert prices["litellm:azure/x=y"] == Price(0.5, 0)
+    assert prices["gpt-4o"] == read_prices()["gpt-4o"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["gpt-4", "gpt-4=", "gpt-4=3", "gpt-4=a/b", "=1/2", "gpt-4=1/2/3", "gpt-4=-1/2", "x=nan/1", "x=1/inf"],
+)
+def test_a_malformed_price_is_told_with_the_right_form(text: str) -> None:
+    with pytest.raises(SettingsError, match="not a price; write MODEL=PROMPT/COMPLETION"):
+        read_prices([text])
+
+
+@given(st.text(), st.text(max_size=20))
+@settings(max_examples=50, deadline=None)
+def test_an_estimate_is_no_less_than_a_token_for_three_characters(first: str, second: str) -> None:
+    messages = (Message("system", first), Message("user", second))
+    estimate = estimate_tokens(Request("m", messages))
+    assert estimate >= (len(first) + len(second)) // 3
+    assert estimate <= 60 + 2 * 6 * (len(first) + len(second))
+
+
+def test_chinese_counts_a_token_and_a_half_a_character() -> None:
+    more, less = asked("一" * 1000), asked("")
+    assert estimate_tokens(more) - estimate_tokens(less) == pytest.approx(1500, abs=20)
+
+
+def test_tools_and_their_calls_count_as_text() -> None:
+    call = Message("assistant", "", (ToolCall("1", "f", '{"x": "' + "y" * 600 + '"}'),))
+    assert estimate_tokens(Request("m", (call,))) > 200
+    assert estimate_tokens(asked(tools=({"name": "f", "description": "y" * 600},))) > 200
+
+
+@pytest.mark.parametrize(
+    ("params", "bound"),
+    [
+        ({}, UNBOUNDED_ANSWER),
+        ({"max_tokens": None}, UNBOUNDED_ANSWER),
+        ({"max_tokens": 7}, 7),
+        ({"max_completion_tokens": 8}, 8),
+        ({"max_tokens": 7, "n": 3}, 21),
+        ({"max_tokens": "many"}, UNBOUNDED_ANSWER),
+        ({"max_tokens": -1}, UNBOUNDED_ANSWER),
+    ],
+)
+def test_an_answer_is_bounded_by_what_the_request_says(params: dict[str, Any], bound: int) -> None:
+    assert answer_bound(asked(params=params)) == bound
+
+
+def test_without_a_limit_everything_is_paid_and_counted(virtual: Virtual) -> None:
+    async def main() -> Usage:
+        ledger = Ledger()
+        for _ in range(3):
+            await ledger.reserve(1e9)
+        for _ in range(2):
+            ledger.settle(1e9, Usage(1, 2, 3, 0.5))
+        ledger.settle(1e9, None)
+        return ledger.paid
+
+    assert virtual(main()) == Usage(2, 4, 6, 1.0)
+
+
+@given(
+    limit=st.integers(0, 60),
+    calls=st.lists(
+        st.tuples(st.integers(0, 20), st.floats(0, 1), st.booleans(), st.floats(0, 2)), max_size=25
+    ),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_limit_is_never_passed_and_nobody_waits_for_ever(
+    virtual: Virtual, limit: int, calls: list[tuple[int, float, bool, float]]
+) -> None:
+    async def main() -> tuple[Ledger, int]:
+        # In cents, so that the sums are as inexact as sums of money in floats are.
+        ledger, refused = Ledger(limit / 100), 0
+
+        async def one(cents: int, share: float, lasts: float, *, fails: bool) -> None:
+            nonlocal refused
+            try:
+                await ledger.reserve(cents / 100)
+            except SpendLimitReached:
+                refused += 1
+                # It is not refused as long as it may yet fit.
+                assert ledger.paid.cost + cents / 100 > limit / 100
+                return
+            await asyncio.sleep(lasts)
+            ledger.settle(cents / 100, None if fails else Usage(1, 0, 0, share * cents / 100))
+            assert ledger.paid.cost <= limit / 100 + 1e-9
+
+        await asyncio.gather(*(one(cents, share, lasts, fails=fails) for cents, share, fails, lasts in calls))
+        return ledger, refused
+
+    ledger, refused = virtual(main())
+    assert refused or ledger.paid.calls == len(calls) - sum(fails for _, _, fails, _ in calls)
+    assert not ledger._reserved
+
+
+def test_a_call_waits_while_those_under_way_may_turn_out_cheaper(virtual: Virtual) -> None:
+    async def main() -> float:
+        ledger, loop = Ledger(1.0), asyncio.get_running_loop()
+        await ledger.reserve(0.8)
+        loop.call_later(5, ledger.settle, 0.8, Usage(1, 0, 0, 0.1))
+        await ledger.reserve(0.8)
+        return loop.time()
+
+    assert virtual(main()) == 5.0
+
+
+def test_a_call_is_refused_once_those_under_way_have_cost_too_much(virtual: Virtual) -> None:
+    async def main() -> None:
+        ledger, loop = Ledger(1.0), asyncio.get_running_loop()
+        await ledger.reserve(0.8)
+        loop.call_later(5, ledger.settle, 0.8, Usage(1, 0, 0, 0.5))
+        with pytest.raises(
+            SpendLimitReached, match=r"\$0.5000 of --max-cost \$1 is spent.*\$0.8000.*--resume last"
+        ):
+            await ledger.reserve(0.8)
+        assert loop.time() == 5.0
+
+    virtual(main())
+
+
+def test_a_call_that_could_never_fit_is_refused_at_once(virtual: Virtual) -> None:
+    async def main() -> float:
+        ledger = Ledger(1.0)
+        await ledger.reserve(0.5)
+        with pytest.raises(SpendLimitReached):
+            await ledger.reserve(1.01)
+        return asyncio.get_running_loop().time()
+
+    assert virtual(main()) == 0.0
+
+
+def test_a_limit_may_be_spent_to_the_last_cent(virtual: Virtual) -> None:
+    async def main() -> float:
+        ledger = Ledger(0.3)
+        # In floats, three times 0.1 is more than 0.3.
+        for _ in range(3):
+            await ledger.reserve(0.1)
+        for _ in range(3):
+            ledger.settle(0.1, Usage(1, 0, 0, 0.1))
+        with pytest.raises(SpendLimitReached):
+            await ledger.reserve(0.001)
+        return ledger.paid.cost
+
+    assert math.isclose(virtual(main()), 0.3)
+
+
+def test_what_costs_nothing_is_never_held_back(virtual: Virtual) -> None:
+    async def main() -> None:
+        ledger = Ledger(0.0)
+        await ledger.reserve(0.0)
+        ledger.settle(0.0, Usage(1, 5, 5))
+        with pytest.raises(SpendLimitReached):
+            await ledger.reserve(1e-6)
+
+    virtual(main())

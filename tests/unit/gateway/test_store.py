@@ -1,0 +1,218 @@
+"""The store: what is put is there again, whatever befalls the process or the file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalsuite.errors import RunError
+from evalsuite.gateway.store import VERSION, Store
+from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REQUEST = Request("m", (Message("user", "hello"),))
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+likely = st.lists(st.tuples(text, st.floats(-99, 0)), max_size=2).map(tuple)
+completions = st.builds(
+    Completion,
+    text=text,
+    reasoning=text,
+    tool_calls=st.lists(st.builds(ToolCall, text, text, text.filter(bool)), max_size=2).map(tuple),
+    finish_reason=text,
+    usage=st.builds(Usage, *(st.integers(0, 10**9),) * 3, st.floats(0, 1e6)),
+    logprobs=st.none()
+    | st.lists(st.builds(TokenLogprob, text, st.floats(-1e9, 0), likely), max_size=2).map(tuple),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "s.sqlite")
+    yield store
+    store.close()
+
+
+@given(key=text, completion=completions)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_was_put_comes_back_equal_and_the_first_stays(
+    store: Store, key: str, completion: Completion
+) -> None:
+    store._execute("DELETE FROM completions")
+    assert store.get(key) is None
+    store.put(key, REQUEST, completion)
+    assert store.get(key) == completion
+    store.put(key, REQUEST, Completion("another"))
+    assert store.get(key) == completion
+    assert len(store) == 1
+
+
+def test_a_store_is_there_again_when_it_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "a folder with ? and #" / "s.sqlite"
+    path.parent.mkdir()
+    first = Store(path)
+    first.put("k", REQUEST, Completion("kept"))
+    first.close()
+    again = Store(path)
+    assert again.get("k") == Completion("kept")
+    again.close()
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark(store: Store) -> None:
+    store.put("k", Request("m", (Message("user", "a\ud800b"),)), Completion("x\udc00y"))
+    assert store.get("k") == Completion("x?y")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from evalsuite.gateway.store import Store
+from evalsuite.types import Completion, Message, Request
+store = Store(Path(sys.argv[1]))
+for number in range(100_000):
+    store.put(str(number), Request("m", (Message("user", str(number)),)), Completion(f"answer {number}"))
+    print(number, flush=True)
+"""
+
+
+def test_whatever_was_put_survives_the_death_of_its_writer(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        told = [int(writer.stdout.readline()) for _ in range(300)]
+        os.kill(writer.pid, signal.SIGKILL)
+        told += [int(line) for line in writer.stdout if line.endswith("\n")]
+    for read_only in (True, False):
+        store = Store(path, read_only=read_only)
+        assert all(store.get(str(number)) == Completion(f"answer {number}") for number in told)
+        store.close()
+
+
+def test_a_reader_sees_what_a_writer_has_put_so_far(store: Store) -> None:
+    reader = Store(store.path, read_only=True)
+    store.put("k", REQUEST, Completion("now"))
+    assert reader.get("k") == Completion("now")
+    reader.close()
+
+
+def test_a_closed_store_is_one_plain_file_that_can_be_read_where_nothing_can_be_written(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    store.put("k", REQUEST, Completion("kept"))
+    store.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["s.sqlite"]
+    # Bytes 18 and 19 of an SQLite file: 1 for a plain journal, 2 for a write-ahead log, which needs files beside it.
+    assert store.path.read_bytes()[18:20] == b"\1\1"
+
+
+def test_a_read_only_store_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    Store(path).close()
+    before = path.read_bytes()
+    store = Store(path, read_only=True)
+    with pytest.raises(RunError, match=r"s\.sqlite: attempt to write a readonly database"):
+        store.put("k", REQUEST, Completion("x"))
+    store.close()
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["s.sqlite"]
+
+
+def test_a_missing_store_cannot_be_read_and_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no such store"):
+        Store(tmp_path / "s.sqlite", read_only=True)
+    assert not list(tmp_path.iterdir())
+
+
+def make_text(path: Path) -> None:
+    path.write_text("case,score\n" * 100)
+
+
+def make_foreign(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE things (name TEXT)")
+    db.close()
+
+
+def make_foreign_of_version_one(path: Path) -> None:
+    make_foreign(path)
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {VERSION}")
+    db.close()
+
+
+def make_later(path: Path) -> None:
+    Store(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    db.close()
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (make_text, r"not a store of evalsuite \(file is not a database\)"),
+        (make_foreign, "the store has version 0, this evalsuite reads version 1"),
+        (make_foreign_of_version_one, r"not a store of evalsuite \(no such table: completions\)"),
+        (make_later, "the store has version 2, this evalsuite reads version 1"),
+    ],
+)
+def test_a_file_that_is_no_store_of_this_version_is_refused_and_left_as_it_was(
+    tmp_path: Path, make: Any, words: str, *, read_only: bool
+) -> None:
+    path = tmp_path / "s.sqlite"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(RunError, match=words):
+        Store(path, read_only=read_only)
+    assert path.read_bytes() == before
+
+
+def test_damage_that_shows_late_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    for number in range(200):
+        store.put(f"{number:03}", REQUEST, Completion("x" * 200))
+    store.close()
+    content = bytearray(path.read_bytes())
+    content[-2 * 4096 :] = b"\xff" * 2 * 4096
+    path.write_bytes(content)
+    damaged = Store(path, read_only=True)
+    with pytest.raises(RunError, match=r"s\.sqlite: database disk image is malformed"):
+        [damaged.get(f"{number:03}") for number in range(200)]
+    damaged.close()
+
+
+def test_another_stores_completions_are_taken_over_and_ones_own_stay(tmp_path: Path, store: Store) -> None:
+    other = Store(tmp_path / "other ?.sqlite")
+    other.put("both", REQUEST, Completion("theirs"))
+    other.put("new", REQUEST, Completion("new"))
+    other.close()
+    store.put("both", REQUEST, Completion("ours"))
+    store.take_over(other.path)
+    store.take_over(other.path)
+    assert (len(store), store.get("both"), store.get("new")) == (2, Completion("ours"), Completion("new"))
+
+
+def test_a_store_that_cannot_be_opened_is_told_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="unable to open database file"):
+        Store(tmp_path / "no such folder" / "s.sqlite")
+
+
+def test_what_is_no_store_is_not_taken_over(tmp_path: Path, store: Store) -> None:
+    make_text(tmp_path / "other")
+    with pytest.raises(RunError, match="other: not a store"):
+        store.take_over(tmp_path / "other")

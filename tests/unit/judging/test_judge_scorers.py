@@ -1,0 +1,127 @@
+"""Judges as scorers of a case."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from evalsuite.errors import JudgeError, ScoringError
+from evalsuite.judging import Aspect, multiple_evidence, pairwise, panel, single, weighted
+from evalsuite.protocols import JudgedScorer
+from evalsuite.types import Sample, Score, Transcript
+
+SAMPLE = Sample(
+    "sky",
+    "Why is the sky blue?",
+    target="Scattering of light.",
+    tags={"system": "gpt-4"},
+    metadata={"rival": "Because vicuna-13b says so.", "fact": "Rayleigh, 1871.", "rival_name": "vicuna-13b"},
+)
+TRANSCRIPT = Transcript("I, GPT-4, say: scattering.", facts={"model": "gpt-4"})
+
+
+def scores(scorer: Any, model: Any, sample: Sample = SAMPLE) -> dict[str, float | Score]:
+    found: dict[str, float | Score] = asyncio.run(scorer.judged(sample, TRANSCRIPT, model))
+    return found
+
+
+def answering(asked: Any) -> str:
+    if "Reply with the number alone" in asked.prompt:
+        return "4"
+    return "Verdict: 1\nclarity: 3\nquality: 6\ndepth: 5\nScore of answer 1: 8\nScore of answer 2: 4"
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        single(),
+        pairwise(rival="rival"),
+        multiple_evidence(rival="rival"),
+        weighted(rival="rival", samples=2),
+        panel(["critic", "scientist"], strategy="simultaneous_summarizer", turns=1, rival="rival"),
+    ],
+)
+def test_names_of_the_compared_systems_never_reach_a_judge(scripted: Any, scorer: Any) -> None:
+    model = scripted(answering)
+    scores(scorer.given(hide=("gpt-4", "vicuna-13b")), model)
+    assert model.calls
+    for asked in model.calls:
+        assert "gpt-4" not in asked.prompt.lower()
+        assert "vicuna" not in asked.prompt.lower()
+        assert "[name withheld]" in asked.prompt
+
+
+@pytest.mark.parametrize("scorer", [single(), pairwise(), multiple_evidence(), weighted(), panel()])
+def test_every_factory_makes_a_judged_scorer(scorer: Any) -> None:
+    assert isinstance(scorer, JudgedScorer)
+
+
+def test_each_aspect_is_a_score_and_the_first_carries_facts_and_log(scripted: Any) -> None:
+    found = scores(
+        panel(["critic"], turns=1, aspects=["clarity", Aspect("depth", low=1, high=5)]), scripted(answering)
+    )
+    first = found["clarity"]
+    assert isinstance(first, Score)
+    assert (first.value, found["depth"]) == (3.0, 5.0)
+    assert first.facts["calls"] == 2
+    assert first.facts["ballots"][0]["judge"] == "critic"
+    assert [entry["turn"] for entry in first.log if entry["role"] == "assistant"] == [1, 2]
+    assert first.note == "critic: clarity 3, depth 5"
+
+
+@pytest.mark.parametrize(
+    ("with_own_first", "with_rival_first", "preference"),
+    [("1", "2", 1.0), ("2", "1", 0.0), ("1", "1", 0.5), ("tie", "2", 0.5)],
+)
+def test_a_preference_is_what_the_verdict_is_worth_to_the_answer_under_test(
+    scripted: Any, with_own_first: str, with_rival_first: str, preference: float
+) -> None:
+    own = "<answer_1>\nI, GPT-4"
+    model = scripted(lambda asked: f"Verdict: {with_own_first if own in asked.prompt else with_rival_first}")
+    found = scores(pairwise("rival"), model)["preference"]
+    assert isinstance(found, Score)
+    assert found.value == preference
+    assert found.facts["lengths"] == [len(TRANSCRIPT.answer), len(SAMPLE.metadata["rival"])]
+
+
+def test_the_rival_is_the_target_unless_another_is_named(scripted: Any) -> None:
+    model = scripted(answering)
+    scores(pairwise(), model)
+    assert "Scattering of light." in model.calls[0].prompt
+    assert "<reference>" not in model.calls[0].prompt
+
+
+def test_a_direct_judge_sees_the_target_as_reference_and_the_background(scripted: Any) -> None:
+    model = scripted(answering)
+    scores(single().given(background="fact"), model)
+    assert "<reference>\nScattering of light.\n</reference>" in model.calls[0].prompt
+    assert "<background>\nRayleigh, 1871.\n</background>" in model.calls[0].prompt
+
+
+def test_a_prefix_tells_two_judges_apart(scripted: Any) -> None:
+    assert list(scores(single(["clarity"]).given(prefix="strict_"), scripted(answering))) == [
+        "strict_clarity"
+    ]
+
+
+@pytest.mark.parametrize("scorer", [pairwise("baseline"), single().given(background="baseline")])
+def test_a_sample_without_what_its_judge_needs_is_an_error_that_says_so(scripted: Any, scorer: Any) -> None:
+    with pytest.raises(ScoringError, match=r"sample sky has no text 'baseline'.*'fact'"):
+        scores(scorer, scripted(answering))
+
+
+def test_a_judge_that_cannot_be_parsed_is_an_error_and_no_score(scripted: Any) -> None:
+    model = scripted(lambda _: "quite good")
+    with pytest.raises(JudgeError, match="3 attempts"):
+        scores(single(), model)
+    assert len(model.calls) == 3
+
+
+def test_importing_the_judges_loads_nothing_heavy() -> None:
+    heavy = "{'numpy', 'scipy', 'pandas', 'openai', 'matplotlib'}"
+    code = f"import sys, evalsuite.judging; sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

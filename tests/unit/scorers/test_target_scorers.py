@@ -1,0 +1,54 @@
+"""The ready-made scorers compare an answer with its sample's target."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from evalsuite import scorers
+from evalsuite.errors import ScoringError
+from evalsuite.types import Sample, Target, Transcript
+
+Factory = Callable[[], scorers.TargetScorer]
+FACTORIES: tuple[Factory, ...] = (
+    scorers.exact_match,
+    scorers.contains,
+    scorers.token_f1,
+    scorers.rouge_l,
+    scorers.bleu,
+    scorers.numeric_match,
+)
+each_factory = pytest.mark.parametrize("factory", FACTORIES, ids=lambda factory: factory().name)
+
+
+def sample(target: Target) -> Sample:
+    return Sample(id="one", input="?", target=target)
+
+
+@each_factory
+def test_a_scorer_gives_one_score_named_like_its_factory(factory: Factory) -> None:
+    assert factory()(sample("42"), Transcript("42")) == {factory().name: 1.0}
+
+
+@each_factory
+def test_a_wrong_answer_scores_zero_and_any_of_several_targets_will_do(
+    factory: Factory,
+) -> None:
+    scorer = factory()
+    assert scorer(sample("42"), Transcript("17"))[scorer.name] == 0.0
+    assert scorer(sample(["1", 42]), Transcript("42"))[scorer.name] == 1.0  # type: ignore[list-item] # numbers in files
+
+
+@each_factory
+@pytest.mark.parametrize("target", [None, [], ()])
+def test_a_sample_without_target_is_an_error_that_names_it(factory: Factory, target: Target) -> None:
+    with pytest.raises(ScoringError, match="'one' has no target"):
+        factory()(sample(target), Transcript("42"))
+
+
+@each_factory
+def test_a_scorer_can_travel_to_another_process(factory: Factory) -> None:
+    travelled = pickle.loads(pickle.dumps(factory()))
+    assert travelled(sample("42"), Transcript("42")) == {factory().name: 1.0}

@@ -1,0 +1,360 @@
+"""Episodes by scripted models, in both protocols: what is run, what the model reads, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import CallFailed, SettingsError
+from evalsuite.solvers.functions import REMINDER, functions
+from evalsuite.solvers.react import FORM, react
+from evalsuite.tools import tool
+from evalsuite.tools.users import ScriptedUser
+from evalsuite.types import Completion, Message, Sample, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.types import Transcript
+
+SAMPLE = Sample(id="s", input="How much is it?", metadata={"user": ["In euros."]})
+
+
+@tool
+def add(a: int, b: int = 1) -> int:
+    """Adds.
+
+    Args:
+        a: first number.
+        b: second number.
+    """
+    return a + b
+
+
+@tool
+def repeat(text: str, times: int) -> str:
+    """Repeats a text."""
+    return text * times
+
+
+@tool
+def fail() -> None:
+    """Fails."""
+    raise LookupError("nothing there")
+
+
+@dataclass
+class Says:
+    """A model that says what it is told to, and keeps what it was asked."""
+
+    said: list[str | Completion | Exception]
+    asked: list[list[Message]] = field(default_factory=list)
+    offered: list[Sequence[Mapping[str, Any]]] = field(default_factory=list)
+    params: dict[str, Any] = field(default_factory=dict)
+    name: str = "scripted"
+
+    async def chat(self, prompt: Any, *, tools: Any = (), **params: Any) -> Completion:
+        self.asked.append(list(prompt))
+        self.offered.append(tools)
+        self.params = params
+        await asyncio.sleep(0)
+        said = self.said.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return said if isinstance(said, Completion) else Completion(said)
+
+    def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Says:
+        raise NotImplementedError
+
+
+def act(name: str, arguments: str = "{}", thought: str = "so") -> str:
+    return f"Thought: {thought}\nAction: {name}\nAction Input: {arguments}"
+
+
+def native(*calls: tuple[str, str], text: str = "so", ids: Sequence[str] = ()) -> Completion:
+    named = [*ids, *(f"id{number}" for number in range(len(ids), len(calls)))]
+    written = [ToolCall(id_, *call) for id_, call in zip(named, calls, strict=True)]
+    return Completion(text, tool_calls=tuple(written))
+
+
+def play(solver: Any, *said: str | Completion | Exception) -> tuple[Transcript, Says]:
+    model = Says(list(said))
+    return asyncio.run(solver(SAMPLE, model)), model
+
+
+def calls(transcript: Transcript) -> list[tuple[Any, ...]]:
+    return [
+        (event["tool"], event["executor"], event["observation"], event["failed"])
+        for event in transcript.events
+        if event["kind"] == "call"
+    ]
+
+
+def test_a_model_calls_reads_and_finishes() -> None:
+    transcript, model = play(
+        react([add]), act("add", '{"a": 2, "b": 3}'), act("finish", '{"answer": "It is 5."}')
+    )
+    assert transcript.answer == "It is 5."
+    assert calls(transcript) == [("add", "python", "5", False), ("finish", "episode", "It is 5.", False)]
+    assert transcript.facts == {
+        "turns": 2,
+        "valid_turns": 2,
+        "calls": 2,
+        "ended": "finish",
+        "faults": {},
+        "executors": {"episode": 1, "python": 1},
+    }
+    system, *rest = model.asked[1]
+    assert "add(a, b): Adds." in system.content
+    assert "finish(answer)" in system.content
+    assert "ask_to_user" not in system.content
+    assert [message.content for message in rest] == [
+        "How much is it?",
+        act("add", '{"a": 2, "b": 3}'),
+        "Observation: 5",
+    ]
+    assert model.offered == [(), ()]
+
+
+def test_the_paper_s_parameters_hold_unless_others_are_given() -> None:
+    done = act("finish", '{"answer": ""}')
+    assert play(react([add]), done)[1].params == {"temperature": 0.3, "top_p": 0.5}
+    assert play(react([add], top_p=1.0, max_tokens=9), done)[1].params == {
+        "temperature": 0.3,
+        "top_p": 1.0,
+        "max_tokens": 9,
+    }
+
+
+def test_a_malformed_turn_runs_nothing_gets_the_reminder_and_counts() -> None:
+    redundant = act("add", '{"a": 2}') + "\nObservation: 3"
+    transcript, model = play(react([add]), redundant, "hm", act("finish", '{"answer": "3"}'))
+    assert calls(transcript) == [("finish", "episode", "3", False)]
+    assert transcript.facts["faults"] == {"keywords": 1, "redundant": 1}
+    assert (transcript.facts["turns"], transcript.facts["valid_turns"]) == (3, 1)
+    for asked in model.asked[1:]:
+        assert asked[-1].role == "user"
+        assert FORM in asked[-1].content
+
+
+def test_an_episode_ends_after_nine_turns_without_an_answer() -> None:
+    transcript, model = play(react([add]), *[act("add", '{"a": 1}')] * 12)
+    assert (transcript.facts["turns"], transcript.facts["ended"], transcript.answer) == (9, "turn limit", "")
+    assert len(model.said) == 3
+
+
+def test_a_last_turn_may_finish() -> None:
+    transcript, _ = play(react([add], max_turns=2), act("add", '{"a": 1}'), act("finish", '{"answer": "2"}'))
+    assert transcript.facts["ended"] == "finish"
+
+
+def test_patience_ends_with_malformed_turns_in_a_row_alone() -> None:
+    good = act("add", '{"a": 1}')
+    transcript, _ = play(react([add], patience=2), "hm", good, "hm", "hm", good)
+    assert (transcript.facts["turns"], transcript.facts["ended"]) == (4, "patience")
+    unlimited, _ = play(react([add], max_turns=4), *["hm"] * 4)
+    assert (unlimited.facts["turns"], unlimited.facts["ended"]) == (4, "turn limit")
+
+
+@pytest.mark.parametrize(
+    ("written", "words", "faults"),
+    [
+        (
+            act("subtract"),
+            "there is no tool 'subtract'; there are add, repeat, fail, finish",
+            ["unknown_tool"],
+        ),
+        (act("ad\\_d", '{"a": 1}'), "without backslashes", ["unknown_tool", "escaped_name"]),
+        (act("add"), "needs the parameter 'a'", ["missing_parameter"]),
+        (act("add", '{"a": 1, "c": 2}'), "has no parameter 'c'", ["unknown_parameter"]),
+        (act("add", '{"a": "x"}'), "is not of type 'integer'", ["wrong_type"]),
+        (act("finish"), "needs the parameter 'answer'", ["missing_parameter"]),
+        (act("ask_to_user", '{"question": "?"}'), "there is no tool 'ask_to_user'", ["unknown_tool"]),
+    ],
+)
+def test_a_wrong_call_is_not_run_and_its_fault_is_the_observation(
+    written: str, words: str, faults: list[str]
+) -> None:
+    transcript, model = play(react([add, repeat, fail]), written, act("finish", '{"answer": "?"}'))
+    event = next(event for event in transcript.events if event["kind"] == "call")
+    assert (event["faults"], event["executor"], event["failed"]) == (faults, "", True)
+    assert model.asked[1][-1].content.startswith("Observation: Error: ")
+    assert words in model.asked[1][-1].content
+    assert transcript.facts["faults"] == dict.fromkeys(faults, 1)
+
+
+def test_a_failing_tool_returns_its_error_as_observation() -> None:
+    transcript, model = play(react([fail]), act("fail"), act("finish", '{"answer": "?"}'))
+    assert model.asked[1][-1].content == "Observation: Error: LookupError: nothing there"
+    assert transcript.facts["faults"] == {"tool_failed": 1}
+    assert transcript.facts["valid_turns"] == 2
+
+
+def test_long_observations_are_cut_to_the_stated_length() -> None:
+    long = act("repeat", '{"text": "x", "times": 10000000}')
+    transcript, model = play(react([repeat], observation_limit=80), long, act("finish", '{"answer": "?"}'))
+    seen = model.asked[1][-1].content.removeprefix("Observation: ")
+    assert len(seen) == 80
+    assert seen.endswith("[cut: 10000000 characters in all]")
+    assert calls(transcript)[0][2] == seen
+
+
+def test_questions_go_to_the_user_where_there_is_one() -> None:
+    ask = act("ask_to_user", '{"question": "In which currency?"}')
+    transcript, model = play(react([add], user=ScriptedUser()), ask, ask, act("finish", '{"answer": "5"}'))
+    assert "ask_to_user(question)" in model.asked[0][0].content
+    assert [came for _, _, came, _ in calls(transcript)[:2]] == [
+        "In euros.",
+        "I have nothing to add; please go on with what I told you.",
+    ]
+    assert transcript.facts["executors"] == {"episode": 1, "scripted user": 2}
+
+
+def test_an_answer_that_is_no_text_is_written_as_json() -> None:
+    assert play(react([add]), act("finish", '{"answer": [1, 2]}'))[0].answer == "[1, 2]"
+
+
+def test_an_empty_observation_is_said_to_be_empty_and_an_empty_answer_stays_empty() -> None:
+    nothing = act("repeat", '{"text": "", "times": 3}')
+    transcript, model = play(react([repeat]), nothing, act("finish", '{"answer": ""}'))
+    assert model.asked[1][-1].content == "Observation: (the tool returned nothing)"
+    assert (transcript.answer, transcript.facts["ended"]) == ("", "finish")
+
+
+def test_examples_are_turns_before_the_request() -> None:
+    example = (Message("user", "one"), Message("assistant", act("look")), Message("user", "Observation: it"))
+    transcript, model = play(react([add], examples=[example, example]), act("finish", '{"answer": ""}'))
+    assert tuple(model.asked[0][1:]) == (*example, *example, Message("user", "How much is it?"))
+    assert transcript.facts["turns"] == 1
+
+
+@pytest.mark.parametrize(
+    ("solver", "said"),
+    [
+        (react([add]), act("finish", '{"answer": "3"}')),
+        (functions([add]), native(("finish", '{"answer": "3"}'))),
+    ],
+)
+def test_a_conversation_can_be_gone_on_with(solver: Any, said: str | Completion) -> None:
+    talk = (Message("user", "Hello"), Message("assistant", "Hi"), Message("user", "Add 1 and 2"))
+    model = Says([said])
+    assert asyncio.run(solver(Sample(id="t", input=talk), model)).answer == "3"
+    assert tuple(model.asked[0][1:4]) == talk
+
+
+def test_a_failed_model_call_is_the_case_s_error() -> None:
+    with pytest.raises(CallFailed):
+        play(react([add]), act("add", '{"a": 1}'), CallFailed("the server is gone"))
+
+
+@pytest.mark.parametrize("options", [{"max_turns": 0}, {"patience": 0}, {"observation_limit": 0}])
+def test_limits_below_one_are_refused(options: dict[str, int]) -> None:
+    for solver in (react, functions):
+        with pytest.raises(SettingsError, match=rf"{next(iter(options))}=0"):
+            solver([add], **options)  # type: ignore[arg-type] # by name
+
+
+class Purse:
+    def __init__(self, sample: Sample) -> None:
+        self.coins: list[str] = []
+        self.sample = sample
+
+    @tool
+    def put(self, coin: str) -> list[str]:
+        """Puts a coin in."""
+        self.coins.append(coin)
+        return self.coins
+
+
+def test_episodes_at_the_same_time_cannot_see_each_other() -> None:
+    solver = react([Purse])
+    coins = [f"coin {number}" for number in range(6)]
+    models = [
+        Says([act("put", json.dumps({"coin": coin}))] * 2 + [act("finish", '{"answer": ""}')])  # type: ignore[arg-type] # lists are invariant
+        for coin in coins
+    ]
+
+    async def all_at_once() -> list[Transcript]:
+        return list(await asyncio.gather(*(solver(SAMPLE, model) for model in models)))
+
+    for coin, transcript in zip(coins, asyncio.run(all_at_once()), strict=True):
+        assert [json.loads(came) for _, _, came, _ in calls(transcript)[:2]] == [[coin], [coin, coin]]
+
+
+def test_native_calls_are_run_and_answered_by_their_ids() -> None:
+    transcript, model = play(
+        functions([add], user=ScriptedUser()),
+        native(("add", '{"a": 2}'), ("add", '{"a": 3}'), ids=("x", "y")),
+        native(("finish", '{"answer": "3 and 4"}')),
+    )
+    assert transcript.answer == "3 and 4"
+    assert [entry["function"]["name"] for entry in model.offered[0]] == ["add", "finish", "ask_to_user"]
+    assert model.asked[1][-3:] == [
+        Message("assistant", "so", (ToolCall("x", "add", '{"a": 2}'), ToolCall("y", "add", '{"a": 3}'))),
+        Message("tool", "3", tool_call_id="x"),
+        Message("tool", "4", tool_call_id="y"),
+    ]
+    assert (transcript.facts["turns"], transcript.facts["calls"]) == (2, 3)
+
+
+def test_calls_after_finish_are_not_run() -> None:
+    transcript, _ = play(functions([add]), native(("finish", '{"answer": "done"}'), ("add", '{"a": 2}')))
+    assert [name for name, *_ in calls(transcript)] == ["finish"]
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        (Completion("It is 5."), "no_call"),
+        (native(("", "{}")), "empty_action"),
+        (native(("add", '{"a": 1')), "unparseable"),
+        (native(("add", '{"a": 1} {"a": 2}')), "unparseable"),
+        (native(("add", "")), "unparseable"),
+        (native(("add", '{"a": 1}'), ("add", "[1]")), "unparseable"),
+    ],
+)
+def test_a_malformed_native_turn_runs_nothing_and_is_answered(said: Completion, fault: str) -> None:
+    transcript, model = play(functions([add]), said, native(("finish", '{"answer": "?"}')))
+    assert transcript.facts["faults"] == {fault: 1}
+    assert [name for name, *_ in calls(transcript)] == ["finish"]
+    answers = model.asked[1][-max(1, len(said.tool_calls)) :]
+    assert all(REMINDER in message.content for message in answers)
+    # The protocol wants every call answered, and nothing else.
+    assert [message.tool_call_id for message in answers if message.role == "tool"] == [
+        call.id for call in said.tool_calls
+    ]
+    (event,) = [event for event in transcript.events if event.get("fault")]
+    assert event["native_calls"] == [[call.name, call.arguments] for call in said.tool_calls]
+
+
+def test_what_is_sent_again_is_what_servers_accept() -> None:
+    bad = native(("no such tool!", "{'a': 1"), ("", '{"a": NaN}'), ("x" * 99, "{'b': 2}"))
+    _, model = play(functions([add]), bad, native(("finish", '{"answer": "?"}')))
+    sent = next(message for message in model.asked[1] if message.role == "assistant")
+    assert [call.name for call in sent.tool_calls] == ["no_such_tool_", "unnamed", "x" * 64]
+    assert [json.loads(call.arguments) for call in sent.tool_calls] == [{}, {}, {"b": 2}]
+
+
+def test_calls_without_ids_of_their_own_get_some() -> None:
+    for ids in (("", ""), ("same", "same")):
+        _, model = play(
+            functions([add]),
+            native(("add", '{"a": 2}'), ("add", '{"a": 3}'), ids=ids),
+            native(("finish", '{"answer": "?"}')),
+        )
+        answered = [message.tool_call_id for message in model.asked[1] if message.role == "tool"]
+        assert answered == ["call_0", "call_1"]
+
+
+def test_a_native_thought_is_the_text_or_else_the_reasoning() -> None:
+    finish = (ToolCall("1", "finish", '{"answer": "?"}'),)
+    for said, thought in (
+        (Completion(" text ", "reasons", finish), "text"),
+        (Completion("", " reasons ", finish), "reasons"),
+    ):
+        transcript, _ = play(functions([add]), said)
+        assert transcript.events[0]["thought"] == thought

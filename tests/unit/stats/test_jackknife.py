@@ -1,0 +1,51 @@
+"""The jackknife's interval."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.stats import mean_interval
+from evalsuite.stats.jackknife import jackknife_interval
+
+
+def mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=20))
+def test_for_a_mean_it_is_the_t_interval(values: list[float]) -> None:
+    # Efron and Tibshirani (1993, section 11.2): for the mean, the jackknife's error is s / sqrt(n).
+    found, textbook = jackknife_interval([[one] for one in values], mean), mean_interval(values)
+    assert found.low == pytest.approx(textbook.low, abs=1e-6)
+    assert found.high == pytest.approx(textbook.high, abs=1e-6)
+
+
+def test_equal_clusters_agree_with_the_cluster_robust_interval() -> None:
+    clusters = [[1.0, 2.0], [3.0, 5.0], [2.0, 2.0], [7.0, 4.0]]
+    flat, names = [one for pair in clusters for one in pair], [at for at in range(4) for _ in range(2)]
+    found, robust = jackknife_interval(clusters, mean), mean_interval(flat, clusters=names)
+    assert found.low == pytest.approx(robust.low)
+    assert found.high == pytest.approx(robust.high)
+
+
+def test_it_is_cut_at_the_bounds() -> None:
+    found = jackknife_interval([[1.0], [0.0]], mean, bounds=(0.0, 1.0))
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("clusters", [[], [[1.0]], [[1.0], []]])
+def test_without_two_clusters_or_where_the_statistic_is_undefined_there_is_none(
+    clusters: list[list[float]],
+) -> None:
+    found = jackknife_interval(clusters, mean)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+def test_a_confidence_that_is_no_probability_is_refused() -> None:
+    with pytest.raises(ValueError, match="confidence"):
+        jackknife_interval([[1.0], [2.0]], mean, confidence=95)

@@ -1,0 +1,301 @@
+"""What holds for statistics on any data."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from evalsuite import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+modest = settings(max_examples=40, deadline=None)
+few = settings(max_examples=12, deadline=None)
+
+scores = st.floats(0, 1).map(lambda x: round(x, 3))
+score_lists = st.lists(scores, min_size=2, max_size=30)
+outcomes = st.lists(st.integers(0, 1), min_size=1, max_size=40)
+paired_outcomes = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60)
+paired_scores = st.lists(st.tuples(scores, scores), min_size=2, max_size=30)
+attempts = st.integers(1, 30).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
+sequences = st.sampled_from([stats.BinarySequence, stats.BoundedSequence])
+
+
+@given(st.integers(1, 10**6), st.floats(0, 1))
+@modest
+def test_wilson_interval_holds_its_share_and_stays_within_bounds(n: int, share: float) -> None:
+    successes = round(share * n)
+    found = stats.wilson_interval(successes, n)
+    assert 0 <= found.low <= successes / n <= found.high <= 1
+    assert found.low < found.high
+
+
+@given(st.integers(1, 500), st.floats(0, 1))
+@modest
+def test_wilson_interval_of_failures_is_the_mirror_image(n: int, share: float) -> None:
+    one, other = (
+        stats.wilson_interval(round(share * n), n),
+        stats.wilson_interval(n - round(share * n), n),
+    )
+    assert (one.low, one.high) == pytest.approx((1 - other.high, 1 - other.low))
+
+
+@given(score_lists)
+@modest
+def test_a_cluster_of_its_own_for_each_value_changes_nothing(values: list[float]) -> None:
+    for interval in (stats.mean_interval, stats.bootstrap_interval):
+        assert interval(values, clusters=range(len(values))) == interval(values)
+
+
+@given(outcomes)
+@modest
+def test_a_share_without_clusters_has_wilsons_interval(values: list[int]) -> None:
+    assert stats.share_interval(values) == stats.wilson_interval(sum(values), len(values))
+
+
+@given(score_lists, st.integers(2, 4))
+@modest
+def test_copies_within_clusters_add_no_certainty(values: list[float], copies: int) -> None:
+    clusters = [at for at in range(len(values)) for _ in range(copies)]
+    repeated = stats.mean_interval([value for value in values for _ in range(copies)], clusters=clusters)
+    once = stats.mean_interval(values)
+    assert (repeated.low, repeated.high) == pytest.approx((once.low, once.high), abs=1e-9)
+
+
+@given(score_lists, st.floats(-100, 100), st.floats(0.1, 10))
+@modest
+def test_mean_interval_moves_and_stretches_with_its_values(
+    values: list[float], shift: float, factor: float
+) -> None:
+    assume(max(values) - min(values) > 0.01)
+    once = stats.mean_interval(values)
+    moved = stats.mean_interval([shift + factor * value for value in values])
+    expected = (shift + factor * once.low, shift + factor * once.high)
+    assert (moved.low, moved.high) == pytest.approx(expected, abs=1e-6)
+
+
+@given(score_lists)
+@few
+def test_bootstrap_interval_stays_within_the_values_and_repeats_itself(values: list[float]) -> None:
+    found = stats.bootstrap_interval(values)
+    assert min(values) - 1e-12 <= found.low <= found.high <= max(values) + 1e-12
+    assert stats.bootstrap_interval(values) == found
+
+
+@given(paired_scores)
+@modest
+def test_exchanging_the_runs_turns_the_difference(pairs: list[tuple[float, float]]) -> None:
+    before, after = [x for x, _ in pairs], [y for _, y in pairs]
+    one, other = stats.paired_difference(before, after), stats.paired_difference(after, before)
+    assert (one.difference, one.low, one.high) == pytest.approx(
+        (-other.difference, -other.high, -other.low), abs=1e-12
+    )
+    assert one.pvalue == pytest.approx(other.pvalue)
+
+
+@given(paired_scores)
+@modest
+def test_a_paired_pvalue_below_5_percent_means_an_interval_without_zero(
+    pairs: list[tuple[float, float]],
+) -> None:
+    found = stats.paired_difference([x for x, _ in pairs], [y for _, y in pairs])
+    assume(found.low < found.high)
+    assert (found.pvalue < 0.05) == (found.low > 0 or found.high < 0)
+
+
+@given(paired_outcomes)
+@modest
+def test_mcnemar_does_not_care_which_run_comes_first(pairs: list[tuple[int, int]]) -> None:
+    before, after = [x for x, _ in pairs], [y for _, y in pairs]
+    assert stats.mcnemar(before, after) == stats.mcnemar(after, before)
+    assert 0 < stats.mcnemar(before, after) <= 1
+
+
+@given(paired_outcomes, st.floats(0.01, 0.5))
+@modest
+def test_tangos_interval_excludes_the_margin_exactly_where_his_test_does(
+    pairs: list[tuple[int, int]], margin: float
+) -> None:
+    lost, won, n = sum(x > y for x, y in pairs), sum(x < y for x, y in pairs), len(pairs)
+    found = stats.tango_interval(lost, won, n)
+    assert -1 <= found.low <= (won - lost) / n <= found.high <= 1
+    assume(abs(found.low + margin) > 1e-9)
+    assert (stats.tango_pvalue(lost, won, n, margin) < 0.025) == (found.low > -margin)
+
+
+@given(paired_outcomes)
+@modest
+def test_where_less_is_better_the_same_change_is_judged_the_other_way(
+    pairs: list[tuple[int, int]],
+) -> None:
+    right, now = [x for x, _ in pairs], [y for _, y in pairs]
+    one = stats.compare_paired(right, now, margin=0.1)
+    other = stats.compare_paired(
+        [1 - x for x in right], [1 - x for x in now], margin=0.1, lower_is_better=True
+    )
+    assert (other.difference, other.low, other.high) == pytest.approx((-one.difference, -one.high, -one.low))
+    assert (other.pvalue, other.pvalue_no_worse) == (one.pvalue, one.pvalue_no_worse)
+    assert (other.deteriorated, other.detectable) == (one.deteriorated, one.detectable)
+    assert other.baseline == pytest.approx(1 - one.baseline)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+@modest
+def test_holm_corrects_upwards_keeps_the_order_and_is_no_worse_than_bonferroni(
+    pvalues: list[float],
+) -> None:
+    adjusted = stats.holm(pvalues)
+    assert all(p <= q <= min(1.0, len(pvalues) * p) + 1e-15 for p, q in zip(pvalues, adjusted, strict=True))
+    ranked = [q for _, q in sorted(zip(pvalues, adjusted, strict=True))]
+    assert ranked == sorted(ranked)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=40))
+@modest
+def test_kappas_agree_with_each_other_and_do_not_care_who_rates_first(
+    pairs: list[tuple[int, int]],
+) -> None:
+    a, b = [x for x, _ in pairs], [y for _, y in pairs]
+    plain = stats.cohen_kappa(a, b)
+    assume(not math.isnan(plain))
+    assert stats.cohen_kappa(b, a) == pytest.approx(plain)
+    for weights in ("nominal", "linear", "quadratic"):
+        found = stats.kappa_interval(a, b, categories=range(1, 5), weights=weights)
+        assert -1 <= found.low <= found.value + 1e-12
+        assert found.value <= found.high + 1e-12
+        assert found.high <= 1
+    assert stats.kappa_interval(a, b).value == pytest.approx(plain)
+
+
+@given(st.lists(st.lists(st.integers(1, 5) | st.none(), min_size=12, max_size=12), min_size=2, max_size=4))
+@modest
+def test_alpha_does_not_care_about_the_order_of_raters_or_items(
+    ratings: list[list[int | None]],
+) -> None:
+    assume(sum(sum(rater[at] is not None for rater in ratings) > 1 for at in range(12)) > 1)
+    alpha = stats.krippendorff_alpha(ratings, level="ordinal")
+    turned = stats.krippendorff_alpha([rater[::-1] for rater in ratings[::-1]], level="ordinal")
+    assert alpha == pytest.approx(turned, nan_ok=True)
+    assert math.isnan(alpha) or alpha <= 1
+
+
+@given(attempts)
+@modest
+def test_k_of_m_has_both_pass_rates_as_its_ends(counts: tuple[int, int, int]) -> None:
+    n, c, k = counts
+    assert stats.at_least_k_of_m(n, c, 1, k) == pytest.approx(stats.pass_at_k(n, c, k))
+    assert stats.at_least_k_of_m(n, c, k, k) == pytest.approx(stats.pass_hat_k(n, c, k))
+    assert stats.at_least_k_of_m(n, c, k, n) == float(c >= k)
+    assert 0 <= stats.pass_hat_k(n, c, k) <= c / n + 1e-12 <= stats.pass_at_k(n, c, k) + 2e-12
+
+
+@given(st.lists(st.tuples(scores, scores), min_size=2, max_size=20), score_lists)
+@modest
+def test_a_prediction_powered_interval_is_not_wider_than_the_labels_own(
+    labelled: list[tuple[float, float]], judged_only: list[float]
+) -> None:
+    labels, judged = [x for x, _ in labelled], [y for _, y in labelled]
+    found = stats.ppi_mean(labels, judged, judged_only)
+    assert 0 <= found.tuning <= 1
+    assert found.low <= found.estimate <= found.high
+    same = stats.ppi_mean([x + 10 for x in labels], [y + 10 for y in judged], [y + 10 for y in judged_only])
+    assert same.estimate == pytest.approx(found.estimate + 10)
+
+
+@given(st.integers(8, 3000), st.floats(0.01, 0.6), st.floats(0.5, 0.95))
+@few
+def test_the_detectable_drop_of_a_share_has_the_power_it_is_reported_with(
+    n: int, discordance: float, power: float
+) -> None:
+    drop = stats.detectable_share(n, discordance, power=power)
+    assume(math.isfinite(drop))
+    assert stats.power_share(n, discordance, drop) >= power
+    assert stats.power_share(n, discordance, drop * 0.9998) < power
+
+
+@given(st.integers(2, 5000), st.floats(0.01, 10), st.floats(0.5, 0.95))
+@modest
+def test_the_detectable_drop_of_a_mean_has_the_power_it_is_reported_with(
+    n: int, deviation: float, power: float
+) -> None:
+    drop = stats.detectable_mean(n, deviation, power=power)
+    assert stats.power_mean(n, deviation, drop) == pytest.approx(power, abs=1e-6)
+
+
+@given(st.floats(0.03, 0.4), st.floats(0.0, 0.4))
+@few
+def test_one_case_fewer_than_required_has_not_the_power(drop: float, more: float) -> None:
+    n = stats.required_n_share(drop, drop + more)
+    assert stats.power_share(n, drop + more, drop) >= 0.8 > stats.power_share(n - 1, drop + more, drop)
+    n = stats.required_n_mean(drop, 0.5)
+    assert stats.power_mean(n, 0.5, drop) >= 0.8 > stats.power_mean(n - 1, 0.5, drop)
+
+
+@given(sequences, outcomes)
+@modest
+def test_a_sequences_interval_shrinks_until_nothing_is_left_of_it(
+    make: Callable[..., stats.ConfidenceSequence], values: list[int]
+) -> None:
+    sequence = make()
+    low, high = sequence.low, sequence.high
+    for n, value in enumerate(values, 1):
+        sequence.add(value)
+        assert low <= sequence.low < sequence.high <= high or (sequence.low, sequence.high) == (0, 1)
+        low, high = sequence.low, sequence.high
+        assert sequence.n == n
+        assert sequence.mean == pytest.approx(sum(values[:n]) / n)
+
+
+@given(sequences, outcomes)
+@modest
+def test_a_sequence_of_the_opposite_values_is_the_mirror_image(
+    make: Callable[..., stats.ConfidenceSequence], values: list[int]
+) -> None:
+    for population in (None, len(values) + 5):
+        one, other = make(population=population), make(population=population)
+        for value in values:
+            one.add(value)
+            other.add(1 - value)
+        assert (one.low, one.high) == pytest.approx((1 - other.high, 1 - other.low))
+
+
+@given(sequences, outcomes, st.integers(0, 20))
+@modest
+def test_a_populations_mean_is_never_excluded_by_counting_alone(
+    make: Callable[..., stats.ConfidenceSequence], values: list[int], more: int
+) -> None:
+    population = len(values) + more
+    sequence = make(population=population)
+    for value in values:
+        sequence.add(value)
+    least = sum(values) / population
+    assert least - 1e-12 <= sequence.low <= sequence.high <= least + more / population + 1e-12
+
+
+def test_a_tiny_population_ends_in_its_mean_whatever_the_order() -> None:
+    values = [0.25, 1.0, 0.0, 0.5]
+    random.Random(0).shuffle(values)
+    sequence = stats.BoundedSequence(population=4)
+    for value in values:
+        sequence.add(value)
+    assert (sequence.low, sequence.high) == pytest.approx((0.4375, 0.4375))
+
+
+@pytest.mark.parametrize("make", [stats.BinarySequence, stats.BoundedSequence])
+def test_answers_that_change_midway_take_back_what_the_first_half_proved(
+    make: Callable[..., stats.ConfidenceSequence],
+) -> None:
+    for population, certain in ((None, (0.0, 1.0)), (440, (1 / 11, 1 / 11)), (500, (0.08, 0.2))):
+        sequence = make(population=population)
+        for _ in range(40):
+            sequence.add(1)
+        assert sequence.low > 0.8
+        for _ in range(400):
+            sequence.add(0)
+        assert (sequence.low, sequence.high) == pytest.approx(certain)

@@ -1,0 +1,102 @@
+"""The executor `python`, and what an observation looks like."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.errors import ToolError
+from evalsuite.tools import tool
+from evalsuite.tools.execution import ToolFailure, as_text, cut
+
+NOBODY: Any = None
+
+
+def run(declared: Any, **arguments: Any) -> Any:
+    return asyncio.run(declared.executor.run(declared.document, arguments, NOBODY))
+
+
+@tool
+def divide(a: float, b: float) -> float:
+    """Divides."""
+    return a / b
+
+
+@tool
+async def wait(seconds: float) -> str:
+    """Waits."""
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+@tool
+def leave() -> None:
+    """Tries to end the process."""
+    sys.exit(3)
+
+
+@tool
+def where() -> str:
+    """Says which thread it runs in."""
+    return threading.current_thread().name
+
+
+@tool
+def ask() -> None:
+    """Uses evalsuite, which fails."""
+    raise ToolError("no recording")
+
+
+def test_plain_and_async_functions_are_run() -> None:
+    assert run(divide, a=1, b=4) == 0.25
+    assert run(wait, seconds=0) == "done"
+
+
+def test_a_plain_function_does_not_hold_up_the_event_loop() -> None:
+    assert run(where) != threading.current_thread().name
+
+
+def test_whatever_a_tool_raises_is_a_failure_that_the_model_reads() -> None:
+    with pytest.raises(ToolFailure, match="ZeroDivisionError: division by zero"):
+        run(divide, a=1, b=0)
+    with pytest.raises(ToolFailure, match="SystemExit: 3"):
+        run(leave)
+
+
+def test_an_error_of_the_run_is_not_turned_into_an_observation() -> None:
+    with pytest.raises(ToolError, match="no recording"):
+        run(ask)
+
+
+def test_results_become_text() -> None:
+    assert as_text("plain\n") == "plain\n"
+    assert as_text({"a": [1, None, "é"]}) == '{"a": [1, null, "é"]}'
+    assert as_text({"what": b"x"}) == '{"what": "b\'x\'"}'
+    assert as_text("") == ""
+    assert as_text("\ud800") == "?"
+
+
+def test_a_result_that_cannot_be_written_is_a_failure() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    for result in (endless, {("a", "b"): 1}):
+        with pytest.raises(ToolFailure, match="cannot be written"):
+            as_text(result)
+
+
+@given(st.text(max_size=300), st.integers(1, 120))
+def test_an_observation_is_cut_once_and_for_all(text: str, limit: int) -> None:
+    once = cut(text, limit)
+    assert len(once) <= limit
+    assert cut(once, limit) == once
+    assert (once == text) == (len(text) <= limit)
+
+
+def test_a_cut_says_how_much_there_was() -> None:
+    assert cut("x" * 5000, 100).endswith(" [cut: 5000 characters in all]")

@@ -1,0 +1,170 @@
+"""Live tools: small tool.py files of our own in bubblewrap, on loopback or without a network."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import SandboxUnavailable, SettingsError
+from evalsuite.sandbox import Sandbox
+from evalsuite.tools.documents import ToolDocument
+from evalsuite.tools.execution import ToolFailure
+from evalsuite.tools.live import Live, LiveLibrary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOBODY: Any = None
+TOOL = """
+import os
+import urllib.request
+
+from .numbers_of_mine import FACTOR
+
+print("a tool may print what it likes")
+
+def multiply(number, times=FACTOR):
+    return {"product": int(number) * int(times)}
+
+def fetch(url):
+    return urllib.request.urlopen(url).read().decode()
+
+def look(path):
+    return sorted(os.listdir(path))
+
+def surroundings():
+    return dict(os.environ)
+
+def write(path):
+    open(path, "w").write("x")
+
+def echo(text):
+    return text
+
+def fail():
+    raise LookupError("nothing there")
+
+def loop():
+    while True:
+        pass
+
+def crash():
+    os.abort()
+
+def flood():
+    return "x" * 5_000_000
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    try:
+        asyncio.run(_probe())
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("Tool_Library")
+    subject = folder / "Numbers" / "Products"
+    subject.mkdir(parents=True)
+    (subject / "tool.py").write_text(TOOL)
+    (subject / "numbers_of_mine.py").write_text("FACTOR = 3\n")
+    return folder
+
+
+async def _probe() -> None:
+    sandbox = Sandbox()
+    await sandbox.run("pass")
+    await sandbox.aclose()
+
+
+def call(library: Path, name: str, seconds: float = 30.0, **arguments: Any) -> Any:
+    document = ToolDocument(name, "", {}, "Numbers/Products")
+    live = Live(LiveLibrary(library, allow_network=True, seconds=seconds))
+    return asyncio.run(live.run(document, arguments, NOBODY))
+
+
+def test_a_published_function_is_called_with_its_own_imports(library: Path) -> None:
+    assert call(library, "multiply", number="14") == {"product": 42}
+
+
+def test_code_in_arguments_stays_text(library: Path) -> None:
+    hostile = "__import__('os').system('touch /tmp/owned')\"; import os #"
+    assert call(library, "echo", text=hostile) == hostile
+
+
+def test_what_goes_wrong_in_a_tool_is_a_failure(library: Path) -> None:
+    for name, words in (
+        ("fail", "LookupError: nothing there"),
+        ("absent", "has no attribute 'absent'"),
+        ("crash", "ended without an answer"),
+        ("flood", "more than 1048576 bytes"),
+    ):
+        with pytest.raises(ToolFailure, match=words):
+            call(library, name)
+    with pytest.raises(ToolFailure, match="unexpected keyword argument 'sneaky'"):
+        call(library, "multiply", number=1, sneaky=2)
+
+
+def test_a_tool_that_never_ends_is_stopped(library: Path) -> None:
+    with pytest.raises(ToolFailure, match="no answer within 2 seconds"):
+        call(library, "loop", seconds=2.0)
+
+
+def test_a_tool_sees_nothing_of_this_machine_and_can_change_nothing(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    assert "secret" not in str(call(library, "surroundings"))
+    with pytest.raises(ToolFailure, match="FileNotFoundError"):
+        call(library, "look", path=str(tmp_path))
+    for path in (str(library / "x"), "/library/x", "/etc/x"):
+        with pytest.raises(ToolFailure, match=r"OSError|FileNotFoundError|PermissionError"):
+            call(library, "write", path=path)
+    call(library, "write", path="/tmp/x")
+    assert call(library, "look", path="/tmp") == []
+
+
+@pytest.fixture
+def page() -> Iterator[str]:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"from the network")
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing on the terminal."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_tool_has_the_network(library: Path, page: str) -> None:
+    assert call(library, "fetch", url=page) == "from the network"
+
+
+def test_the_network_must_be_allowed(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="allow_network=True"):
+        LiveLibrary(tmp_path, allow_network=False)
+
+
+def test_a_folder_without_tools_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"no <category>/<subcategory>/tool\.py"):
+        LiveLibrary(tmp_path, allow_network=True)
+
+
+def test_a_sandbox_that_does_not_start_is_an_error_and_no_observation(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalsuite.sandbox.bubblewrap.interpreter", lambda: "/no/such/python")
+    with pytest.raises(SandboxUnavailable, match="/no/such/python"):
+        call(library, "multiply", number=1)

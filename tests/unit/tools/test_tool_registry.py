@@ -1,0 +1,93 @@
+"""An episode's tools: by name, made anew, closed again."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsuite.errors import SettingsError
+from evalsuite.tools import Registry, tool
+from evalsuite.tools.registry import open_tools
+from evalsuite.types import Sample
+
+SAMPLE = Sample(id="s", input="hello")
+
+
+@tool
+def greet(name: str) -> str:
+    """Greets."""
+    return f"Hello, {name}"
+
+
+class Notes:
+    closed = 0
+
+    def __init__(self, sample: Sample) -> None:
+        self.notes = [str(sample.input)]
+
+    @tool
+    def add(self, note: str) -> list[str]:
+        """Adds a note."""
+        self.notes.append(note)
+        return self.notes
+
+    def close(self) -> None:
+        Notes.closed += 1
+
+
+class Closing:
+    @tool
+    def close(self) -> str:
+        """A tool that happens to be called close."""
+        raise AssertionError("a tool is not called for tidying up")
+
+
+def test_an_unknown_tool_is_a_fault_that_lists_what_there_is() -> None:
+    _, (fault,) = Registry([greet]).check("gret", {})
+    assert fault.kind == "unknown_tool"
+    assert "'gret'" in fault.words
+    assert "greet" in fault.words
+
+
+def test_an_escaped_name_is_counted_apart() -> None:
+    _, faults = Registry([greet]).check("gr\\_eet", {"name": "Ada"})
+    assert [fault.kind for fault in faults] == ["unknown_tool", "escaped_name"]
+
+
+def test_the_first_of_two_tools_with_one_name_counts() -> None:
+    class Other:
+        @tool
+        def greet(self) -> str:
+            """Greets nobody."""
+            return "Hello"
+
+    registry = Registry([greet, Other().greet])
+    assert [document.description for document in registry.documents] == ["Greets."]
+
+
+def test_each_episode_has_objects_of_its_own_and_closes_them() -> None:
+    before = Notes.closed
+    with open_tools([greet, Notes], SAMPLE) as first, open_tools([Notes], SAMPLE) as second:
+        names = [entry.document.name for entry in first]
+        (mine,), (other,) = [entry for entry in first if entry.document.name == "add"], second
+        assert mine("x") == ["hello", "x"]  # type: ignore[operator] # declared tools can be called
+        assert other("y") == ["hello", "y"]  # type: ignore[operator]
+    assert names == ["greet", "add"]
+    assert Notes.closed == before + 2
+
+
+def test_objects_are_closed_where_an_episode_fails() -> None:
+    before = Notes.closed
+    with pytest.raises(RuntimeError), open_tools([Notes], SAMPLE):
+        raise RuntimeError
+    assert Notes.closed == before + 1
+
+
+def test_a_tool_called_close_is_not_mistaken_for_tidying_up() -> None:
+    with open_tools([lambda _: Closing()], SAMPLE) as tools:
+        assert [entry.document.name for entry in tools] == ["close"]
+
+
+@pytest.mark.parametrize("made", [object(), [], ["text"], [greet, print]])
+def test_what_holds_no_tools_is_refused(made: object) -> None:
+    with pytest.raises(SettingsError, match="@tool"), open_tools([lambda _: made], SAMPLE):
+        pass

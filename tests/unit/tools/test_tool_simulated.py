@@ -1,0 +1,166 @@
+"""Simulated tools and users: one question to the model for each distinct call, in this run and in later ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import CallFailed, ToolError
+from evalsuite.tools.documents import ToolDocument
+from evalsuite.tools.library import FILE, ObservationLibrary
+from evalsuite.tools.simulated import Simulated, Simulator
+from evalsuite.tools.users import NOTHING_TO_ADD, ScriptedUser, SimulatedUser
+from evalsuite.types import Sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalsuite.types import Request
+
+WEATHER = ToolDocument("weather", "Tells the weather.", {"type": "object", "properties": {}, "required": []})
+SAMPLE = Sample(id="s", input="Book me a table.")
+
+
+def simulator(folder: Path | None = None) -> Simulator:
+    return Simulator("player", "http://127.0.0.1:9/v1", ObservationLibrary(folder))
+
+
+def test_the_same_call_gives_the_same_observation_with_one_question(backend: Any) -> None:
+    answers = iter(["sunny", "rain"])
+    asked = backend(lambda _: next(answers))
+    tool = Simulated(simulator())
+
+    async def play() -> list[str]:
+        calls: list[tuple[int, dict[str, Any]]] = [
+            (1, {"town": "Lima", "day": 1}),
+            (2, {"day": 1, "town": "Lima"}),
+            (1, {"town": "Oslo"}),
+        ]
+        return [await tool.run(WEATHER, given, asked.handle(epoch=epoch)) for epoch, given in calls]
+
+    # Neither the order of the arguments nor the case's epoch makes another call.
+    assert asyncio.run(play()) == ["sunny", "sunny", "rain"]
+    assert len(asked.requests) == 2
+
+
+def test_the_player_is_shown_document_and_call_and_asked_alike_in_every_epoch(backend: Any) -> None:
+    asked = backend(lambda _: "sunny")
+    asyncio.run(Simulated(simulator()).run(WEATHER, {"town": "Lima"}, asked.handle(epoch=5)))
+    (request,) = asked.requests
+    assert (request.model, request.base_url, request.epoch) == ("player", "http://127.0.0.1:9/v1", 1)
+    assert request.params["temperature"] == 0
+    assert json.dumps(WEATHER.plain()) in request.messages[-1].content
+    assert '{"town": "Lima"}' in request.messages[-1].content
+
+
+def test_a_later_run_gets_the_observation_without_asking(backend: Any, tmp_path: Path) -> None:
+    first, later = backend(lambda _: "sunny"), backend(lambda _: "rain")
+    for asked in (first, later):
+        player = simulator(tmp_path / "reports")
+        assert asyncio.run(Simulated(player).run(WEATHER, {}, asked.handle())) == "sunny"
+        player.library.close()
+    assert (len(first.requests), len(later.requests)) == (1, 0)
+
+
+def test_another_document_or_player_is_another_question(backend: Any) -> None:
+    asked = backend(lambda request: request.model)
+    library = ObservationLibrary()
+    other = ToolDocument("weather", "Tells the weather of stars.", WEATHER.parameters)
+
+    async def play() -> list[str]:
+        return [
+            await Simulated(Simulator(player, None, library)).run(document, {}, asked.handle())
+            for player in ("one", "two")
+            for document in (WEATHER, other)
+        ]
+
+    assert asyncio.run(play()) == ["one", "one", "two", "two"]
+    assert len(asked.requests) == 4
+
+
+def test_a_player_that_cannot_be_asked_is_an_error_and_nothing_is_kept(backend: Any) -> None:
+    def fail(_: Request) -> str:
+        raise CallFailed("no answer")
+
+    player = simulator()
+    with pytest.raises(CallFailed):
+        asyncio.run(Simulated(player).run(WEATHER, {}, backend(fail).handle()))
+    assert asyncio.run(Simulated(player).run(WEATHER, {}, backend(lambda _: "sunny").handle())) == "sunny"
+
+
+def test_the_first_observation_stays(tmp_path: Path) -> None:
+    one, other = ObservationLibrary(tmp_path), ObservationLibrary(tmp_path)
+    assert one.keep({"q": 1}, "first") == "first"
+    assert other.keep({"q": 1}, "second") == "first"
+    assert other.find({"q": 2}) is None
+    assert one.keep({"q": 3}, "") == ""
+    assert one.find({"q": 3}) == ""
+    one.close()
+    other.close()
+
+
+def keep_many(folder: Path, name: str) -> None:
+    library = ObservationLibrary(folder)
+    for number in range(20):
+        library.keep({"q": number}, name)
+    library.close()
+
+
+def test_processes_share_one_library(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=keep_many, args=(tmp_path, name)) for name in ("a", "b")]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    library = ObservationLibrary(tmp_path)
+    assert all(library.find({"q": number}) in ("a", "b") for number in range(20))
+    library.close()
+
+
+def test_a_damaged_library_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"this is no database at all" * 100)
+    with pytest.raises(ToolError, match=rf"{FILE}.*delete it"):
+        ObservationLibrary(tmp_path).find({"q": 1})
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ToolError, match="cannot be used"):
+        ObservationLibrary(tmp_path / "file" / "reports").find({"q": 1})
+
+
+def test_a_scripted_user_says_its_replies_in_order_and_then_nothing_more(backend: Any) -> None:
+    sample = Sample(id="s", input="x", metadata={"user": ["At six.", "For two."]})
+    asked = backend(lambda _: "never")
+
+    async def talk() -> list[str]:
+        before: list[tuple[str, str]] = []
+        for question in ("When?", "For how many?", "Where?"):
+            said = await ScriptedUser().reply(sample, question, before, asked.handle())
+            before.append((question, said))
+        return [said for _, said in before]
+
+    assert asyncio.run(talk()) == ["At six.", "For two.", NOTHING_TO_ADD]
+    assert asked.requests == []
+
+
+def test_a_simulated_user_knows_the_request_and_what_was_said(backend: Any) -> None:
+    asked = backend(lambda _: " At seven. ")
+    user = SimulatedUser(simulator())
+    said = asyncio.run(user.reply(SAMPLE, "When?", [("For how many?", "For two.")], asked.handle(epoch=3)))
+    assert said == "At seven."
+    (request,) = asked.requests
+    for part in ("Book me a table.", "For how many?", "For two.", "When?"):
+        assert part in request.messages[-1].content
+    assert request.epoch == 1
+
+
+def test_a_simulated_user_without_words_has_nothing_to_add(backend: Any) -> None:
+    said = asyncio.run(SimulatedUser(simulator()).reply(SAMPLE, "When?", [], backend(lambda _: "").handle()))
+    assert said == NOTHING_TO_ADD
