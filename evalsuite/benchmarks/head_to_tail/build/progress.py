@@ -31,7 +31,9 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Takes the bar off the terminal."""
+        """Shows how far it came, and takes the bar off the terminal."""
+        # A bar draws itself at intervals, and a short build may end within the first.
+        self._bar.refresh()
         self._bar.close()
 
     def begin(self, what: str) -> None:
