@@ -6,13 +6,13 @@ orders because judges favour a place.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.judging.asking import ask_until_parsed
+from evalsuite.judging.together import together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HIGHEST = 10
 ASPECTS = ("content", "structure")
-FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
+FENCE = re.compile(r"```(?:json)?[ \t]*\n", re.IGNORECASE)
 FORM = '{"reasoning": "...", "content": 0, "structure": 0}'
 
 PROMPT = """\
@@ -89,11 +89,9 @@ async def p_score(
         ModelError: a call failed for good.
     """
     orders = [(prediction, reference), (reference, prediction)]
-    judgements = await asyncio.gather(
-        *(
-            ask_until_parsed(judge, _prompt(*order, format), parse_scores, attempts=attempts, **params)
-            for order in orders
-        )
+    judgements = await together(
+        ask_until_parsed(judge, _prompt(*order, format), parse_scores, attempts=attempts, **params)
+        for order in orders
     )
     content, structure = (sum(one.value[aspect] for one in judgements) / 2 for aspect in ASPECTS)
     return PScore(content, structure, tuple(said for one in judgements for said in one.log))
@@ -105,21 +103,36 @@ def parse_scores(text: str) -> dict[str, float]:
     Raises:
         ValueError: it is anything else; the message tells the judge what.
     """
-    fenced = FENCED.fullmatch(text)
     try:
-        answer = json.loads(fenced[1] if fenced else text)
+        answer = json.loads(_without_fence(text.strip()), object_pairs_hook=_fields)
+    except RecursionError as error:
+        raise ValueError(f"it nests too deeply; the form is {FORM}.") from error
     except ValueError as error:
         raise ValueError(f"it is not one JSON object of the form {FORM} ({error}).") from error
-    if not isinstance(answer, dict) or not str(answer.get("reasoning") or "").strip():
+    reasoning = answer.get("reasoning") if isinstance(answer, dict) else None
+    if not isinstance(reasoning, str) or not reasoning.strip():
         raise ValueError(f"it has no text under `reasoning`; the form is {FORM}.")
     return {aspect: _score(answer, aspect) for aspect in ASPECTS}
+
+
+def _without_fence(text: str) -> str:
+    opening = FENCE.match(text)
+    return text[opening.end() :].removesuffix("```") if opening and text.endswith("\n```") else text
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Of a name that is there twice, Python's JSON keeps the last without a word.
+    names = [name for name, _ in pairs]
+    if twice := next((name for name in ("reasoning", *ASPECTS) if names.count(name) > 1), None):
+        raise ValueError(f"`{twice}` is there more than once")
+    return dict(pairs)
 
 
 def _score(answer: Mapping[str, Any], aspect: str) -> float:
     value = answer.get(aspect)
     # Not-a-number, which Python's JSON knows, is in no range.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= HIGHEST:
-        raise ValueError(f"`{aspect}` is {json.dumps(value)}, not a number from 0 to {HIGHEST}.")
+        raise ValueError(f"`{aspect}` is {json.dumps(value)[:60]}, not a number from 0 to {HIGHEST}.")
     return float(value)
 
 

@@ -29,13 +29,16 @@ ABILITIES = {
 def abilities(comparison: Comparison, *, source: str, form: float, share: float) -> dict[str, float]:
     """The abilities that an output shows, each in [0, 1]; one that it gives no occasion for is left out.
 
+    Where no table was wanted, formatting alone is measured. Else:
+
     - coverage: of the values in the wanted data cells, the share that stands in any data cell;
     - formatting: the H-Score of the format;
-    - comprehension: of the values covered, the share that stands in the right row and column; 0 of none;
+    - comprehension: of the values covered, the share that stands in the right row and column; 0 if none is
+      covered;
     - reasoning: of the wanted data cells whose value is not in the source text as such, so that it has to be
       worked out, the share that is right; left out where there is no such cell;
-    - pragmatics: the mean of two shares: of the right cells those written in the wanted form, and of the
-      answer the characters that belong to its table;
+    - pragmatics: the mean of two shares: of the right cells those written in the wanted form (0 if none is
+      right), and of the answer the characters that belong to its table;
     - hallucination control: of the values in the predicted data cells, the share that the source text or the
       reference holds; left out where the output has no data.
 
@@ -45,6 +48,8 @@ def abilities(comparison: Comparison, *, source: str, form: float, share: float)
         form: the H-Score's format.
         share: of the answer's characters, those of its table.
     """
+    if not comparison.tables:
+        return {"formatting": form}
     right = [
         pair for pair in comparison.cells if pair.verdict in {"same", "other form"} and value_of(pair.wanted)
     ]
@@ -56,7 +61,7 @@ def abilities(comparison: Comparison, *, source: str, form: float, share: float)
         "coverage": _share(covered, wanted.total()),
         "formatting": form,
         "reasoning": _reasoning(comparison, text),
-        "comprehension": _share(len(right), covered) if covered else 0.0,
+        "comprehension": _share(len(right), covered) if covered or not wanted else 0.0,
         "pragmatics": ((_share(in_form, len(right)) or 0.0) + share) / 2,
         "hallucination_control": _supported(comparison, text, wanted),
     }

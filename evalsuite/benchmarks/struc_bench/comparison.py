@@ -35,6 +35,7 @@ class Comparison:
     column those of its rows; the other cells are data.
 
     Attributes:
+        tables: how many tables were wanted. Of a reference without any, a list say, no cell is compared.
         structure: tables, rows and columns that are missing or too many, by `missing rows` and so on.
         names: row and column names that differ from the wanted ones, as (predicted, wanted).
         cells: every data cell that both sides have.
@@ -42,6 +43,7 @@ class Comparison:
         predicted: all data cells of the prediction.
     """
 
+    tables: int = 0
     structure: Counter[str] = field(default_factory=Counter)
     names: list[tuple[str, str]] = field(default_factory=list)
     cells: list[CellPair] = field(default_factory=list)
@@ -56,7 +58,7 @@ class Comparison:
 
 def compare(prediction: Sequence[Table], reference: Sequence[Table]) -> Comparison:
     """Compares all tables; see `pair_tables` for which is compared with which."""
-    found = Comparison()
+    found = Comparison(tables=len(reference))
     for predicted, wanted in pair_tables(prediction, reference):
         if predicted and wanted:
             _compare_pair(_Named(predicted), _Named(wanted), found)

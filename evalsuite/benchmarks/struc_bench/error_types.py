@@ -25,8 +25,11 @@ def error_types(comparison: Comparison) -> dict[str, float]:
     - element: a data cell in its place has another value, is missing, or should be empty;
     - element format: a data cell has the right value in another form (50 for 50.0%, 12 for 12:00).
 
-    Cells of missing rows and columns are no errors of their own.
+    Cells of missing rows and columns are no errors of their own. Where no table was wanted, there is nothing
+    to compare, and nothing is said.
     """
+    if not comparison.tables:
+        return {}
     verdicts = {pair.verdict for pair in comparison.cells}
     found = {
         "structure_error": comparison.structure.total() > 0,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.reading import expect, read_json, take
+from evalsuite.errors import DatasetError
 from evalsuite.reporting.section import Column, Table
 
 if TYPE_CHECKING:
@@ -46,15 +49,36 @@ def read_human_scores(path: Path) -> list[HumanScores]:
     for place, record in enumerate(read_json(path, list)):
         where = f"item {place}"
         fields = expect(record, dict, path, where)
-        content, form = (float(take(fields, aspect, float, path, where)) for aspect in ASPECTS)
+        content, form = (_rating(fields, aspect, path, where) for aspect in ASPECTS)
         model = expect(fields.get("model", ""), str, path, f"{where}, field 'model'")
         found.append(HumanScores(take(fields, "sample", str, path, where), content, form, model))
     return found
 
 
+def _rating(fields: Mapping[str, object], aspect: str, path: Path, where: str) -> float:
+    given = take(fields, aspect, float, path, where)
+    # Python's JSON knows numbers that are none, and whole numbers beyond any float.
+    if not abs(given) <= sys.float_info.max:
+        raise DatasetError(path, f"{where}, field {aspect!r}", str(given)[:60], "a finite number")
+    return float(given)
+
+
 def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, HumanScores]:
-    """The scores of one model's outputs by item; those without a model's name are for every model."""
-    return {one.sample: one for one in scores if one.model in ("", model)}
+    """The scores of one model's outputs by item; of several people's ratings of one output the mean.
+
+    Ratings without a model's name are for every model, but for the outputs of which this model has its own.
+    """
+    by_sample: dict[str, list[HumanScores]] = {}
+    for one in scores:
+        if one.model in ("", model):
+            by_sample.setdefault(one.sample, []).append(one)
+    return {sample: _mean(ratings, model) for sample, ratings in by_sample.items()}
+
+
+def _mean(ratings: Sequence[HumanScores], model: str) -> HumanScores:
+    own = [one for one in ratings if one.model == model] or ratings
+    content, form = (fmean(getattr(one, aspect) for one in own) for aspect in ASPECTS)
+    return HumanScores(own[0].sample, content, form, own[0].model)
 
 
 def agreement_table(

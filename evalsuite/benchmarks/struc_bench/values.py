@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,16 +14,31 @@ if TYPE_CHECKING:
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})
 """What stands for no value at all, in lower case."""
 
-TOKEN = re.compile(r"(?P<time>\d{1,2}:\d\d(?!\d))|(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)|(?P<word>[^\W\d_]+)")
-SIGNED = re.compile(r"(?:^|(?<=[\s(=$]))[-\u2212](?=[$\u20ac\u00a3]?[\d.])")
-UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-NUMBER_WORDS = {
-    word: str(number)
-    for number, word in enumerate(f"{UNITS} sixteen seventeen eighteen nineteen twenty".split())
-} | {
-    word: f"{tens}0"
-    for tens, word in enumerate(["thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 3)
-}
+UNITS = "one two three four five six seven eight nine".split()
+TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+NUMBER_WORDS = (
+    {word: str(number) for number, word in enumerate(["zero", *UNITS, *TEENS])}
+    | {word: f"{tens}0" for tens, word in enumerate(TENS, 2)}
+    | {
+        f"{word}-{unit}": f"{tens}{digit}"
+        for tens, word in enumerate(TENS, 2)
+        for digit, unit in enumerate(UNITS, 1)
+    }
+)
+"""Zero to ninety-nine."""
+
+TOKEN = re.compile(
+    r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
+    r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    # Grades and the like: A+ is not A.
+    r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
+    rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})(?![^\W\d_])|[^\W\d_]+)"
+    r"|(?P<bound>[<>\u2264\u2265])"
+)
+SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u00a3]?[\d.])")
+LONGEST_NUMBER = 28
+"""Longer ones would be rounded; they are compared as they are written."""
 
 
 def is_blank(cell: str) -> bool:
@@ -36,8 +51,8 @@ def value_of(cell: str) -> str:
     """What a cell holds, apart from its form: equal values are equal strings; a blank cell's is empty.
 
     Words without case, accents' composition and punctuation; numbers without thousands separators, trailing
-    zeros, currency and percent signs; number words up to ninety as digits; a full hour as its number. So 50,
-    "50.0%" and "fifty" are the same, as are 12, "12:00" and "12.0".
+    zeros, currency and percent signs; number words up to ninety-nine as digits; a full hour as its number. So
+    50, "50.0%" and "fifty" are the same, as are 12, "12:00" and "12.0"; 5 and "< 5" are not, nor A and "A+".
     """
     return "" if is_blank(cell) else " ".join(_tokens(cell))
 
@@ -70,17 +85,22 @@ def _tokens(text: str) -> Iterator[str]:
     plain = SIGNED.sub(" minus ", unicodedata.normalize("NFKC", text).casefold())
     for match in TOKEN.finditer(plain):
         if match["time"]:
-            hours, minutes = match["time"].split(":")
-            yield str(int(hours)) if minutes == "00" else f"{int(hours)}:{minutes}"
+            yield _plain_time(match["time"])
         elif match["number"]:
             yield _plain_number(match["number"])
-        else:
+        elif match["word"]:
             yield NUMBER_WORDS.get(match["word"], match["word"])
+        else:
+            yield match[0].replace("\u2212", "-")
+
+
+def _plain_time(written: str) -> str:
+    hours, *rest = written.split(":")
+    while rest and rest[-1] == "00":
+        rest.pop()
+    return ":".join([str(int(hours)), *rest])
 
 
 def _plain_number(written: str) -> str:
-    try:
-        number = Decimal(written.replace(",", ""))
-    except InvalidOperation:
-        return written
-    return f"{number.normalize():f}" if len(written) < 40 else written
+    number = Decimal(written.replace(",", ""))
+    return f"{number.normalize():f}" if len(written) <= LONGEST_NUMBER else written
