@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evalsuite.protocols import Benchmark
 
-SHIPPED = ("head_to_tail", "treb", "chat_eval", "tool_eyes")
+SHIPPED = ("head_to_tail", "struc_bench", "treb", "chat_eval", "tool_eyes")
 """The names of the benchmarks that come with evalsuite."""
 
 

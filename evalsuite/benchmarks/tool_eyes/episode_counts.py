@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.tool_eyes.lines import Line, episodes
+from evalsuite.benchmarks.tool_eyes.episode_rows import episodes
 from evalsuite.reporting.section import Chart, Column, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalsuite.reporting.lines import Line
     from evalsuite.reporting.section import Cell
 
 # What can go wrong in a turn, in the order in which an episode meets it.

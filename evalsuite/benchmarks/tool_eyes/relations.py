@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.tool_eyes.lines import Line, by_sample, named
+from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample, named
 from evalsuite.benchmarks.tool_eyes.published import SCENARIOS
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, OVERALL
 from evalsuite.reporting.section import Chart, Column, Series, Table
@@ -13,6 +13,7 @@ from evalsuite.reporting.section import Chart, Column, Series, Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.reporting.lines import Line
     from evalsuite.reporting.section import Block, Cell
 
 

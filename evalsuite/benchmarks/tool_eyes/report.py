@@ -9,16 +9,18 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.episode_counts import failures, failures_chart, turns, turns_chart
-from evalsuite.benchmarks.tool_eyes.lines import Line, episodes, lines_of, named
+from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
 from evalsuite.benchmarks.tool_eyes.published import SCENARIOS
 from evalsuite.benchmarks.tool_eyes.relations import anova, correlations
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, OVERALL, RULES
 from evalsuite.benchmarks.tool_eyes.transcript_table import episode_tables
+from evalsuite.reporting.lines import lines_of
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalsuite.reporting.lines import Line
     from evalsuite.reporting.section import Block, Cell
     from evalsuite.reporting.tally import RunView, Tally
 

@@ -10,7 +10,7 @@ from scipy.stats import f_oneway, pearsonr
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.episode_counts import FAULTS
-from evalsuite.benchmarks.tool_eyes.lines import by_sample
+from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, rule_scores
 from evalsuite.protocols import Setup
 from evalsuite.reporting.markdown import render

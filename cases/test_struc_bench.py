@@ -1,0 +1,13 @@
+"""Struc-Bench: does the model write the table that a text holds, as text, LaTeX and HTML? See docs/struc_bench.md."""
+
+from collections.abc import Mapping
+
+from evalsuite import benchmark
+from evalsuite.benchmarks.struc_bench import STRUC_BENCH
+
+
+@benchmark(STRUC_BENCH)
+def test_struc_bench(scores: Mapping[str, float]) -> None:
+    # Half of the content in its place, and a form that could be mended.
+    assert scores["h_content"] >= 0.5
+    assert scores["h_format"] >= 0.5

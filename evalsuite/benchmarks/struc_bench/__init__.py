@@ -1,0 +1,59 @@
+"""Struc-Bench: can a model write the tables that a text holds, as text, LaTeX and HTML?
+
+Tang et al., "Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data?",
+NAACL 2024, arXiv 2309.08963. Content and form are scored apart, by rule (H-Score) and by a judge (P-Score).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.struc_bench.dataset import DEFAULT_MODES, MODES, load
+from evalsuite.protocols import Benchmark
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.protocols import JudgedScorer, Scorer, Setup, Solver
+    from evalsuite.reporting.section import Estimate, Section
+    from evalsuite.reporting.tally import RunView, Tally
+
+
+def _solver(setup: Setup) -> Solver:
+    from evalsuite.benchmarks.struc_bench.solving import solver
+
+    return solver(setup)
+
+
+def _scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+    from evalsuite.benchmarks.struc_bench.scoring import scorers
+
+    return scorers(setup)
+
+
+def _report(views: Sequence[RunView]) -> Section:
+    from evalsuite.benchmarks.struc_bench.report import report
+
+    return report(views)
+
+
+def _corpus_bleu(tally: Tally) -> Estimate | None:
+    from evalsuite.benchmarks.struc_bench.corpus_bleu import corpus_bleu
+
+    return corpus_bleu(tally)
+
+
+STRUC_BENCH = Benchmark(
+    name="struc_bench",
+    title="Struc-Bench: writing tables",
+    primary="h_content",
+    load=load,
+    solver=_solver,
+    scorers=_scorers,
+    modes=MODES,
+    default_modes=DEFAULT_MODES,
+    report=_report,
+    derived={"sacrebleu": _corpus_bleu},
+)
+
+__all__ = ["STRUC_BENCH"]

@@ -1,0 +1,239 @@
+"""Struc-Bench's section: the paper's Table 2, its error types and ability map, and what is behind them.
+
+Tables and figures are those of the paper (arXiv 2309.08963), named in each function.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
+from evalsuite.benchmarks.struc_bench.corpus_bleu import corpus_bleu
+from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.outputs import outputs_to_read
+from evalsuite.benchmarks.struc_bench.people import agreement_table
+from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
+from evalsuite.benchmarks.struc_bench.scoring import METRICS, RELEASED
+from evalsuite.reporting.lines import Line, lines_of
+from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.reporting.tally import RunView, Tally
+
+TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
+NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
+"""Digits of the metrics that are no shares: marks from 0 to 10, nats, a regression's output."""
+NEURAL = ("bertscore", "bartscore", "bleurt")
+
+
+def report(views: Sequence[RunView]) -> Section:
+    """The section for one run, or for several side by side."""
+    lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
+    blocks: list[Block] = [
+        _preface(views, lines),
+        *_metrics(lines),
+        _released(lines),
+        _errors(lines),
+        *_errors_chart(lines),
+        _abilities(lines),
+        *_ability_map(lines),
+        *_agreement(lines),
+        _dataset(lines),
+        *_cut_off(lines),
+        *(block for line in lines for block in outputs_to_read(line)),
+    ]
+    return Section(TITLE, tuple(blocks))
+
+
+def _preface(views: Sequence[RunView], lines: Sequence[Line]) -> Passage:
+    measured = {metric for line in lines for metric in line.tally.metrics()}
+    missing = []
+    if "p_content" not in measured:
+        missing.append("the P-Score needs `--judge-model`")
+    if unnamed := [METRICS[metric] for metric in NEURAL if metric not in measured]:
+        missing.append(f"{', '.join(unnamed)} need the folder of a model each (docs/struc_bench.md)")
+    sources = "; ".join(dict.fromkeys(f"{view.label}: {view.source}" for view in views if view.source))
+    return Passage(
+        "",
+        "A table is to be made from a text. The H-Score compares it with the wanted one by rule, the P-Score by a "
+        "judge, each for content and for form. A dash means: not measured"
+        + (f" ({'; '.join(missing)})" if missing else "")
+        + (f". Samples: {sources}." if sources else "."),
+    )
+
+
+def _metrics(lines: Sequence[Line]) -> Iterator[Table]:
+    """Table 2: rows models or runs, columns the metrics, a block a format."""
+    columns = [Column("Run"), Column("Outputs", "count"), *map(_column, METRICS.items())]
+    note = (
+        "SacreBLEU is the corpus' own, over all outputs at once; the others are means over outputs. In percent, "
+        "but for the P-Score (0 to 10), BARTScore (nats a token) and BLEURT."
+    )
+    for written, name in FORMAT_NAMES.items():
+        of_format = [(line.label, line.tally.where(format=written)) for line in lines]
+        rows: list[list[Cell]] = [
+            [label, len(tally.scored("h_content")), *(_estimate(tally, metric) for metric in METRICS)]
+            for label, tally in of_format
+            if len(tally)
+        ]
+        if rows:
+            yield Table(name, columns, rows, note)
+
+
+def _column(metric: tuple[str, str]) -> Column:
+    name, heading = metric
+    return Column(heading, "number", NUMBERS[name]) if name in NUMBERS else Column(heading, "percent", 1)
+
+
+def _estimate(tally: Tally, metric: str) -> Cell:
+    return corpus_bleu(tally) if metric == "bleu" else tally.estimate(metric)
+
+
+def _released(lines: Sequence[Line]) -> Table:
+    """The H-Score of the published numbers: sums of parts, by format."""
+    rows: list[list[Cell]] = [
+        [
+            name,
+            line.label,
+            *(tally.estimate(metric) for metric in RELEASED),
+            len(tally.scored("h_content")) - len(tally.scored("h_content_released")),
+        ]
+        for written, name in FORMAT_NAMES.items()
+        for line in lines
+        if len(tally := line.tally.where(format=written))
+    ]
+    heads = [Column("Content (sum)", "number", 3), Column("Format (sum)", "number", 3)]
+    columns = [Column("Format"), Column("Run"), *heads, Column("No score", "count")]
+    note = (
+        "As the authors' scripts compute it, for comparison with published numbers: content is at most 2 (LaTeX "
+        "3), format at most 4 (HTML 3). No score: markup that those scripts cannot read."
+    )
+    return Table("H-Score as released", columns, rows, note)
+
+
+def _by_format(lines: Sequence[Line]) -> Iterator[tuple[str, str, Tally]]:
+    """All formats together first, then each by itself."""
+    for line in lines:
+        yield "all", line.label, line.tally
+    for written, name in FORMAT_NAMES.items():
+        for line in lines:
+            tally = line.tally.where(format=written)
+            if len(tally):
+                yield name, line.label, tally
+
+
+def _errors(lines: Sequence[Line]) -> Table:
+    """Figure 2 and Appendix A.2: the share of outputs with each type of error."""
+    shown = {**ERROR_TYPES, ERROR_FREE: "No error"}
+    rows: list[list[Cell]] = [
+        [name, label, *(tally.estimate(kind) for kind in shown)] for name, label, tally in _by_format(lines)
+    ]
+    columns = [
+        Column("Format"),
+        Column("Run"),
+        *(Column(heading, "percent", 1) for heading in shown.values()),
+    ]
+    note = (
+        "The share of outputs that have at least one such error. Structure: rows, columns or tables missing or "
+        "too many. Naming: other names of rows or columns. Element: a value differs, is missing or should not be "
+        "there. Element format: the right value in another form."
+    )
+    return Table("Types of errors", columns, rows, note)
+
+
+def _errors_chart(lines: Sequence[Line]) -> Iterator[Chart]:
+    shown = {**ERROR_TYPES, ERROR_FREE: "No error"}
+    series = [Series(name, [tally.estimate(kind) for kind in shown]) for name, tally in _polygons(lines)]
+    title = "Share of outputs with each type of error"
+    yield Chart(
+        "bars",
+        "struc_bench_errors",
+        title,
+        list(shown.values()),
+        series,
+        "percent",
+        (0.0, 1.0),
+        y_title="Outputs",
+    )
+
+
+def _abilities(lines: Sequence[Line]) -> Table:
+    """The numbers behind Figure 5."""
+    rows: list[list[Cell]] = [
+        [name, label, *(tally.estimate(ability) for ability in ABILITIES)]
+        for name, label, tally in _by_format(lines)
+    ]
+    columns = [Column("Format"), Column("Run"), *(Column(name, "percent", 1) for name in ABILITIES.values())]
+    note = "How each is computed from the tables and the text: docs/struc_bench.md."
+    return Table("Abilities", columns, rows, note)
+
+
+def _ability_map(lines: Sequence[Line]) -> Iterator[Chart]:
+    """Figure 5."""
+    series = [
+        Series(name, [tally.mean(ability) for ability in ABILITIES]) for name, tally in _polygons(lines)
+    ]
+    labels = list(ABILITIES.values())
+    yield Chart("radar", "struc_bench_abilities", "Ability map", labels, series, "percent", limits=(0.0, 1.0))
+
+
+def _polygons(lines: Sequence[Line]) -> list[tuple[str, Tally]]:
+    """What a picture compares: runs and modes, or the formats of the only one."""
+    if len(lines) > 1:
+        return [(line.label, line.tally) for line in lines]
+    tallies = ((name, lines[0].tally.where(format=written)) for written, name in FORMAT_NAMES.items())
+    return [(name, tally) for name, tally in tallies if len(tally)]
+
+
+def _agreement(lines: Sequence[Line]) -> Iterator[Table]:
+    """Table 3, where people's scores were given."""
+    metrics = {**METRICS, **RELEASED}
+    for line in lines:
+        outputs: list[tuple[Mapping[str, float], Mapping[str, float]]] = [
+            (row.scores, row.facts["people"]) for row in line.tally if "people" in row.facts
+        ]
+        if outputs:
+            yield agreement_table(f"Agreement with people, {line.label}", metrics, outputs)
+
+
+def _dataset(lines: Sequence[Line]) -> Table:
+    """Table 1: what was asked. The same items of several runs and modes are one row."""
+    rows: dict[tuple[Cell, ...], list[Cell]] = {}
+    for line in lines:
+        for written, name in FORMAT_NAMES.items():
+            sizes = _sizes(line.tally.where(format=written))
+            tables = [size for item in sizes.values() for size in item]
+            if sizes:
+                means: list[Cell] = [
+                    sum(size[side] for size in tables) / len(tables) if tables else None for side in (0, 1)
+                ]
+                row: list[Cell] = [name, len(sizes), len(tables), *means]
+                rows.setdefault(tuple(row), row)
+    columns = [
+        Column("Format"),
+        Column("Items", "count"),
+        Column("Tables", "count"),
+        Column("Rows a table", "number", 1),
+        Column("Columns a table", "number", 1),
+    ]
+    return Table("The wanted tables", columns, list(rows.values()), "Heads count as rows.")
+
+
+def _sizes(tally: Tally) -> dict[str, Sequence[Sequence[int]]]:
+    """Rows and columns of each item's tables, an item once whatever its modes and epochs."""
+    return {row.cluster: row.facts["sizes"] for row in tally if "sizes" in row.facts}
+
+
+def _cut_off(lines: Sequence[Line]) -> Iterator[Passage]:
+    """A word about answers that met the limit on tokens: their scores say little about the model."""
+    for line in lines:
+        cut = sum(row.facts.get("finish") == "length" for row in line.tally)
+        if cut:
+            yield Passage(
+                "",
+                f"{line.label}: {cut} of {len(line.tally)} answers were cut off at the limit on tokens, which costs "
+                f"score. `@benchmark(STRUC_BENCH, max_tokens=...)` sets it.",
+            )
