@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.building import building, ending_cleanly, write
 from evalsuite.benchmarks.head_to_tail.build.feed import locate
-from evalsuite.benchmarks.head_to_tail.build.output import predicates, published, write
-from evalsuite.benchmarks.head_to_tail.build.progress import Progress
+from evalsuite.benchmarks.head_to_tail.build.output import predicates, published
 from evalsuite.benchmarks.head_to_tail.build.selection import choose
 from evalsuite.benchmarks.head_to_tail.build.sources import SOURCES
 from evalsuite.benchmarks.head_to_tail.build.stats_page import stats_page
-from evalsuite.benchmarks.head_to_tail.build.workspace import Workspace, building
+from evalsuite.benchmarks.head_to_tail.build.workspace import Workspace
 from evalsuite.benchmarks.head_to_tail.companions import predicates_path, stats_path
+from evalsuite.benchmarks.progress import Progress, bytes_of
 from evalsuite.errors import DatasetError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
-    from types import FrameType
 
     from evalsuite.benchmarks.head_to_tail.build.selection import Selection
 
@@ -64,7 +61,7 @@ def run(args: Namespace) -> int:
     """
     origin = SOURCES[args.source]
     files = [locate(args.folder, name) for name in origin.files]
-    with _ending_cleanly(), building(args.to) as folder, Progress(files) as progress:
+    with ending_cleanly(), building(args.to) as folder, Progress(bytes_of(files), "B") as progress:
         with closing(Workspace(folder, progress, args.seed)) as workspace:
             source = origin.read(workspace, args.folder, args.templates)
             selection = choose(source, per_template=args.per_template, target=origin.target)
@@ -91,20 +88,3 @@ def _at_least_one(text: str) -> int:
     if number < 1:
         raise ValueError(text)
     return number
-
-
-@contextmanager
-def _ending_cleanly() -> Iterator[None]:
-    """Turns a polite kill into an exception, so that what lies on the disk is cleared away."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

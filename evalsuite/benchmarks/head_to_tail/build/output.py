@@ -1,9 +1,8 @@
-"""The finished questions: the published JSON shape, and the page that counts them. Whole, or not at all."""
+"""The finished questions: the published JSON shape, and how popular predicates are."""
 
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.build.popularity import BUCKETS
@@ -11,7 +10,6 @@ from evalsuite.benchmarks.head_to_tail.companions import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from evalsuite.benchmarks.head_to_tail.build.popularity import Partition
     from evalsuite.benchmarks.head_to_tail.build.questions import Answer, Candidate, Template
@@ -25,25 +23,6 @@ def published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
     much of their own type's popularity is above them. An answer is a list where several are right.
     """
     return "{\n" + ",\n".join(_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
-
-
-def write(text: str, target: Path, folder: Path) -> None:
-    """Writes a file in a private folder, and puts it where it belongs only when it is on the disk.
-
-    Args:
-        text: what to write.
-        target: where it belongs.
-        folder: on the same disk.
-    """
-    draft = folder / target.name
-    with draft.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(target)
-    parent = os.open(target.parent, os.O_RDONLY)
-    os.fsync(parent)
-    os.close(parent)
 
 
 def predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:

@@ -1,10 +1,7 @@
-"""Where a build works: a private folder beside its output, and a database in memory that spills into it."""
+"""Where a build works: a database in memory that spills into a folder."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.benchmarks.head_to_tail.build.progress import Progress
+    from evalsuite.benchmarks.progress import Progress
 
 # Half of the 2 GB that a build may take: Python, buffers of the readers and pages in flight need the rest.
 MEMORY = "1GB"
@@ -25,7 +22,7 @@ class Workspace:
     """A database and what it needs to read dumps.
 
     Args:
-        folder: private; see `building`.
+        folder: private; see `benchmarks.building`.
         progress: told of what is read.
         seed: of every draw.
     """
@@ -66,50 +63,9 @@ class Workspace:
             yield relation(quoted(str(pipe)))
 
 
-@contextmanager
-def building(target: Path) -> Iterator[Path]:
-    """A private folder beside a file that is going to be written, for as long as it takes.
-
-    Its name follows from the file's: what a killed build left behind goes when the next one begins.
-
-    Raises:
-        SettingsError: it cannot be made, or another build of the same file is under way.
-    """
-    folder = target.parent / f".{target.name}.building"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise SettingsError(f"cannot write {target}: {error.strerror or error}") from error
-    with os.fdopen(lock):
-        _take(lock, target)
-        _clear(folder, but="lock")
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 def quoted(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _take(lock: int, target: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise SettingsError(
-            f"another build of {target} is under way; wait for it, or write another file"
-        ) from None
-
-
-def _clear(folder: Path, *, but: str) -> None:
-    for left in folder.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left)
-        elif left.name != but:
-            left.unlink()
 
 
 def _connect(folder: Path) -> Any:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import zstandard
 
+from evalsuite.benchmarks.building import building
 from evalsuite.benchmarks.head_to_tail.build import add_arguments, run
-from evalsuite.benchmarks.head_to_tail.build.progress import Progress
-from evalsuite.benchmarks.head_to_tail.build.workspace import Workspace, building
+from evalsuite.benchmarks.head_to_tail.build.workspace import Workspace
+from evalsuite.benchmarks.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +47,7 @@ def dump(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with building(tmp_path / "workspace.json") as folder, Progress([]) as progress:
+    with building(tmp_path / "workspace.json") as folder, Progress(0, "B") as progress:
         workspace = Workspace(folder, progress)
         yield workspace
         workspace.close()

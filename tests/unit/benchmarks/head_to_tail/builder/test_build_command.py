@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.benchmarks.building import building
 from evalsuite.benchmarks.head_to_tail.build import add_arguments
-from evalsuite.benchmarks.head_to_tail.build.workspace import building
 from evalsuite.benchmarks.head_to_tail.dataset import read_items
 from evalsuite.errors import DatasetError, SettingsError
 
