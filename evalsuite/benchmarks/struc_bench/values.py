@@ -15,10 +15,12 @@ BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none"
 """What stands for no value at all, in lower case."""
 
 UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"]
+TEENS = [
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
 TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 NUMBER_WORDS = (
-    {word: str(number) for number, word in enumerate(["zero", *UNITS, *TEENS, "nineteen"])}
+    {word: str(number) for number, word in enumerate(["zero", *UNITS, *TEENS])}
     | {word: f"{tens}0" for tens, word in enumerate(TENS, 2)}
     | {
         f"{word}-{unit}": f"{tens}{digit}"
