@@ -94,6 +94,11 @@ def packages() -> list[str]:
     return list(dict.fromkeys(path for path in found if Path(path).is_dir()))
 
 
+def kept() -> list[str]:
+    """What of the view lies where each program's own files will hide it, and must be shown again."""
+    return [path for path in _interpreter_files() if Path(OWN_FILES) in Path(path).parents]
+
+
 def _view() -> list[str]:
     links = [path for path in SYSTEM_LIBRARIES if Path(path).is_symlink()]
     libraries = [path for path in SYSTEM_LIBRARIES if path not in links and Path(path).is_dir()]

@@ -46,7 +46,12 @@ class WarmInterpreter:
 
     def __init__(self, bwrap: str, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()
-        self.setup = {"preload": list(preload), "limits": asdict(limits), "path": bubblewrap.packages()}
+        self.setup = {
+            "preload": list(preload),
+            "limits": asdict(limits),
+            "path": bubblewrap.packages(),
+            "kept": bubblewrap.kept(),
+        }
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[Ending]] = {}
         self.keys = 0

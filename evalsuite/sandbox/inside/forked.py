@@ -31,7 +31,8 @@ class Forked:
         started, deadline: of the round, in monotonic seconds; the deadline is infinite between rounds.
         cpu_deadline: of the round, in seconds of CPU time of all its processes together.
         loaded: whether its tables are there, and its own code has begun.
-        verdict: why it was killed, if it was.
+        killed: whether it was, though it may not be dead yet.
+        verdict: why it was killed, if for a limit.
     """
 
     key: int
@@ -44,6 +45,7 @@ class Forked:
     deadline: float = math.inf
     cpu_deadline: float = math.inf
     loaded: bool = False
+    killed: bool = False
     verdict: str | None = None
 
     @property
@@ -54,7 +56,11 @@ class Forked:
     @property
     def dead(self) -> bool:
         """Whether it waits for its burial."""
-        return bool(select.select([self.pidfd], [], [], 0)[0])
+        return self.dies_within(0)
+
+    def dies_within(self, seconds: float) -> bool:
+        """Waits for its death, but not for long."""
+        return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
     def clock(self, timeout: float) -> None:
         """Starts a round's time, on the clock and of the CPU."""
@@ -91,6 +97,7 @@ class Forked:
 
     def kill(self, verdict: str | None = None) -> None:
         """Kills it and all that came from it."""
+        self.killed = True
         self.verdict = self.verdict or verdict
         signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 

@@ -27,6 +27,7 @@ from .limits import Limits
 
 PATROL_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
+DYING_SECONDS = 1.0
 
 
 class WarmInterpreter:
@@ -41,6 +42,7 @@ class WarmInterpreter:
         self.limits = Limits(**setup["limits"])
         self.user = _powerless_user()
         self.filter = call_filter(platform.machine())
+        self.kept = setup["kept"]
         self.own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
         for name in setup["preload"]:
             _load(name)
@@ -50,8 +52,7 @@ class WarmInterpreter:
         self.programs: dict[int, Forked] = {}
         self.by_descriptor: dict[int, Forked] = {}
         self.poll = select.poll()
-        # Registered, and so heard, first: what a batch says of a descriptor cannot be meant for one of the
-        # same number that was closed before and opened anew by an order in that batch.
+        # Registered, and so heard, first.
         self.poll.register(control, select.POLLIN)
 
     def serve(self) -> NoReturn:
@@ -62,7 +63,10 @@ class WarmInterpreter:
             for descriptor, _ in self.poll.poll(self._patience()):
                 if descriptor == self.control.fileno():
                     self._obey()
-                elif (known := self.by_descriptor.get(descriptor)) is not None:
+                    # What is left of the batch may speak of descriptors that the order has closed, and of
+                    # which it has opened the numbers anew; it will be said again.
+                    break
+                if (known := self.by_descriptor.get(descriptor)) is not None:
                     self._attend(known, descriptor)
             self._patrol()
 
@@ -86,17 +90,26 @@ class WarmInterpreter:
             known.wake()
 
     def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
-        payload, out, err = descriptors
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            _leave_spare_descriptors(theirs.fileno())
-            pid = self._fork({STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload})
+            known = self._forked(order, *descriptors)
         except OSError as error:  # too many at a time: of descriptors, processes or namespaces
             for descriptor in descriptors:
                 os.close(descriptor)
             self._tell(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
             return
-        for descriptor in (payload, err, theirs.detach()):
+        known.clock(order["timeout"])
+
+    def _forked(self, order: dict[str, Any], payload: int, out: int, err: int) -> Forked:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            wanted = {STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload}
+            try:
+                pid = self._fork(wanted)
+            except OSError:
+                # Programs that were told to end may still hold what there is too little of.
+                self._see_out_the_killed()
+                pid = self._fork(wanted)
+        for descriptor in (payload, err):
             os.close(descriptor)
         ours.setblocking(False)
         known = Forked(order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
@@ -104,9 +117,16 @@ class WarmInterpreter:
         for descriptor in (known.pidfd, ours.fileno()):
             self.by_descriptor[descriptor] = known
             self.poll.register(descriptor, select.POLLIN)
-        known.clock(order["timeout"])
+        return known
+
+    def _see_out_the_killed(self) -> None:
+        end = time.monotonic() + DYING_SECONDS
+        for known in [known for known in self.programs.values() if known.killed]:
+            if known.dies_within(end - time.monotonic()):
+                self._attend(known, known.pidfd)
 
     def _fork(self, descriptors: dict[int, int]) -> int:
+        _leave_spare_descriptors()
         kernel.unshare(kernel.NEW_PIDS)
         try:
             pid = os.fork()
@@ -120,7 +140,7 @@ class WarmInterpreter:
         try:  # nothing may get from here back into the loop
             keep_only(descriptors)
             try:
-                isolate(self.limits, self.user, self.filter)
+                isolate(self.limits, self.user, self.filter, self.kept)
             except OSError as error:
                 program.give_up(error)
             program.serve()
@@ -220,7 +240,7 @@ class WarmInterpreter:
 
     def _try(self) -> NoReturn:
         try:
-            isolate(dataclasses.replace(self.limits, processes=1), self.user, self.filter)
+            isolate(dataclasses.replace(self.limits, processes=1), self.user, self.filter, self.kept)
         except OSError as error:
             os.write(STDERR, f"a program could not be isolated: {error}\n".encode())
             os._exit(1)
@@ -238,9 +258,11 @@ def _allow_many_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _leave_spare_descriptors(highest: int) -> None:
+def _leave_spare_descriptors() -> None:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if highest > limit - SPARE_DESCRIPTORS:
+    next_one = os.dup(0)
+    os.close(next_one)
+    if next_one > limit - SPARE_DESCRIPTORS:
         raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: more than {limit} are not allowed")
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import kernel
 from .limits import OWN_FILES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .limits import Limits
 
 # What the program finds at these descriptors; all others are closed.
@@ -33,13 +37,14 @@ def keep_only(descriptors: dict[int, int]) -> None:
     os.closerange(len(descriptors), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def isolate(limits: Limits, user: int, call_filter: bytes) -> None:
+def isolate(limits: Limits, user: int, call_filter: bytes, kept: Sequence[str] = ()) -> None:
     """Shuts this process in; it must be the first of a new pid namespace.
 
     Args:
         limits: see there.
         user: the user within the sandbox's user namespace whose rights the program gets.
         call_filter: see `calls`.
+        kept: folders and files of the sandbox's view that lie where the program's own files come to lie.
 
     Raises:
         OSError: the kernel refused a step; the process is then not fit for a program.
@@ -48,7 +53,10 @@ def isolate(limits: Limits, user: int, call_filter: bytes) -> None:
     os.setsid()
     kernel.unshare(kernel.NEW_MOUNTS)
     process = os.open("/proc/self", os.O_PATH)
+    held = {path: os.open(path, os.O_PATH) for path in kept}
     kernel.mount_tmpfs(OWN_FILES, f"size={limits.files},nr_inodes=4096,mode=1777")
+    for path, descriptor in held.items():
+        _show_again(path, descriptor)
     # Programs do without /proc, and so without what it tells of the machine.
     kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)
     _become(user, process)
@@ -57,6 +65,20 @@ def isolate(limits: Limits, user: int, call_filter: bytes) -> None:
     os.chdir(OWN_FILES)
     kernel.drop_capabilities()
     kernel.filter_calls(call_filter)
+
+
+def _show_again(path: str, descriptor: int) -> None:
+    """Puts what the program's own files have hidden back to its place among them."""
+    outermost_first = reversed(Path(path).parents)
+    for folder in (folder for folder in outermost_first if not folder.exists()):
+        folder.mkdir()
+        folder.chmod(0o755)  # whatever the host's umask is: the program may be another user
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        Path(path).mkdir()
+    else:
+        Path(path).touch()
+    kernel.show(f"/proc/self/fd/{descriptor}", path)
+    os.close(descriptor)
 
 
 def _become(user: int, process: int) -> None:

@@ -10,6 +10,7 @@ NEW_USERS = 0x10000000
 NEW_PIDS = 0x20000000
 
 READ_ONLY, NO_SUID, NO_DEVICES = 1, 2, 4
+_BIND, _WITH_ALL_BELOW = 4096, 16384
 
 _SET_DUMPABLE, _SET_NO_NEW_PRIVILEGES, _SET_SECCOMP = 4, 38, 22
 _FILTER_MODE = 2
@@ -37,6 +38,11 @@ def children_born_in(pid_namespace: int) -> None:
 def mount_tmpfs(target: str, options: str, flags: int = NO_SUID | NO_DEVICES) -> None:
     """Mounts a new, empty tmpfs over `target`."""
     _call("mount", b"tmpfs", target.encode(), b"tmpfs", ctypes.c_ulong(flags), options.encode())
+
+
+def show(source: str, target: str) -> None:
+    """Mounts a folder or file at a second place, read-only if it is read-only at the first."""
+    _call("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
 def make_dumpable() -> None:
