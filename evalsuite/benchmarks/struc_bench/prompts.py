@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from evalsuite.benchmarks.struc_bench.items import Item
     from evalsuite.metrics.tables import Format
 
-FORMAT_NAMES: Mapping[Format, str] = {"markdown": "raw text", "latex": "LaTeX", "html": "HTML"}
+FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", "html": "HTML"}
 """As in the paper's Table 2, in its order."""
 
 ANSWER: Mapping[Format, str] = {

@@ -81,6 +81,7 @@ def _metrics(lines: Sequence[Line]) -> Iterator[Table]:
         ]
         if rows:
             yield Table(name, columns, rows, note)
+            note = ""  # said once
 
 
 def _column(metric: tuple[str, str]) -> Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.options import Options
+from evalsuite.benchmarks.struc_bench.options import Options, is_local
 from evalsuite.solvers.generate import generate
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def solver(setup: Setup) -> Solver:
     """The solver of both modes; what differs is the question."""
     options = Options.of(setup)
     # Other models may think before they answer, and are not paid for tokens that they do not write.
-    fewest = 64 if setup.model.startswith("local:") else 2048
+    fewest = 0 if is_local(setup) else 2048
 
     async def solve(sample: Sample, model: Model) -> Transcript:
         limit = options.max_tokens or max(fewest, room_for(str(sample.target)))
@@ -27,4 +27,4 @@ def solver(setup: Setup) -> Solver:
 
 def room_for(table: str) -> int:
     """Tokens for a table: a margin of a half over what it takes at two and a half characters a token."""
-    return 64 + int(1.5 * len(table) / 2.5)
+    return 32 + int(1.5 * len(table) / 2.5)
