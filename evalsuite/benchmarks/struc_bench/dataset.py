@@ -77,5 +77,5 @@ def _people(folder: Path, model: str) -> dict[str, HumanScores]:
 def _remedy(path: Path) -> str:
     return (
         "a description of the table's format for the mode format_cot: "
-        f"evalsuite build struc-bench format-cot {path.name} --model MODEL --out FILE writes them"
+        f"evalsuite build struc-bench format-cot {path.name} --model MODEL --to FILE writes them"
     )

@@ -66,13 +66,19 @@ def _read_item(record: object, path: Path, where: str) -> Item:
     return Item(instruction, text, output, description)
 
 
-def write_items(path: Path, items: Iterable[Item]) -> None:
-    """Writes items as they are read."""
+def items_json(items: Iterable[Item]) -> str:
+    """Items as they are read; half a surrogate pair is no part of a file and becomes a question mark."""
     records = [
         {name: value for name, value in asdict(item).items() if value} | _required(item) for item in items
     ]
+    text = json.dumps(records, ensure_ascii=False, indent=1)
+    return f"{text}\n".encode("utf-8", "replace").decode()
+
+
+def write_items(path: Path, items: Iterable[Item]) -> None:
+    """Writes items as they are read."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{json.dumps(records, ensure_ascii=False, indent=1)}\n", encoding="utf-8")
+    path.write_text(items_json(items), encoding="utf-8")
 
 
 def _required(item: Item) -> dict[str, str]:
