@@ -1,0 +1,144 @@
+"""The section's tables and pictures, from scores worked by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+
+from evalsuite.benchmarks.struc_bench import STRUC_BENCH
+from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
+from evalsuite.benchmarks.struc_bench.report import report
+from evalsuite.reporting.markdown import render
+from evalsuite.reporting.section import Block, Chart, Estimate, Passage, Section, Table
+from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.types import Record, Transcript
+
+if TYPE_CHECKING:
+    from evalsuite.types import Outcome
+
+SCORES = {"h_content": 1.0, "h_format": 1.0, "bleu": 1.0, "rouge_l": 1.0, "error_free": 1.0, "coverage": 1.0}
+
+
+def row(sample: str, outcome: Outcome = "passed", mode: str = "direct", **more: Any) -> Row:
+    tags = {"format": sample.split("-", maxsplit=1)[0], "mode": mode, "cluster": sample}
+    facts = {"sizes": [[3, 4]], **more.pop("facts", {})}
+    scores = {**SCORES, **more} if outcome != "error" else {}
+    return Row(f"case[{sample}-{mode}]", sample, 1, outcome, tags, scores, facts)
+
+
+def read(case: str) -> Record:
+    transcript = Transcript("said of " + case)
+    return Record(case, "struc_bench", "x", 1, "m", "passed", target="wanted", transcript=transcript)
+
+
+def view(rows: list[Row], label: str = "model") -> RunView:
+    return RunView(label, Tally.of(rows), read=read)
+
+
+def table(section: Section, title: str) -> Table:
+    return next(block for block in section.blocks if isinstance(block, Table) and block.title == title)
+
+
+def chart(section: Section, name: str) -> Chart:
+    return next(block for block in section.blocks if isinstance(block, Chart) and block.name == name)
+
+
+def cells(found: Table, place: int = 0) -> dict[str, Any]:
+    values = (cell.value if isinstance(cell, Estimate) else cell for cell in found.rows[place])
+    return dict(zip((column.title for column in found.columns), values, strict=True))
+
+
+def titles(blocks: tuple[Block, ...]) -> list[str]:
+    return [block.title for block in blocks if isinstance(block, Table)]
+
+
+def test_each_format_that_was_asked_has_a_block_with_a_row_a_run() -> None:
+    one = view([row("html-000", h_content=0.5), row("html-001", h_content=0.0), row("latex-000")], "one")
+    two = view([row("html-000", h_content=0.75)], "two")
+    section = report([one, two])
+    assert titles(tuple(section.blocks))[:2] == ["LaTeX", "HTML"]
+    block = table(section, "HTML")
+    assert [cells(block, place)["Content H-Score"] for place in (0, 1)] == [0.25, 0.75]
+    assert [cells(block, place)["Run"] for place in (0, 1)] == ["one", "two"]
+    assert len(table(section, "LaTeX").rows) == 1
+
+
+def test_an_error_is_no_output_and_no_score() -> None:
+    section = report([view([row("html-000"), row("html-001", "error")])])
+    found = cells(table(section, "HTML"))
+    assert found["Outputs"] == 1
+    assert found["Content H-Score"] == 1.0
+
+
+def test_the_corpus_bleu_of_a_block_is_sacrebleu_s_own_and_a_gate_can_name_it() -> None:
+    pairs = [("| a | b c d e | f |", "| a | b c d x | f |"), ("q r s t u", "q r s t u v w x y")]
+    rows = [
+        row(f"html-{place:03}", facts={FACT: bleu_counts(said, wanted)})
+        for place, (said, wanted) in enumerate(pairs)
+    ]
+    expected = BLEU().corpus_score([said for said, _ in pairs], [[wanted for _, wanted in pairs]]).score / 100
+    assert cells(table(report([view(rows)]), "HTML"))["SacreBLEU"] == pytest.approx(expected)
+    derived = STRUC_BENCH.derived["sacrebleu"](Tally.of(rows))
+    assert derived
+    assert derived.value == pytest.approx(expected)
+
+
+def test_types_of_errors_are_shares_of_outputs_over_all_formats_and_in_each() -> None:
+    rows = [
+        row("html-000", element_error=1.0, error_free=0.0),
+        row("html-001", element_error=0.0),
+        row("latex-000", element_error=0.0),
+        row("latex-001", element_error=0.0),
+    ]
+    errors = table(report([view(rows)]), "Types of errors")
+    assert [
+        (cells(errors, place)["Format"], cells(errors, place)["Element error"]) for place in range(3)
+    ] == [
+        ("all", 0.25),
+        ("LaTeX", 0.0),
+        ("HTML", 0.5),
+    ]
+    assert cells(errors)["No error"] == 0.75
+
+
+def test_one_run_s_ability_map_has_a_polygon_a_format_and_several_runs_one_each() -> None:
+    rows = [row("html-000", coverage=0.5), row("latex-000", coverage=0.25)]
+    alone = chart(report([view(rows)]), "struc_bench_abilities")
+    assert [(series.name, series.values[0]) for series in alone.series] == [("LaTeX", 0.25), ("HTML", 0.5)]
+    both = chart(report([view(rows, "one"), view(rows, "two")]), "struc_bench_abilities")
+    assert [(series.name, series.values[0]) for series in both.series] == [("one", 0.375), ("two", 0.375)]
+    assert both.kind == "radar"
+
+
+def test_an_ability_that_no_output_gave_occasion_for_is_not_measured() -> None:
+    section = report([view([row("html-000")])])
+    assert cells(table(section, "Abilities"))["Reasoning"] is None
+    assert "–" in render([section], [])
+
+
+def test_the_wanted_tables_are_counted_once_whatever_the_modes_and_runs() -> None:
+    sizes: dict[str, Any] = {"facts": {"sizes": [[3, 4], [5, 2]]}}
+    rows = [row("markdown-000", mode=mode, **sizes) for mode in ("direct", "format_cot")]
+    wanted = table(report([view(rows, "one"), view(rows, "two")]), "The wanted tables")
+    assert [list(one) for one in wanted.rows] == [["Raw text", 1, 2, 4.0, 3.0]]
+
+
+def test_the_worst_and_the_best_output_of_each_format_are_shown_beside_what_was_wanted() -> None:
+    rows = [row("html-000", h_content=0.5), row("html-001", h_content=0.1), row("html-002", h_content=0.9)]
+    passages = [block for block in report([view(rows)]).blocks if isinstance(block, Passage) and block.folded]
+    assert ["worst output, html-001" in passages[0].title, "best output, html-002" in passages[1].title] == [
+        True,
+        True,
+    ]
+    assert passages[0].text == "WANTED\n\nwanted\n\nANSWERED\n\nsaid of case[html-001-direct]"
+
+
+def test_answers_that_were_cut_off_are_counted() -> None:
+    rows = [row("html-000", facts={"finish": "length"}), row("html-001")]
+    assert "1 of 2 answers were cut off" in render([report([view(rows)])], [])
+
+
+def test_a_run_of_errors_only_still_has_its_section() -> None:
+    assert "Struc-Bench" in render([report([view([row("html-000", "error")])])], [])
