@@ -21,6 +21,10 @@ BUILDERS = {
         "evalsuite.benchmarks.head_to_tail.build",
         "questions from IMDb, Goodreads, MAG, DBLP or DBpedia",
     ),
+    "struc-bench": (
+        "evalsuite.benchmarks.struc_bench.build",
+        "items of Struc-Bench from box scores, from .tex and .html files; FormatCoT descriptions; statistics",
+    ),
     "treb": ("evalsuite.benchmarks.treb.build", "question-answer pairs from a folder of CSV tables"),
 }
 

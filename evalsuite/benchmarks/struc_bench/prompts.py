@@ -23,8 +23,13 @@ ANSWER: Mapping[Format, str] = {
 
 def question(item: Item, written: Format, mode: str) -> str:
     """The whole question for an item."""
+    parts = [instruction(item, mode), f"The text:\n{item.input}", ANSWER[written]]
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def instruction(item: Item, mode: str) -> str:
+    """What to do, in the mode `format_cot` with the description of the format."""
     parts = [item.instruction]
     if mode == "format_cot":
         parts.append(f"The format of the table:\n{item.format_description}")
-    parts += [f"The text:\n{item.input}", ANSWER[written]]
     return "\n\n".join(part.strip() for part in parts if part.strip())
