@@ -32,7 +32,7 @@ NUMBER_WORDS = (
 
 TOKEN = re.compile(
     r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
-    r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
     # Grades and the like: A+ is not A.
     r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
     rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})(?![^\W\d_])|[^\W\d_]+)"
@@ -89,7 +89,7 @@ def _tokens(text: str) -> Iterator[str]:
         if match["time"]:
             yield _plain_time(match["time"])
         elif match["number"]:
-            yield _plain_number(match["number"])
+            yield _plain_number(match["number"], "-" if match["minus"] else "")
         elif match["word"]:
             yield NUMBER_WORDS.get(match["word"], match["word"])
         else:
@@ -103,6 +103,8 @@ def _plain_time(written: str) -> str:
     return ":".join([str(int(hours)), *rest])
 
 
-def _plain_number(written: str) -> str:
+def _plain_number(written: str, sign: str) -> str:
+    if len(written) > LONGEST_NUMBER:
+        return sign + written
     number = Decimal(written.replace(",", ""))
-    return f"{number.normalize():f}" if len(written) <= LONGEST_NUMBER else written
+    return f"{sign if number else ''}{number.normalize():f}"

@@ -1,0 +1,206 @@
+"""A predicted table against the wanted one: names first, then positions."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.benchmarks.struc_bench.comparison import CellPair, align, compare, judge_cell
+from evalsuite.benchmarks.struc_bench.values import is_blank
+from evalsuite.metrics.tables import Table
+
+WANTED = Table((("", "Wins", "Points"), ("Gulls", "7", "88"), ("Otters", "4", "81")), name="Team")
+CELLS = st.sampled_from(["", "-", "1", "2", "1.0", "x", "X", "y", "\u2713"])
+NAMES = st.sampled_from(["", "a", "b", "c", "A", "d e"])
+ROWS = st.lists(st.lists(CELLS, max_size=4).map(tuple), max_size=4).map(tuple)
+TABLES = st.lists(st.builds(Table, rows=ROWS, name=st.sampled_from(["", "Team", "Player"])), max_size=3)
+
+
+def table(*rows: str, name: str = "Team") -> Table:
+    return Table(tuple(tuple(row.split(",")) for row in rows), name=name)
+
+
+@st.composite
+def named_tables(draw: st.DrawFn) -> Table:
+    """Tables whose rows and columns have names that differ."""
+    rows, columns = (draw(st.lists(WORDS, min_size=1, max_size=4, unique=True)) for _ in range(2))
+    cells = [tuple(draw(CELLS) for _ in columns) for _ in rows]
+    return Table((("", *columns), *((row, *data) for row, data in zip(rows, cells, strict=True))))
+
+
+WORDS = st.text(st.sampled_from("abc"), min_size=1, max_size=4)
+
+
+def structure(prediction: Table, wanted: Table = WANTED) -> dict[str, int]:
+    return dict(+compare([prediction], [wanted]).structure)
+
+
+def test_a_table_and_itself_agree_in_every_cell() -> None:
+    found = compare([WANTED], [WANTED])
+    assert found.cells == [
+        CellPair("7", "7", "same"),
+        CellPair("88", "88", "same"),
+        CellPair("4", "4", "same"),
+        CellPair("81", "81", "same"),
+    ]
+    assert (found.structure.total(), found.names, found.lost, found.tables) == (0, [], [], 1)
+
+
+def test_rows_and_columns_are_found_by_their_names_wherever_they_stand() -> None:
+    found = compare([table(",Points,Wins", "OTTERS,81,4", "Gulls,88,9")], [WANTED])
+    assert found.cells == [
+        CellPair("9", "7", "differs"),
+        CellPair("88", "88", "same"),
+        CellPair("4", "4", "same"),
+        CellPair("81", "81", "same"),
+    ]
+    assert found.names == []
+
+
+def test_what_has_no_namesake_is_compared_by_position() -> None:
+    found = compare([table(",Points,Victories", "Otters,81,4", "Seagulls,88,7")], [WANTED])
+    assert found.names == [("Seagulls", "Gulls"), ("Victories", "Wins")]
+    assert [pair.verdict for pair in found.cells] == ["same"] * 4
+    assert found.structure.total() == 0
+
+
+def test_a_missing_row_loses_its_cells() -> None:
+    found = compare([table(",Wins,Points", "Otters,4,81")], [WANTED])
+    assert +found.structure == Counter({"missing rows": 1})
+    assert found.lost == ["7", "88"]
+    assert found.cells == [CellPair("4", "4", "same"), CellPair("81", "81", "same")]
+
+
+def test_a_missing_column_loses_its_cells() -> None:
+    found = compare([table(",Points", "Gulls,88", "Otters,81")], [WANTED])
+    assert +found.structure == Counter({"missing columns": 1})
+    assert found.lost == ["7", "4"]
+
+
+def test_extra_rows_and_columns_are_counted_and_their_cells_kept_as_said() -> None:
+    found = compare([table(",Wins,Points,Fouls", "Gulls,7,88,3", "Otters,4,81,5", "Herons,1,60,2")], [WANTED])
+    assert +found.structure == Counter({"extra rows": 1, "extra columns": 1})
+    assert found.predicted == ["7", "88", "3", "4", "81", "5", "1", "60", "2"]
+    assert [pair.verdict for pair in found.cells] == ["same"] * 4
+
+
+def test_missing_and_extra_tables_are_counted() -> None:
+    other = table(",Points", "Ina,24", name="Player")
+    missing, extra = compare([WANTED], [WANTED, other]), compare([WANTED, other], [WANTED])
+    assert +missing.structure == Counter({"missing tables": 1})
+    assert (missing.lost, missing.tables) == (["24"], 2)
+    assert +extra.structure == Counter({"extra tables": 1})
+    assert extra.predicted == ["7", "88", "4", "81", "24"]
+
+
+def test_a_short_row_lacks_cells_and_a_table_of_one_column_has_no_row_names() -> None:
+    assert compare([table(",Wins,Points", "Gulls,7", "Otters,4,81")], [WANTED]).cells[1] == CellPair(
+        "", "88", "missing"
+    )
+    single = compare([table("Colour", "red", "blue")], [table("Colour", "red", "green")])
+    assert single.cells == [CellPair("red", "red", "same"), CellPair("blue", "green", "differs")]
+
+
+def test_no_table_at_all_is_a_missing_one() -> None:
+    found = compare([], [WANTED])
+    assert +found.structure == Counter({"missing tables": 1})
+    assert found.lost == found.wanted == ["7", "88", "4", "81"]
+    assert compare([], []).tables == 0
+
+
+@pytest.mark.parametrize(
+    ("predicted", "wanted", "verdict"),
+    [
+        ("50", "50", "same"),
+        (" 50", "50 ", "same"),
+        ("50", "50.0%", "other form"),
+        ("12", "12:00", "other form"),
+        ("ann", "Ann", "other form"),
+        ("", "-", "other form"),
+        ("51", "50", "differs"),
+        ("A+", "A-", "differs"),
+        ("\u2713", "\u2717", "differs"),
+        ("", "50", "missing"),
+        ("n/a", "50", "missing"),
+        ("50", "", "unwanted"),
+        ("0", "-", "unwanted"),
+        ("", "", "blank"),
+        ("-", "-", "blank"),
+    ],
+)
+def test_a_cell_is_judged_by_value_and_form(predicted: str, wanted: str, verdict: str) -> None:
+    assert judge_cell(predicted, wanted) == verdict
+
+
+@pytest.mark.parametrize(
+    ("predicted", "wanted", "pairs"),
+    [
+        ("", "", []),
+        ("ab", "ab", [(0, 0), (1, 1)]),
+        ("ba", "ab", [(1, 0), (0, 1)]),
+        ("bx", "ab", [(1, 0), (0, 1)]),
+        ("b", "ab", [(None, 0), (0, 1)]),
+        ("axb", "ab", [(0, 0), (2, 1), (1, None)]),
+        ("aa", "aba", [(0, 0), (None, 1), (1, 2)]),
+        ("xyz", "ab", [(0, 0), (1, 1), (2, None)]),
+        ("  ", "  ", [(0, 0), (1, 1)]),
+    ],
+)
+def test_names_are_paired_first_and_the_rest_in_order(
+    predicted: str, wanted: str, pairs: list[tuple[int | None, int | None]]
+) -> None:
+    assert align(list(predicted), list(wanted)) == pairs
+
+
+@given(st.lists(NAMES, max_size=6), st.lists(NAMES, max_size=6))
+def test_every_place_is_in_exactly_one_pair(predicted: list[str], wanted: list[str]) -> None:
+    pairs = align(predicted, wanted)
+    assert sorted(one for one, _ in pairs if one is not None) == list(range(len(predicted)))
+    assert [other for _, other in pairs if other is not None] == list(range(len(wanted)))
+    assert len(pairs) == max(len(predicted), len(wanted)), "nobody stays alone while the other side has some"
+
+
+@given(TABLES)
+def test_tables_compared_with_themselves_have_no_errors(tables: list[Table]) -> None:
+    found = compare(tables, tables)
+    assert found.structure.total() == 0
+    assert (found.names, found.lost) == ([], [])
+    assert {pair.verdict for pair in found.cells} <= {"same", "blank"}
+    assert found.predicted == found.wanted
+
+
+@given(TABLES, TABLES)
+def test_every_wanted_cell_is_either_compared_or_lost(prediction: list[Table], wanted: list[Table]) -> None:
+    found, itself = compare(prediction, wanted), compare(wanted, wanted)
+    assert Counter(found.wanted) == Counter(itself.wanted)
+    assert Counter(found.predicted) == Counter(compare(prediction, prediction).predicted)
+
+
+@given(TABLES, TABLES)
+def test_what_one_side_misses_the_other_has_too_many(one: list[Table], other: list[Table]) -> None:
+    there, back = compare(one, other).structure, compare(other, one).structure
+    assert {kind.split()[-1]: count for kind, count in (+there).items() if kind.startswith("extra")} == {
+        kind.split()[-1]: count for kind, count in (+back).items() if kind.startswith("missing")
+    }
+
+
+@given(st.data())
+def test_permuting_named_rows_and_columns_changes_nothing(data: st.DataObject) -> None:
+    wanted = data.draw(named_tables())
+    width = len(wanted.columns)
+    columns = [0, *data.draw(st.permutations(range(1, width)))]
+    rows = [0, *data.draw(st.permutations(range(1, len(wanted.rows))))]
+    shuffled = Table(tuple(tuple(wanted.rows[row][column] for column in columns) for row in rows))
+    assert compare([shuffled], [wanted]).cells == compare([wanted], [wanted]).cells
+    assert structure(shuffled, wanted) == {}
+
+
+@given(CELLS, CELLS)
+def test_a_verdict_is_mirrored_when_the_sides_change(one: str, other: str) -> None:
+    mirror = {"missing": "unwanted", "unwanted": "missing"}
+    verdict = judge_cell(one, other)
+    assert judge_cell(other, one) == mirror.get(verdict, verdict)
+    assert (verdict in {"missing", "unwanted"}) == (is_blank(one) != is_blank(other))

@@ -1,0 +1,86 @@
+"""The paper's four types of errors."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.benchmarks.struc_bench.comparison import compare
+from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES, error_types
+from evalsuite.metrics.tables import Table, read_tables
+
+WANTED = """\
+Team:
+| | Wins | Share | Start | Coach |
+| Gulls | 7 | 50.0% | 12:00 | Ida |
+| Otters | 4 | 33.0% | 15:30 | |
+"""
+CELLS = st.sampled_from(["", "-", "1", "1.0", "x", "X"])
+TABLES = st.lists(
+    st.builds(
+        Table, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
+    ),
+    max_size=2,
+)
+
+
+def found(prediction: str) -> set[str]:
+    """The types of errors that a prediction has."""
+    types = error_types(compare(read_tables(prediction, "markdown"), read_tables(WANTED, "markdown")))
+    assert list(types) == [*ERROR_TYPES, ERROR_FREE]
+    assert types.pop(ERROR_FREE) == float(not any(types.values()))
+    return {name for name, value in types.items() if value}
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "types"),
+    [
+        ("Wins", "Wins", set()),
+        ("50.0%", "50", {"element_format_error"}),
+        ("12:00", "12", {"element_format_error"}),
+        ("| 7 |", "| seven |", {"element_format_error"}),
+        ("| 7 |", "| 8 |", {"element_error"}),
+        ("| 7 |", "| |", {"element_error"}),
+        ("15:30", "15", {"element_error"}),
+        ("15:30 | |", "15:30 | Bo |", {"element_error"}),
+        ("Gulls", "Seagulls", {"naming_error"}),
+        ("Share", "Quota", {"naming_error"}),
+        ("Gulls", "GULLS", set()),
+        ("| Otters | 4 | 33.0% | 15:30 | |\n", "", {"structure_error"}),
+        ("15:30 | |\n", "15:30 | |\n| Herons | 1 | 2% | 9:00 | |\n", {"structure_error"}),
+        (WANTED, "There is no table.", {"structure_error"}),
+        ("| 7 | 50.0% |", "| 9 | 50 |", {"element_error", "element_format_error"}),
+        ("| Gulls | 7 | 50.0% |", "| Seagulls | 9 | 50 |", set(ERROR_TYPES) - {"structure_error"}),
+    ],
+)
+def test_each_type_is_found_for_what_it_is(was: str, becomes: str, types: set[str]) -> None:
+    assert WANTED.count(was) == 1
+    assert found(WANTED.replace(was, becomes)) == types
+
+
+def test_a_missing_column_is_one_structure_error_and_no_error_of_its_cells() -> None:
+    assert found(WANTED.replace("| Wins ", "").replace("| 7 ", "").replace("| 4 ", "")) == {"structure_error"}
+
+
+def test_swapped_rows_are_no_error() -> None:
+    lines = WANTED.splitlines()
+    assert found("\n".join([*lines[:2], lines[3], lines[2]])) == set()
+
+
+def test_where_no_table_was_wanted_nothing_is_said() -> None:
+    assert error_types(compare([], [])) == {}
+    assert error_types(compare(read_tables(WANTED, "markdown"), [])) == {}
+
+
+@given(TABLES)
+def test_tables_are_free_of_errors_against_themselves(tables: list[Table]) -> None:
+    assert error_types(compare(tables, tables)).get(ERROR_FREE, 1.0) == 1.0
+
+
+@given(TABLES, TABLES)
+def test_an_output_is_free_of_errors_or_has_one(prediction: list[Table], wanted: list[Table]) -> None:
+    types = error_types(compare(prediction, wanted))
+    assert set(types.values()) <= {0.0, 1.0}
+    if wanted:
+        assert types[ERROR_FREE] == 1.0 - max(types[name] for name in ERROR_TYPES)
