@@ -83,7 +83,9 @@ def test_what_a_case_prints_is_captured_and_shown_when_it_fails(suite: Suite) ->
 
 def test_pdb_stops_in_the_case_that_fails(suite: Suite) -> None:
     pytest.importorskip("pexpect", reason="a debugger is driven through a terminal")
-    child = suite.pytester.spawn_pytest(f"--pdb -p no:hypothesispytest {' '.join(suite.model)}")
+    child = suite.pytester.spawn_pytest(
+        f"--pdb -p no:hypothesispytest {' '.join(suite.model)}", expect_timeout=60
+    )
     child.expect("Pdb")
     child.sendline("p dict(scores)")
     child.expect("'exact_match': 0.0")
@@ -172,9 +174,13 @@ def test_a_slow_test_body_does_not_keep_the_others_from_being_asked(
         @benchmark("slow", [Sample(id=str(n), input=str(n)) for n in range(6)], solver=generate())
         def test_slow(sample, transcript, request):
             if sample.id == "0":
-                time.sleep(1.0)
                 with closing(sqlite3.connect("reports/r/store.sqlite")) as store:
-                    assert store.execute("SELECT count(*) FROM completions").fetchone() == (6,)
+                    for _ in range(600):
+                        count, = store.execute("SELECT count(*) FROM completions").fetchone()
+                        if count == 6:
+                            break
+                        time.sleep(0.05)
+                assert count == 6
         """
     )
     suite.run("--run=r", "test_slow.py").assert_outcomes(passed=6)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxUnavailable
+from evalsuite.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox import Execution, Limits, Sandbox
 
 if TYPE_CHECKING:
@@ -30,22 +30,42 @@ class Lab:
     def run(self, code: str, tables: Any = None, timeout: float = 20) -> Execution:
         return self.runner.run(self.sandbox.run(code, tables, timeout))
 
-    def at_once(self, *codes: str, timeout: float = 20) -> list[Execution]:
+    def run_as_long_as_it_takes_to_print(self, code: str, at_first: float = 0.4) -> tuple[Execution, float]:
+        """Runs a program that is going to be stopped, with more time where it has not come to print.
+
+        On a machine with other work, a short time may be over before a program's first line. Returns what
+        came of it, and the seconds that it was given.
+        """
+        for seconds in (at_first, 5 * at_first + 1, 60):
+            try:
+                execution = self.run(code, timeout=seconds)
+            except SandboxError:  # not even its tables were loaded
+                continue
+            if execution.stdout:
+                return execution, seconds
+        raise AssertionError("it prints nothing")
+
+    def at_once(self, *codes: str, timeout: float | tuple[float, ...] = 20) -> list[Execution]:
+        timeouts = timeout if isinstance(timeout, tuple) else (timeout,) * len(codes)
+
         async def gather() -> list[Execution]:
-            return await asyncio.gather(*(self.sandbox.run(code, timeout=timeout) for code in codes))
+            runs = (
+                self.sandbox.run(code, timeout=seconds) for code, seconds in zip(codes, timeouts, strict=True)
+            )
+            return await asyncio.gather(*runs)
 
         return self.runner.run(gather())
 
     def rounds(
-        self, *codes: str, tables: Any = None, timeout: float = 20, pause: float = 0
+        self, *codes: str, tables: Any = None, timeout: float | tuple[float, ...] = 20
     ) -> list[Execution]:
+        timeouts = timeout if isinstance(timeout, tuple) else (timeout,) * len(codes)
+
         async def converse() -> list[Execution]:
-            async with self.sandbox.session(tables, timeout) as session:
-                done = []
-                for code in codes:
-                    done.append(await session.run(code))
-                    await asyncio.sleep(pause)
-                return done
+            async with self.sandbox.session(tables) as session:
+                return [
+                    await session.run(code, seconds) for code, seconds in zip(codes, timeouts, strict=True)
+                ]
 
         return self.runner.run(converse())
 

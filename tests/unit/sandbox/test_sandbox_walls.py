@@ -7,6 +7,7 @@ import os
 import platform
 import socket
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from evalsuite.sandbox import bubblewrap
 from evalsuite.sandbox.inside.calls import DENIED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 Lab = Any
 
@@ -106,6 +107,42 @@ def test_nothing_can_be_written_but_the_programs_own_files(bare: Lab) -> None:
     devices = ["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"]
     assert found.error is None
     assert ast.literal_eval(found.stdout) == [*devices, "/tmp"]
+
+
+@pytest.fixture
+def packages_below_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of packages where each program has files of its own, and a secret beside it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        packages = Path(folder) / "env" / "packages"
+        packages.mkdir(parents=True)
+        (packages / "late.py").write_text("HERE = 'imported'\n")
+        (packages.parent / "secret.txt").write_text("the answer is 42")
+        every = [*bubblewrap.packages(), str(packages)]
+        monkeypatch.setattr(bubblewrap, "packages", lambda: every)
+        yield packages
+
+
+def test_an_environment_below_tmp_is_there_read_only_and_nothing_beside_it(
+    new_lab: Callable[[], Lab], packages_below_tmp: Path
+) -> None:
+    lab, packages = new_lab(), packages_below_tmp
+    found = lab.run(
+        "import os, late\n"
+        f"packages = {str(packages)!r}\n"
+        "print(late.HERE, os.listdir(packages), os.listdir(os.path.dirname(packages)))\n"
+        "open('/tmp/mine', 'w').write('x')\n"
+        "for change in (\n"
+        "    lambda: open(late.__file__, 'w'), lambda: open(packages + '/mine', 'w'),\n"
+        "    lambda: os.unlink(late.__file__), lambda: os.rename(packages, '/tmp/moved'),\n"
+        "    lambda: os.rmdir(packages), lambda: os.chmod(late.__file__, 0o777),\n"
+        "):\n"
+        "    try: print('changed', change())\n"
+        "    except OSError: pass\n"
+    )
+    assert (found.stdout, found.error) == ("imported ['late.py'] ['packages']\n", None)
+    assert [path.name for path in packages.iterdir()] == ["late.py"]
+    left = lab.run("import os; print(os.path.exists('/tmp/mine'), __import__('late').HERE)")
+    assert left.stdout == "False imported\n"
 
 
 @pytest.mark.parametrize(

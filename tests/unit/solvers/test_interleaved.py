@@ -100,15 +100,15 @@ def test_a_round_that_hangs_is_told_and_the_next_starts_afresh_with_the_tables(
     solve: Callable[..., Transcript],
 ) -> None:
     texts = (step("x = 1\nwhile True: pass"), step("print('x' in globals(), len(df))"), "done")
-    transcript = solve(*texts, timeout=0.5)
+    transcript = solve(*texts, timeout=3)
     assert [event["timed_out"] for event in transcript.events] == [True, False]
     assert transcript.events[1]["stdout"] == "False 2\n"
-    assert "stopped after 0.5 s" in transcript.messages[2].content
+    assert "stopped after 3 s" in transcript.messages[2].content
 
 
 def test_a_last_round_that_fails_is_in_the_facts(solve: Callable[..., Transcript]) -> None:
     assert solve(step("1/0"), "no idea", rounds=1).facts["program"] == "failed"
-    assert solve(step("while True: pass"), "no idea", rounds=1, timeout=0.3).facts["program"] == "timed out"
+    assert solve(step("while True: pass"), "no idea", rounds=1, timeout=2).facts["program"] == "timed out"
 
 
 def test_prompt_and_results_may_be_the_callers_words(solve: Callable[..., Transcript]) -> None:

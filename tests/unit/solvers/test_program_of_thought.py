@@ -97,14 +97,14 @@ def test_a_large_table_is_shown_by_its_first_ten_rows(solve: Callable[..., Trans
         (block("print(df.persons.sum())"), "failed", "has no attribute 'persons'"),
         (block("print(1000"), "failed", "SyntaxError"),
         (block("print(1000)\nimport os; os._exit(1)"), "failed", "ended with status 1"),
-        (block("print(1000)\nwhile True: pass"), "timed out", "stopped after 0.5 s"),
-        (block("while True: print(1)"), "failed", "were printed"),
+        (block("print(1000)\nwhile True: pass"), "timed out", "stopped after 3 s"),
+        (block("while True: print('1' * 9999)"), "failed", "were printed"),
     ],
 )
 def test_without_a_program_that_ends_well_the_answer_is_empty_and_the_facts_say_why(
     solve: Callable[..., Transcript], text: str, state: str, error: str | None
 ) -> None:
-    transcript = solve(text, timeout=0.5)
+    transcript = solve(text, timeout=3)
     assert transcript.answer == ""
     assert transcript.facts["program"] == state
     assert [error in event["error"] for event in transcript.events] == ([True] if error else [])

@@ -147,7 +147,7 @@ def test_a_wrong_program_is_judged_by_what_it_prints(solve: Solve) -> None:
 def test_a_program_that_is_missing_or_fails_is_zero_on_every_metric(
     solve: Solve, line: str, note: str
 ) -> None:
-    case = solve("pot", line, args={"timeout": 1.0})
+    case = solve("pot", line, args={"timeout": 3.0})
     assert case.scores == {"rouge_l": 0.0, "bleu": 0.0, "exact_match": 0.0, "judge": 0.0}
     assert set(case.notes.values()) == {note}
     assert case.judge.asked == []
@@ -202,7 +202,7 @@ def test_a_crashing_program_costs_an_interleaved_case_nothing_by_itself(solve: S
 
 
 def test_a_looping_round_ends_and_the_case_goes_on(solve: Solve) -> None:
-    case = solve("icot", LOOP, SUM, r"\boxed{42}", args={"timeout": 1.0})
+    case = solve("icot", LOOP, SUM, r"\boxed{42}", args={"timeout": 3.0})
     assert [event["timed_out"] for event in case.transcript.events] == [True, False]
     assert case.scores["exact_match"] == 1.0
 

@@ -14,7 +14,7 @@ SUITE = """
 from evalsuite import benchmark
 from evalsuite.benchmarks.treb import TREB
 
-@benchmark(TREB, timeout=1.0)
+@benchmark(TREB, timeout=4.0)
 def test_treb(scores):
     assert scores["exact_match"] == 1.0
 """
