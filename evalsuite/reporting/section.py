@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ class Estimate:
     low: float | None = None
     high: float | None = None
     n: int = 0
+
+    def within(self, low: float, high: float) -> Estimate:
+        """The same with its interval cut at the range of the metric, which a t interval knows nothing of."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=max(self.low, low), high=min(self.high, high))
 
 
 Cell = str | int | float | Estimate | None

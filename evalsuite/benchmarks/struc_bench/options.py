@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evalsuite.protocols import Setup
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
-QUICK, QUICK_LOCALLY = 4, 3
+QUICK = 4
 """Shipped items of each format for a quick look."""
 
 
@@ -21,7 +21,7 @@ class Options:
 
     Attributes:
         each: how many items of each format are asked: of the shipped samples the first 4, of a folder all; 0
-            is all. A `local:` model is asked the first 3, as a quick look.
+            is all.
         max_tokens: of an answer; by default what the wanted table needs and half as much again, and at least
             2048 for a model that is not on this machine.
         temperature: of the answers.
@@ -49,10 +49,4 @@ class Options:
             raise SettingsError(
                 f"Struc-Bench knows no argument {', '.join(unknown)}; it knows {', '.join(known)}"
             )
-        quick = QUICK_LOCALLY if is_local(setup) else QUICK
-        return cls(**{"each": 0 if setup.data else quick, **setup.args})
-
-
-def is_local(setup: Setup) -> bool:
-    """Whether the model runs on this machine, where tokens cost time but nothing else."""
-    return setup.model.startswith("local:")
+        return cls(**{"each": 0 if setup.data else QUICK, **setup.args})

@@ -90,7 +90,14 @@ def _column(metric: tuple[str, str]) -> Column:
 
 
 def _estimate(tally: Tally, metric: str) -> Cell:
-    return corpus_bleu(tally) if metric == "bleu" else tally.estimate(metric)
+    if metric == "bleu":
+        return corpus_bleu(tally)
+    return tally.estimate(metric) if metric in NUMBERS else _share(tally, metric)
+
+
+def _share(tally: Tally, metric: str) -> Cell:
+    found = tally.estimate(metric)
+    return found and found.within(0.0, 1.0)
 
 
 def _released(lines: Sequence[Line]) -> Table:
@@ -99,7 +106,7 @@ def _released(lines: Sequence[Line]) -> Table:
         [
             name,
             line.label,
-            *(tally.estimate(metric) for metric in RELEASED),
+            *(tally.mean(metric) for metric in RELEASED),
             len(tally.scored("h_content")) - len(tally.scored("h_content_released")),
         ]
         for written, name in FORMAT_NAMES.items()
@@ -164,7 +171,7 @@ def _errors_chart(lines: Sequence[Line]) -> Iterator[Chart]:
 def _abilities(lines: Sequence[Line]) -> Table:
     """The numbers behind Figure 5."""
     rows: list[list[Cell]] = [
-        [name, label, *(tally.estimate(ability) for ability in ABILITIES)]
+        [name, label, *(_share(tally, ability) for ability in ABILITIES)]
         for name, label, tally in _by_format(lines)
     ]
     columns = [Column("Format"), Column("Run"), *(Column(name, "percent", 1) for name in ABILITIES.values())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.options import Options, is_local
+from evalsuite.benchmarks.struc_bench.options import Options
 from evalsuite.solvers.generate import generate
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def solver(setup: Setup) -> Solver:
     """The solver of both modes; what differs is the question."""
     options = Options.of(setup)
     # Other models may think before they answer, and are not paid for tokens that they do not write.
-    fewest = 0 if is_local(setup) else 2048
+    fewest = 0 if setup.model.startswith("local:") else 2048
 
     async def solve(sample: Sample, model: Model) -> Transcript:
         limit = options.max_tokens or max(fewest, room_for(str(sample.target)))
