@@ -1,8 +1,8 @@
 """The released H-Score against a straightforward implementation of it, on real tables; and `standard` alone.
 
-    python perf/h_score.py ../shared/data/wikitables
+    python perf/h_score.py DIR
 
-Each HTML table is scored against a lightly corrupted copy of itself by both implementations, whose parts
+Each HTML file of the folder is scored against a lightly corrupted copy of itself by both implementations, whose parts
 must agree to 1e-9. The exit status is 1 where they do not, or where the fast one takes more than a fifth of
 the time. Times are CPU seconds, the least of three rounds.
 """
@@ -75,4 +75,4 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/data/wikitables")))
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".")))
