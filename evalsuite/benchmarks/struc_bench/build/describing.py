@@ -92,10 +92,10 @@ def code_in(description: str, table: str, written: Format) -> str:
     """
     if not description.strip():
         return "It is empty."
-    if written == "html" and (tag := TAG.search(description)):
+    if tag := TAG.search(description):
         return f"It holds a tag, {tag[0][:40]!r}; call tags by their names in words."
-    if written == "latex" and (found := ENVIRONMENT.search(description) or LATEX_ROW.search(description)):
-        return f"It holds the code of the table, {found[0][:40]!r}; describe it in words."
+    if found := ENVIRONMENT.search(description) or LATEX_ROW.search(description):
+        return f"It holds LaTeX code, {found[0][:40]!r}; describe it in words."
     if written == "markdown" and (row := _row_in(description, table)):
         return f"It holds a row of the table, {row[:40]!r}; describe it in words."
     return ""

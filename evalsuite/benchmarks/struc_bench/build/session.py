@@ -110,8 +110,23 @@ class Session:
     def close(self) -> None:
         """Ends what is under way, what is paid for after a moment's wait, and keeps its answers."""
         if self._gateway is not None:
-            self._background.run(self._gateway.aclose())
+            self._background.run(self._close(self._gateway))
         self._background.close()
+
+    async def _close(self, gateway: Gateway) -> None:
+        await gateway.aclose()
+        # A model that was never reached leaves nothing behind.
+        if self._is_empty(gateway.store.path):
+            gateway.store.path.unlink()
+
+    def _is_empty(self, path: Path) -> bool:
+        from evalsuite.gateway.store import Store
+
+        store = Store(path, read_only=True)
+        try:
+            return not len(store)
+        finally:
+            store.close()
 
 
 @contextmanager
