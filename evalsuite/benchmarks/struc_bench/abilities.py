@@ -29,7 +29,8 @@ ABILITIES = {
 def abilities(comparison: Comparison, *, source: str, form: float, share: float) -> dict[str, float]:
     """The abilities that an output shows, each in [0, 1]; one that it gives no occasion for is left out.
 
-    Where no table was wanted, formatting alone is measured. Else:
+    Where no table was wanted, formatting alone is measured; where none of the wanted cells holds a value, there
+    is nothing to cover, to comprehend and to write in its form. Else:
 
     - coverage: of the values in the wanted data cells, the share that stands in any data cell;
     - formatting: the H-Score of the format;
@@ -62,7 +63,7 @@ def abilities(comparison: Comparison, *, source: str, form: float, share: float)
         "formatting": form,
         "reasoning": _reasoning(comparison, text),
         "comprehension": _share(len(right), covered) if covered or not wanted else 0.0,
-        "pragmatics": ((_share(in_form, len(right)) or 0.0) + share) / 2,
+        "pragmatics": ((_share(in_form, len(right)) or 0.0) + share) / 2 if wanted else None,
         "hallucination_control": _supported(comparison, text, wanted),
     }
     return {name: value for name, value in found.items() if value is not None}
