@@ -16,7 +16,7 @@ TABLES = TABULARS | {"table", "table*", "wraptable", "sidewaystable", "sidewayst
 VERBATIM = frozenset({"verbatim", "verbatim*", "Verbatim", "lstlisting", "minted", "comment"})
 COMMENT = re.compile(r"(\\.)|%[^\n]*(?:\n[ \t]*)?", re.DOTALL)
 ELSEWHERE = re.compile(r"\\(?:input|include|csvautotabular|csvreader)\b")
-PARAMETER = re.compile(r"(?<!\\)#+[1-9]")
+PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 
 def latex_fragments(source: str) -> Iterator[Fragment]:
