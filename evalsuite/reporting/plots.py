@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.reporting.section import Chart, Estimate
@@ -177,9 +178,13 @@ def _radar(chart: Chart, figure: Any) -> None:
         colour = COLOURS[index % len(COLOURS)]
         axes.plot([*turns, turns[0]], closed, color=colour, marker=".", label=series.name)
         axes.fill([*turns, turns[0]], closed, color=colour, alpha=0.08)
-    axes.set_xticks(turns, chart.labels)
+    axes.set_xticks(turns, [textwrap.fill(label, 14) for label in chart.labels])
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
+    for turn, label in zip(turns, axes.get_xticklabels(), strict=True):
+        # Names stand outside of the circle, on the side that they belong to.
+        side = math.sin(turn)
+        label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
     if chart.limits:
         axes.set_ylim(*(_scaled(chart, limit) for limit in chart.limits))
     axes.grid(color="#dddddd", linewidth=0.6)
