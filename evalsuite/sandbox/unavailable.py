@@ -38,9 +38,9 @@ def why(failures: Mapping[str, str]) -> str:
 
 
 def advice() -> str:
-    """What opens user namespaces here."""
+    """What opens user namespaces here: a container sees the host's settings and may close them itself."""
     closed = [command for setting, value, command in SETTINGS if _reads(setting, value)]
-    return f"as root, {' and '.join(closed)}" if closed else CONTAINER
+    return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
 
 
 def _reads(setting: str, value: str) -> bool:

@@ -121,12 +121,15 @@ def test_closed_user_namespaces_are_told_with_the_setting_that_opens_them(tmp_pa
 @pytest.mark.parametrize(
     ("settings", "advice"),
     [
-        ({"unprivileged_userns_clone": "0"}, "as root, sysctl -w kernel.unprivileged_userns_clone=1"),
+        (
+            {"unprivileged_userns_clone": "0"},
+            f"as root, sysctl -w kernel.unprivileged_userns_clone=1; {unavailable.CONTAINER}",
+        ),
         (
             {"apparmor_restrict_unprivileged_userns": "1", "max_user_namespaces": "0"},
             (
                 "as root, sysctl -w user.max_user_namespaces=15000 and "
-                "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+                f"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; {unavailable.CONTAINER}"
             ),
         ),
         ({"unprivileged_userns_clone": "1"}, unavailable.CONTAINER),
@@ -140,6 +143,21 @@ def test_the_advice_fits_the_machines_settings(
     moved = [(str(tmp_path / Path(path).name), value, opens) for path, value, opens in unavailable.SETTINGS]
     monkeypatch.setattr(unavailable, "SETTINGS", tuple(moved))
     assert unavailable.advice() == advice
+
+
+def test_on_ubuntu_the_error_names_the_setting_that_it_closes_them_by(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "apparmor_restrict_unprivileged_userns"
+    (path / name).write_text("1\n")
+    opens = f"sysctl -w kernel.{name}=0"
+    monkeypatch.setattr(unavailable, "SETTINGS", ((str(path / name), "1", opens),))
+    program(path / "bwrap", "#!/bin/sh\necho bwrap: setting up uid map: Permission denied >&2\nexit 1\n")
+    monkeypatch.setattr(bubblewrap, "_from_wheel", lambda: None)
+    with pytest.raises(SandboxUnavailable) as caught:
+        asyncio.run(Sandbox().run("print(1)"))
+    assert "bwrap: setting up uid map: Permission denied" in str(caught.value)
+    assert f"user namespaces are closed: as root, {opens}" in str(caught.value)
 
 
 ORDINARY = """
