@@ -50,7 +50,7 @@ def render_table(table: Table) -> str:
     text = tabulate(
         rows,
         [escape(column.title) for column in table.columns],
-        "github",
+        "pipe",
         colalign=["left" if column.style == "text" else "right" for column in table.columns],
         disable_numparse=True,
     )
@@ -66,8 +66,8 @@ def render_passage(passage: Passage) -> str:
     words = passage.text if passage.whole else cut(passage.text, LONGEST)
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)
-    # Inside HTML, Markdown's own escapes would be shown.
-    summary = html.escape(passage.title, quote=False)
+    # Inside HTML, Markdown's own escapes would be shown, and an empty line would end it.
+    summary = html.escape(" ".join(passage.title.split()), quote=False)
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 
 
