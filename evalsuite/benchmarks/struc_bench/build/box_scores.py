@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.reading import expect, read_json, take
 from evalsuite.benchmarks.struc_bench.build.box_columns import PLAYER, TEAM
-from evalsuite.benchmarks.struc_bench.build.mentions import about, is_pair, is_said, narrow, sentences
+from evalsuite.benchmarks.struc_bench.build.mentions import about, is_said, narrow, pairs, sentences
 from evalsuite.benchmarks.struc_bench.build.raw_text import Game
 from evalsuite.errors import DatasetError
 
@@ -76,7 +76,7 @@ def _team_table(record: dict[str, Any], said: Sequence[str], path: Path, where: 
 
 def _is_score(sentence: str, one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     points = one.get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
-    return is_pair(sentence, *points) or is_pair(sentence, *reversed(points))
+    return not {points, points[::-1]}.isdisjoint(pairs(sentence))
 
 
 def _line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str, str]:

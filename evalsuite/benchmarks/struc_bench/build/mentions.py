@@ -8,6 +8,7 @@ rows that it names, or, where it names none, about those of the sentence before.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables import Table
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
 
 ENDS = frozenset({".", "!", "?"})
 NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
-WORD = re.compile(r"[a-z]+(?:-[a-z]+)?")
+ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 NAMED = """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-    seventeen eighteen nineteen
+    ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
 """
 TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-IN_WORDS = {word: str(number) for number, word in enumerate(NAMED.split())}
-IN_WORDS |= {ten: str(10 * place) for place, ten in enumerate(TENS, 2)}
-IN_WORDS |= {
-    f"{ten}-{one}": str(10 * place + number)
-    for place, ten in enumerate(TENS, 2)
-    for number, one in enumerate(NAMED.split()[1:10], 1)
-}
-BETWEEN = r"\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*"
+IN_WORDS = {word: number for number, word in enumerate(("zero", *ONES, *NAMED.split()))}
+IN_WORDS |= {ten: 10 * place for place, ten in enumerate(TENS, 2)}
+# RotoWire's reports are tokenized, hyphens stand apart: twenty - one.
+WORDS = re.compile(rf"\b({'|'.join(IN_WORDS)})(?:(?<=ty)\s?-\s?({'|'.join(ONES)}))?\b")
+THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")
+"""The name of a shot, not a number of them."""
+PAIR = re.compile(
+    r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
+)
 
 
 def sentences(tokens: Sequence[str]) -> list[str]:
@@ -53,14 +54,19 @@ def about(said: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, 
         said: all sentences in order.
         names: what each row is called in a text.
     """
-    patterns = {row: _any_of(called) for row, called in names.items()}
     found: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in said:
-        subjects = [row for row, pattern in patterns.items() if pattern.search(sentence)] or subjects
+        subjects = [row for row, called in names.items() if _names(sentence, called)] or subjects
         for row in subjects:
             found[row].append(sentence)
     return found
+
+
+def _names(sentence: str, called: Sequence[str]) -> bool:
+    """Whether one of these names stands there, in whole tokens; tokens part hyphens, too."""
+    padded = f" {sentence} "
+    return any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
 
 
 def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
@@ -75,21 +81,23 @@ def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool
     if column.cue.search(sentence) and value in numbers(sentence):
         return True
     if column.second:
-        return is_pair(sentence, value, values.get(column.second, ""))
-    return bool(column.first) and is_pair(sentence, values.get(column.first, ""), value)
+        return (value, values.get(column.second, "")) in pairs(sentence)
+    return bool(column.first) and (values.get(column.first, ""), value) in pairs(sentence)
 
 
-def numbers(sentence: str) -> set[str]:
+# A sentence is looked at for every row and column.
+@lru_cache(maxsize=256)
+def numbers(sentence: str) -> frozenset[str]:
     """All whole numbers of a sentence, in digits; those in words up to 99."""
-    words = (IN_WORDS.get(word) for word in WORD.findall(sentence.lower()))
-    return {str(int(digits)) for digits in NUMBER.findall(sentence)} | {word for word in words if word}
+    counted = THREE_POINTER.sub(" ", sentence.lower())
+    words = (IN_WORDS[one] + IN_WORDS.get(other, 0) for one, other in WORDS.findall(counted))
+    return frozenset([*(str(int(digits)) for digits in NUMBER.findall(counted)), *map(str, words)])
 
 
-def is_pair(sentence: str, one: str, other: str) -> bool:
-    """Whether two numbers stand there as a pair: 7 - 13, 7 - of - 13, 7 for 13."""
-    if not (one.isdecimal() and other.isdecimal()):
-        return False
-    return re.search(rf"(?<![\d.,]){one}{BETWEEN}{other}(?!\d|[.,]\d)", sentence) is not None
+@lru_cache(maxsize=256)
+def pairs(sentence: str) -> frozenset[tuple[str, str]]:
+    """Numbers that stand there as a pair: 7 - 13, 7 - of - 13, 7 for 13."""
+    return frozenset((pair["one"], pair["other"]) for pair in PAIR.finditer(sentence))
 
 
 def narrow(
@@ -113,8 +121,3 @@ def narrow(
         if said[row]
     ]
     return Table((("", *(column.title for column in kept)), *cells) if cells else (), name=name)
-
-
-def _any_of(names: Sequence[str]) -> re.Pattern[str]:
-    alternatives = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)" if alternatives else "(?!)")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.build.box_columns import PLAYER, TEAM
-from evalsuite.benchmarks.struc_bench.build.mentions import is_pair, is_said, numbers
+from evalsuite.benchmarks.struc_bench.build.mentions import is_said, numbers, pairs
 from evalsuite.benchmarks.struc_bench.build.raw_text import write_tables
 from evalsuite.benchmarks.struc_bench.items import read_items
 from evalsuite.metrics.tables import Table, h_score, read_tables
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 # By hand from the report in conftest.py.
 WANTED = """\
 Team:
-|  | Wins | Losses | Total points | Percentage of field goals |
-| Otters | 12 | 4 | 98 |  |
-| Herons |  |  | 87 | 41 |
+|  | Percentage of field goals | Losses | Total points | Wins |
+| Otters |  | 4 | 98 | 12 |
+| Herons | 41 |  | 87 |  |
 
 Player:
-|  | Points | Field goals made | Field goals attempted | Total rebounds | Assists |
-| Ann Bell | 31 | 11 | 19 | 7 | 4 |
-| Cleo Dray | 12 |  |  |  |  |
-| Eve Foss Jr. |  |  |  | 9 |  |"""
+|  | Assists | Field goals attempted | Field goals made | Points | Total rebounds |
+| Ann Bell | 4 | 19 | 11 | 31 | 7 |
+| Cleo Dray |  |  |  | 12 |  |
+| Eve Foss Jr. |  |  |  |  | 9 |"""
 LINE = (
     "Team: <NEWLINE> | | Wins | <NEWLINE> | Otters | 12 | <NEWLINE> Player: <NEWLINE> | | Points | Assists | Steals | "
     "<NEWLINE> | Ann Bell | 31 | 4 | | <NEWLINE> | Cleo Dray | 12 | | 1 | <NEWLINE> | Eve Foss | | 2 | |"
@@ -71,7 +71,14 @@ def test_a_built_item_scores_full_against_itself_in_both_variants(
     [
         ("PTS", {"PTS": "21"}, "Bell had twenty-one points", True),
         ("PTS", {"PTS": "21"}, "Bell had a 21 - point night", True),
+        ("PTS", {"PTS": "21"}, "Bell had a twenty - one point night", True),
+        ("PTS", {"PTS": "20"}, "Bell had a twenty - point night", True),
+        ("PTS", {"PTS": "20"}, "Bell had a twenty - one point night", False),
         ("PTS", {"PTS": "21"}, "Bell had 21 rebounds", False),
+        ("FG3M", {"FG3M": "3"}, "Bell hit two three - pointers", False),
+        ("FG3M", {"FG3M": "2"}, "Bell hit two three - pointers", True),
+        ("PTS", {"PTS": "3"}, "Bell had 3 points", True),
+        ("PTS", {"PTS": "3"}, "Bell scored from the three - point line", False),
         ("PTS", {"PTS": "2"}, "Bell had 21 points", False),
         ("PTS", {"PTS": "2"}, "Bell had 2.5 points", False),
         ("PTS", {}, "Bell had 21 points", False),
@@ -91,7 +98,7 @@ def test_a_value_is_said_with_a_word_for_it_or_in_a_pair(
 
 @given(st.integers(0, 999), st.integers(0, 999), st.sampled_from(["-", " - ", " - of - ", " for ", " of "]))
 def test_a_pair_is_found_however_it_is_written(one: int, other: int, between: str) -> None:
-    assert is_pair(f"went {one}{between}{other} .", str(one), str(other))
+    assert pairs(f"went {one}{between}{other} .") == {(str(one), str(other))}
 
 
 @given(st.text(max_size=60), st.sampled_from([*TEAM, *PLAYER]))
@@ -213,6 +220,14 @@ def test_paired_files_of_another_shape_are_one_message(
     outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
     assert outcome.status == 2
     assert expected in outcome.err
+
+
+def test_a_report_whose_tables_hold_nothing_is_passed_over(call: Call, write: Write, tmp_path: Path) -> None:
+    write("source/test.text", "A .\nB .\n")
+    source = write("source/test.data", f"Team: <NEWLINE> Player: <NEWLINE> |  |\n{LINE}\n")
+    outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
+    assert outcome.status == 0
+    assert "1 games have no table larger than 3 x 3" in outcome.out
 
 
 def test_missing_sources_are_named(call: Call, write: Write, tmp_path: Path) -> None:
