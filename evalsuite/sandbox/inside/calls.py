@@ -55,6 +55,8 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     # A pair of connected sockets is allowed; these would turn one into an address that others can reach.
     "bind": (49, 200),
     "connect": (42, 203),
+    # Larger buffers are memory that no limit counts.
+    "setsockopt": (54, 208),
     # Locks and watches on files that the host's processes use as well.
     "flock": (73, 32),
     "inotify_init": (253, None),
@@ -63,6 +65,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "syslog": (103, 116),
     "acct": (163, 89),
     "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
     "kexec_load": (246, 104),
     "init_module": (175, 105),
     "finit_module": (313, 273),

@@ -6,8 +6,13 @@ their pid namespace.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -23,6 +28,18 @@ def address_space(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[0]) * PAGE
     except OSError:
         return 0
+
+
+def sockets(pids: Iterable[int]) -> int:
+    """How many sockets these processes have open, each counted once whoever shares it."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it is gone, or a descriptor is
+            for file in os.scandir(f"/proc/{pid}/fd"):
+                target = os.readlink(file.path)  # noqa: PTH115 - many, and often
+                if target.startswith("socket:"):
+                    found.add(target)
+    return len(found)
 
 
 def cpu_seconds(pid: int) -> float:

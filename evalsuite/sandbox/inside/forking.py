@@ -28,6 +28,8 @@ from .limits import Limits
 PATROL_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
 DYING_SECONDS = 1.0
+# What the kernel may keep for a socket that is full: memory that is nobody's address space.
+SOCKET_BYTES = 1 << 20
 
 
 class WarmInterpreter:
@@ -213,8 +215,9 @@ class WarmInterpreter:
         return None
 
     def _memory(self, pids: set[int]) -> int:
-        """Bytes of address space of these processes, beyond what they have from the warm interpreter."""
-        return sum(max(0, census.address_space(pid) - self.baseline) for pid in pids)
+        """Bytes that these processes may have beyond what they have from the warm interpreter."""
+        mapped = sum(max(0, census.address_space(pid) - self.baseline) for pid in pids)
+        return mapped + SOCKET_BYTES * census.sockets(pids)
 
     def _patience(self) -> int | None:
         """Milliseconds until somebody must be looked after."""

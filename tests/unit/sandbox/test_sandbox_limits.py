@@ -51,6 +51,18 @@ def test_many_processes_together_have_no_more_memory_than_one(bare: Lab, mapping
     assert not execution.timed_out
 
 
+def test_memory_that_the_kernel_keeps_for_sockets_counts_as_well(bare: Lab) -> None:
+    execution = bare.run(
+        "import os, socket, time\n"
+        "os.fork(); os.fork()\n"
+        "pairs = [socket.socketpair() for _ in range(50)]\n"
+        "time.sleep(60)\n"
+    )
+    assert execution.error == "stopped: its processes together had more than 256 MiB of memory"
+    few = "import asyncio\nasync def main(): return 7\nprint(asyncio.run(main()))"
+    assert bare.run(few).stdout == "7\n"
+
+
 def test_memory_that_only_sleeping_processes_hold_counts_as_well(bare: Lab) -> None:
     execution = bare.run(
         "import mmap, os, time\n"
