@@ -63,7 +63,7 @@ def score_table(sample: Sample, transcript: Transcript) -> Scores:
         **_released(answer, reference, written),
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
-        **(_compared(sample, transcript, predicted, wanted, score.format) if wanted else {}),
+        **_compared(sample, transcript, predicted, wanted, score.format),
     }
 
 
@@ -74,7 +74,7 @@ def _compared(
     wanted: Sequence[Table],
     form: float,
 ) -> Scores:
-    """What comparing tables cell by cell gives; of a page of lists, without a table, it has nothing to say."""
+    """What comparing tables cell by cell gives; of a page of lists, without a table, that is next to nothing."""
     comparison = compare(predicted, wanted)
     answer = strip_answer(transcript.answer, format_of(sample))
     share = min(1.0, len(answer) / len(transcript.answer.strip())) if predicted else 0.0

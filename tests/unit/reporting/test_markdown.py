@@ -46,7 +46,7 @@ hostile = st.lists(
             " ",
             "–",
             "\\|",
-        ]  # fmt: skip
+        ]
     )
     | st.text(max_size=3),
     max_size=8,

@@ -14,11 +14,10 @@ TEAM = "Team:\n| | Wins | Points |\n| Hawks | 3 | 90 |\n| Magic | 2 | 80 |"
 # A column has another name, the last row is missing.
 SHORT_TEAM = "Team:\n| | Wins | Score |\n| Hawks | 3 | 90 |"
 PLAYER = "\nPlayer:\n| | Points |\n| Ann | 5 |"
-LATEX = r"\begin{table}\caption{Sales}\begin{tabular}{lr}Item & Price \\ Tea & 3 \\ Milk & 2 \\ \end{tabular}\end{table}"
+BEGIN, END = r"\begin{table}\caption{Sales}", r"\end{tabular}\end{table}"
+LATEX = BEGIN + r"\begin{tabular}{lr}Item & Price \\ Tea & 3 \\ Milk & 2 \\ " + END
 # Another caption, another alignment, the last row is missing.
-SHORT_LATEX = (
-    r"\begin{table}\caption{Costs}\begin{tabular}{ll}Item & Price \\ Tea & 3 \\ \end{tabular}\end{table}"
-)
+SHORT_LATEX = BEGIN.replace("Sales", "Costs") + r"\begin{tabular}{ll}Item & Price \\ Tea & 3 \\ " + END
 HTML = "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>"
 # The last cell is missing.
 SHORT_HTML = "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td></tr></table>"
