@@ -11,22 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.plugin.ending import conclude, show_summary, stop
 from evalsuite.plugin.fixtures import evalsuite_case, judge, model, sample, scores, transcript
-from evalsuite.plugin.stages import (
-    announce,
-    begin_item,
-    check_hosts,
-    check_modes,
-    choose_items,
-    close_item,
-    conclude,
-    note_report,
-    show_summary,
-    start,
-    start_node,
-    stop,
-    watch,
-)
+from evalsuite.plugin.item_stages import begin_item, close_item, note_report
+from evalsuite.plugin.selection import check_modes, choose_items
+from evalsuite.plugin.setting_up import announce, check_hosts, start, start_node, watch
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -44,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """With -n, a worker knows its share of the cases at once unless --dist says otherwise."""
-    from evalsuite.plugin.stages import prefer_worksteal
+    from evalsuite.plugin.setting_up import prefer_worksteal
 
     prefer_worksteal(config)
 
@@ -79,7 +68,7 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A benchmark's function becomes its cases."""
-    from evalsuite.plugin.stages import make_items
+    from evalsuite.plugin.item_stages import make_items
 
     make_items(metafunc)
 

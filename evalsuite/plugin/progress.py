@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pytest
 
 if TYPE_CHECKING:
-    from evalsuite.plugin.stages import Listener
+    from evalsuite.plugin.listener import Listener
 
 INTERVAL = 0.2
 """Seconds between two looks."""

@@ -1,0 +1,70 @@
+"""The end of a session: report, exit status, the verdict on the terminal, and everything closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.plugin.listener import LISTENER
+from evalsuite.plugin.process import PROCESS
+
+if TYPE_CHECKING:
+    from evalsuite.plugin.controller import Controller
+
+
+def conclude(session: pytest.Session) -> None:
+    """Writes the report and sets the exit status."""
+    config = session.config
+    config.stash[PROCESS].give_up()
+    listener = config.stash.get(LISTENER, None)
+    # A gate named here and now waits for cases even where none ran.
+    if listener is None or not (listener.begun or config.getoption("evalsuite_gate")):
+        return
+    controller = listener.controller
+    stopped = False if controller.decided_early else session.shouldfail or session.shouldstop
+    if not (stopped or controller.decided_early) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
+        stopped = "interrupted from the keyboard"
+    controller.conclude(str(stopped) if stopped else None, listener.planned)
+    session.exitstatus = exit_status(session, controller, stopped=bool(stopped))
+
+
+def exit_status(session: pytest.Session, controller: Controller, *, stopped: bool) -> int:
+    """Pytest's own status, unless the verdict says otherwise."""
+    from evalsuite.reporting.verdict import Status
+
+    verdict, own = controller.verdict, int(session.exitstatus)
+    if controller.decided_early and own == pytest.ExitCode.INTERRUPTED:
+        # Stopping was the point.
+        own = 1 if session.testsfailed else 0
+    if verdict is None or stopped or own not in {0, 1, 5}:
+        return own
+    if verdict.status >= 10:
+        return int(verdict.status)
+    if verdict.status is Status.FAILED:
+        return int(Status.FAILED)
+    # Errors that a gate puts up with are no failures of the session.
+    only_covered = own == 1 and session.testsfailed <= controller.covered
+    return 0 if only_covered else own
+
+
+def show_summary(terminal: pytest.TerminalReporter) -> None:
+    """Shows the verdict."""
+    listener = terminal.config.stash.get(LISTENER, None)
+    if listener is not None and listener.begun and listener.controller.verdict is not None:
+        from evalsuite.plugin.terminal import summarise
+
+        summarise(terminal, listener.controller.folder, listener.controller.verdict)
+
+
+def stop(config: pytest.Config) -> None:
+    """Closes what is open."""
+    process = config.stash.get(PROCESS, None)
+    if process is not None:
+        process.give_up()
+    listener = config.stash.get(LISTENER, None)
+    if listener is None:
+        if process is not None:
+            process.close()
+    elif listener.begun:
+        listener.controller.close()
