@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import RunError
 from evalsuite.reporting.markdown import render
 from evalsuite.reporting.plots import draw_all
+from evalsuite.reporting.radar import radar
 from evalsuite.reporting.report import benchmark_section, view
-from evalsuite.reporting.runs import load_run, replace_text
-from evalsuite.reporting.section import Cell, Chart, Column, Estimate, Section, Table
+from evalsuite.reporting.runs import load_run, primary_metric, replace_text
+from evalsuite.reporting.section import Block, Cell, Chart, Column, Estimate, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,24 +43,55 @@ def write_comparison(
 
 
 def label_runs(runs: Sequence[Run]) -> list[str]:
-    """The models, or the runs' names where two have one model."""
+    """The models; where two runs have one model, both by their runs' names."""
     models = [str(run.info.get("model")) for run in runs]
-    return models if len(set(models)) == len(models) else [run.folder.name for run in runs]
+    return [
+        model if models.count(model) == 1 else run.folder.name
+        for run, model in zip(runs, models, strict=True)
+    ]
 
 
 def compare_runs(
     runs: Sequence[Run], labels: Sequence[str], shipped: Callable[[str], Benchmark | None]
 ) -> list[Section]:
     """The comparison's sections."""
-    sections = [_runs(runs, labels)]
-    for name in sorted({name for run in runs for name in run.benchmarks}):
+    names = sorted({name for run in runs for name in run.benchmarks})
+    sections = [_runs(runs, labels), _at_a_glance(runs, labels, names, shipped)]
+    for name in names:
         views = [
             view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
         ]
         section = benchmark_section(name, views, shipped(name))
-        paired = paired_table(runs, labels, name)
-        sections.append(Section(section.title, [*([paired] if paired else []), *section.blocks]))
+        extra: list[Block | None] = [
+            paired_table(runs, labels, name),
+            radar(name, views, section, _primary(runs, name, shipped)),
+        ]
+        sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
+
+
+def _primary(runs: Sequence[Run], name: str, shipped: Callable[[str], Benchmark | None]) -> str | None:
+    """The metric that stands for a benchmark, by the first run that has it."""
+    return next(primary_metric(run.benchmarks[name], shipped(name)) for run in runs if name in run.benchmarks)
+
+
+def _at_a_glance(
+    runs: Sequence[Run],
+    labels: Sequence[str],
+    names: Sequence[str],
+    shipped: Callable[[str], Benchmark | None],
+) -> Section:
+    """One table: a row a benchmark with the metric that stands for it, a column a run."""
+    rows: list[list[Cell]] = []
+    for name in names:
+        metric = _primary(runs, name, shipped)
+        found = [
+            run.benchmarks[name].tally.estimate(metric) if metric and name in run.benchmarks else None
+            for run in runs
+        ]
+        rows.append([name, metric, *found])
+    columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
+    return Section("At a glance", [Table("", columns, rows, "Means with 95% intervals.")])
 
 
 def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:

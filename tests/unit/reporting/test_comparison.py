@@ -1,0 +1,112 @@
+"""Runs side by side: labels, the table at a glance, paired statistics, one radar a benchmark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scipy.stats import binomtest
+
+from evalsuite import cli
+from evalsuite.errors import RunError
+from evalsuite.reporting.compare import compare_runs, label_runs, paired_table, write_comparison
+from evalsuite.reporting.section import Chart, Estimate, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.reporting.runs import Run
+    from evalsuite.reporting.section import Section
+    from tests.unit.reporting.conftest import Desk
+
+
+def charts(sections: Sequence[Section]) -> list[Chart]:
+    return [block for section in sections for block in section.blocks if isinstance(block, Chart)]
+
+
+def value(cell: Any) -> Any:
+    return cell.value if isinstance(cell, Estimate) else cell
+
+
+def run(desk: Desk, name: str, scores: dict[str, dict[str, float]], **info: Any) -> Run:
+    tags = {sample: {"region": sample[0]} for sample in scores}
+    return desk.run([desk.record(one, scores[one], tags=tags[one]) for one in scores], name, **info)
+
+
+def test_runs_are_labelled_by_their_models_and_by_their_names_where_a_model_repeats(desk: Desk) -> None:
+    runs = [run(desk, name, {}, model=model) for name, model in (("a", "x"), ("b", "y"), ("c", "x"))]
+    assert label_runs(runs) == ["a", "y", "c"]
+
+
+def test_the_table_at_a_glance_has_a_row_a_benchmark_and_a_column_a_run(desk: Desk, unshipped: Any) -> None:
+    one = run(desk, "one", {"a1": {"hit": 1.0}, "a2": {"hit": 0.0}})
+    two = desk.run([desk.record("b1", {"share": 0.25}, benchmark="rivers")], "two")
+    glance = compare_runs([one, two], ["one", "two"], unshipped)[1]
+    assert glance.title == "At a glance"
+    table = glance.blocks[0]
+    assert isinstance(table, Table)
+    assert [column.title for column in table.columns] == ["benchmark", "metric", "one", "two"]
+    rows = [[value(cell) for cell in row] for row in table.rows]
+    assert rows == [["capitals", "hit", 0.5, None], ["rivers", "share", None, 0.25]]
+
+
+def test_binary_scores_are_compared_by_exact_mcnemar_over_the_cases_of_both(desk: Desk) -> None:
+    before = {f"s{place}": {"hit": 1.0} for place in range(8)} | {"only": {"hit": 1.0}}
+    after = {f"s{place}": {"hit": float(place >= 6)} for place in range(8)}
+    table = paired_table([run(desk, "one", before), run(desk, "two", after)], ["one", "two"], "capitals")
+    assert table
+    label, metric, pairs, here, there, difference, p = table.rows[0]
+    assert (label, metric, pairs, here, there) == ("two", "hit", 8, 1.0, 0.25)
+    assert value(difference) == -0.75
+    # Six cases flipped, all one way: two-sided sign test.
+    assert p == pytest.approx(binomtest(0, 6).pvalue)
+
+
+def test_runs_without_a_common_case_have_no_difference(desk: Desk) -> None:
+    runs = [run(desk, "one", {"a": {"hit": 1.0}}), run(desk, "two", {"b": {"hit": 1.0}})]
+    table = paired_table(runs, ["one", "two"], "capitals")
+    assert table
+    assert list(table.rows[0]) == ["two", "hit", 0, None, None, None, None]
+
+
+def test_a_radar_has_a_polygon_a_run_over_the_metrics_that_are_shares(desk: Desk, unshipped: Any) -> None:
+    scores = {"a1": {"hit": 1.0, "f1": 0.5, "rouge": 0.25, "marks": 7.0}}
+    runs = [run(desk, name, scores) for name in ("one", "two")]
+    radar = charts(compare_runs(runs, ["one", "two"], unshipped))[0]
+    assert (radar.kind, radar.name, list(radar.labels)) == ("radar", "capitals_runs", ["f1", "hit", "rouge"])
+    assert [(series.name, list(series.values)) for series in radar.series] == [
+        ("one", [0.5, 1.0, 0.25]),
+        ("two", [0.5, 1.0, 0.25]),
+    ]
+
+
+def test_with_few_metrics_the_radar_s_spokes_are_the_values_of_a_tag(desk: Desk, unshipped: Any) -> None:
+    one = run(desk, "one", {"a1": {"hit": 1.0}, "b1": {"hit": 0.0}, "b2": {"hit": 1.0}, "c1": {"hit": 0.0}})
+    two = run(desk, "two", {"a1": {"hit": 0.0}, "b1": {"hit": 0.0}})
+    radar = charts(compare_runs([one, two], ["one", "two"], unshipped))[0]
+    assert list(radar.labels) == ["a", "b", "c"]
+    assert [list(series.values) for series in radar.series] == [[1.0, 0.5, 0.0], [0.0, 0.0, None]]
+
+
+def test_nothing_to_draw_a_radar_of_is_no_error(desk: Desk, unshipped: Any) -> None:
+    runs = [run(desk, "one", {"a": {"hit": 1.0}}), run(desk, "two", {"a": {"hit": 1.0}})]
+    assert charts(compare_runs(runs, ["one", "two"], unshipped)) == []
+
+
+def test_the_command_writes_the_page_and_its_pictures(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = {"a1": {"hit": 1.0, "f1": 0.5, "rouge": 0.25}}
+    for name in ("one", "two"):
+        run(desk, name, scores)
+    assert cli.main(["compare", "one", "two", "--reports", str(desk.reports)]) == 0
+    folder = desk.reports / "compare-one-two"
+    assert f"comparison: {folder / 'comparison.md'}" in capsys.readouterr().out
+    text = (folder / "comparison.md").read_text("utf-8")
+    assert text.startswith("# one against two\n")
+    assert "![capitals: metrics](capitals_runs.svg)" in text
+    assert (folder / "capitals_runs.svg").is_file()
+
+
+def test_one_run_is_nothing_to_compare(desk: Desk, unshipped: Any) -> None:
+    run(desk, "one", {"a": {"hit": 1.0}})
+    with pytest.raises(RunError, match="two runs or more"):
+        write_comparison([desk.folder([], "one")], desk.reports / "to", unshipped)
