@@ -42,6 +42,15 @@ sys.exit(run(parser.parse_args()))
 """
 
 
+# However fast the machine is, there is time to do something while it reads.
+SLOWLY = """
+import time
+from evalsuite.benchmarks.progress import Progress
+advance = Progress.advance
+Progress.advance = lambda self, count: (advance(self, count), time.sleep(0.2))
+"""
+
+
 def popularity(town: int) -> int:
     return 3 + 400 // (town + 1)
 
@@ -212,8 +221,8 @@ def test_a_finished_build_leaves_its_files_and_nothing_else(
     ]
 
 
-def _started(folder: Path, target: Path, **streams: Any) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", COMMAND, "dbpedia", "--from", str(folder), "--to", str(target)]
+def _started(folder: Path, target: Path, code: str = COMMAND, **streams: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", code, "dbpedia", "--from", str(folder), "--to", str(target)]
     return subprocess.Popen(command, **streams)
 
 
@@ -221,10 +230,10 @@ def _started(folder: Path, target: Path, **streams: Any) -> subprocess.Popen[byt
 def test_a_killed_build_leaves_the_old_file_and_the_next_one_clears_up(
     dump: Write, build: Build, tmp_path: Path, number: signal.Signals
 ) -> None:
-    # Decompressed, and large enough to be killed in the midst of reading it.
-    folder, target = dump({FILE.removesuffix(".bz2"): "".join(triples()) * 100}), tmp_path / "built.json"
+    # Decompressed, and large enough to be read in many blocks.
+    folder, target = dump({FILE.removesuffix(".bz2"): "".join(triples()) * 10}), tmp_path / "built.json"
     target.write_text("old")
-    with _started(folder, target, stderr=subprocess.DEVNULL) as process:
+    with _started(folder, target, SLOWLY + COMMAND, stderr=subprocess.DEVNULL) as process:
         while not list(tmp_path.glob(".built.json.building/pipe-*")):
             time.sleep(0.01)
             assert process.poll() is None
