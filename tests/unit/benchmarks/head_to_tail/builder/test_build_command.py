@@ -231,7 +231,7 @@ def test_a_killed_build_leaves_the_old_file_and_the_next_one_clears_up(
     dump: Write, build: Build, tmp_path: Path, number: signal.Signals
 ) -> None:
     # Decompressed, and large enough to be read in many blocks.
-    folder, target = dump({FILE.removesuffix(".bz2"): "".join(triples()) * 10}), tmp_path / "built.json"
+    folder, target = dump({FILE.removesuffix(".bz2"): "".join(triples()) * 3}), tmp_path / "built.json"
     target.write_text("old")
     with _started(folder, target, SLOWLY + COMMAND, stderr=subprocess.DEVNULL) as process:
         while not list(tmp_path.glob(".built.json.building/pipe-*")):
