@@ -45,10 +45,13 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
     """Parses JSON; `where` names the place of `text` within the file.
 
     Raises:
-        DatasetError: it is not JSON, or it ends too early.
+        DatasetError: it is not JSON, ends too early, is too deep, or holds what no text file can.
     """
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if "\\ud" in text or "\\uD" in text:
+            # Such an escape may be half of a surrogate pair, which breaks whatever it is written to.
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"
         found = (
@@ -57,6 +60,15 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
             else repr(text[error.pos : error.pos + 20])
         )
         raise DatasetError(path, place, found, f"JSON ({error.msg})") from error
+    except UnicodeEncodeError as error:
+        found = f"half of a surrogate pair after {error.object[max(0, error.start - 30) : error.start]!r}"
+        raise DatasetError(path, where, found, "whole characters") from error
+    except RecursionError as error:
+        found = "lists or objects nested too deep to be read"
+        raise DatasetError(path, where, found, "JSON of a few levels") from error
+    except ValueError as error:
+        raise DatasetError(path, where, "a number of thousands of digits", "numbers of usual size") from error
+    return value
 
 
 def read_json(path: Path, kind: type[T]) -> T:
