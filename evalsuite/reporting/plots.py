@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = "osD^vPX*"
 
+LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
+"""What a line of the legend takes, the mark before a name, and a letter of it: inches at the font's size."""
+
 
 def can_draw() -> bool:
     """Whether matplotlib is there."""
@@ -57,12 +60,16 @@ def draw(chart: Chart, file: Path) -> None:
 
 
 def _size(chart: Chart) -> tuple[float, float]:
-    if chart.kind == "radar":
-        return 6.4, 4.8
     if chart.kind == "heatmap":
         return 2.5 + 0.7 * len(chart.labels), 1.5 + 0.5 * len(chart.series)
+    wanted, height = (6.4, 4.8) if chart.kind == "radar" else (_width(chart), 4.0)
+    width = min(14.0, max(6.4, wanted, _legend_entry(chart)))
+    return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _legend_columns(chart, width))
+
+
+def _width(chart: Chart) -> float:
     marks = len(chart.labels) * (len(chart.series) if chart.kind == "bars" else 1)
-    return min(14.0, max(6.4, 2.0 + 0.35 * marks)), 4.0
+    return 2.0 + 0.35 * marks
 
 
 def _scaled(chart: Chart, value: float) -> float:
@@ -108,9 +115,19 @@ def _name_labels(chart: Chart, axes: Any) -> None:
     )
 
 
-def _legend(chart: Chart, axes: Any) -> None:
+def _legend(chart: Chart, figure: Any) -> None:
+    """Below the axes, where even long names leave them their width."""
     if len(chart.series) > 1:
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+        columns = _legend_columns(chart, figure.get_figwidth())
+        figure.legend(frameon=False, loc="outside lower center", ncols=columns)
+
+
+def _legend_columns(chart: Chart, width: float) -> int:
+    return min(len(chart.series), max(1, int(width / _legend_entry(chart))))
+
+
+def _legend_entry(chart: Chart) -> float:
+    return LEGEND_MARK + LEGEND_LETTER * max(len(series.name) for series in chart.series)
 
 
 def _bars(chart: Chart, figure: Any) -> None:
@@ -130,7 +147,7 @@ def _bars(chart: Chart, figure: Any) -> None:
             capsize=2,
         )
     _name_labels(chart, axes)
-    _legend(chart, axes)
+    _legend(chart, figure)
 
 
 def _lines(chart: Chart, figure: Any) -> None:
@@ -149,7 +166,7 @@ def _lines(chart: Chart, figure: Any) -> None:
             capsize=3,
         )
     _name_labels(chart, axes)
-    _legend(chart, axes)
+    _legend(chart, figure)
 
 
 def _scatter(chart: Chart, figure: Any) -> None:
@@ -165,7 +182,7 @@ def _scatter(chart: Chart, figure: Any) -> None:
             color=COLOURS[index % len(COLOURS)],
             fmt=MARKERS[index % len(MARKERS)],
         )
-    _legend(chart, axes)
+    _legend(chart, figure)
 
 
 def _radar(chart: Chart, figure: Any) -> None:
@@ -188,7 +205,7 @@ def _radar(chart: Chart, figure: Any) -> None:
     if chart.limits:
         axes.set_ylim(*(_scaled(chart, limit) for limit in chart.limits))
     axes.grid(color="#dddddd", linewidth=0.6)
-    _legend(chart, axes)
+    _legend(chart, figure)
 
 
 def _heatmap(chart: Chart, figure: Any) -> None:

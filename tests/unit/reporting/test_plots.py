@@ -1,0 +1,57 @@
+"""Charts as files: whatever their series are called, they can be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from evalsuite.reporting.plots import draw, draw_all
+from evalsuite.reporting.section import Chart, Estimate, Series
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("matplotlib", reason="the extra `plots` is not there")
+
+SVG = "{http://www.w3.org/2000/svg}"
+VALUES: list[Estimate | float | None] = [Estimate(0.3, 0.2, 0.4), None, 0.6]
+
+
+def lines(*names: str, values: list[Estimate | float | None] = VALUES) -> Chart:
+    series = [Series(name, values) for name in names]
+    return Chart("lines", "chart", "Accuracy", ["head", "torso", "tail"], series, "percent", (0.0, 1.0))
+
+
+def share_of_the_page(file: Path) -> float:
+    """How much of the page's width the axes have."""
+    page = ET.parse(file).getroot()
+    box = page.find(f".//{SVG}g[@id='axes_1']/{SVG}g[@id='patch_2']/{SVG}path")
+    assert box is not None
+    numbers = [float(word) for word in box.attrib["d"].split() if word not in "MLz"]
+    return (max(numbers[::2]) - min(numbers[::2])) / float(page.attrib["viewBox"].split()[2])
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["a model of a rather long name, and its mode " * 2] * 9])
+def test_the_names_of_series_leave_the_axes_their_width(names: list[str], tmp_path: Path) -> None:
+    draw(lines(*names), tmp_path / "chart.svg")
+    assert share_of_the_page(tmp_path / "chart.svg") > 0.8
+
+
+def test_every_series_is_named_below_its_chart(tmp_path: Path) -> None:
+    draw(lines("gpt-4", "llama-2"), tmp_path / "chart.svg")
+    drawn = (tmp_path / "chart.svg").read_text("utf-8")
+    assert "gpt-4" in drawn
+    assert "llama-2" in drawn
+
+
+def test_equal_charts_are_equal_files(tmp_path: Path) -> None:
+    for name in ("one.svg", "other.svg"):
+        draw(lines("gpt-4", "llama-2"), tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
+
+
+def test_a_chart_without_any_value_is_not_drawn(tmp_path: Path) -> None:
+    assert draw_all([lines("gpt-4", values=[None, None, None])], tmp_path) == []
+    assert not list(tmp_path.iterdir())
