@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.plugin.asked import check_asked
 from evalsuite.plugin.ending import conclude, show_summary, stop
 from evalsuite.plugin.fixtures import evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.item_stages import begin_item, close_item, note_report
-from evalsuite.plugin.selection import check_modes, choose_items
+from evalsuite.plugin.selection import choose_items
 from evalsuite.plugin.setting_up import announce, check_hosts, start, start_node, watch
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A mode that no benchmark knows is an error before any case runs."""
-    check_modes(config, items)
+def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """A mode that no benchmark knows, or a gate about nothing, is an error before any case runs."""
+    check_asked(session, items)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")

@@ -18,8 +18,9 @@ def conclude(session: pytest.Session) -> None:
     config = session.config
     config.stash[PROCESS].give_up()
     listener = config.stash.get(LISTENER, None)
-    # A gate named here and now waits for cases even where none ran.
-    if listener is None or not (listener.begun or config.getoption("evalsuite_gate")):
+    # A gate named here and now waits for cases even where none ran, unless nothing was to run.
+    waited_for = config.getoption("evalsuite_gate") and session.exitstatus != pytest.ExitCode.USAGE_ERROR
+    if listener is None or not (listener.begun or waited_for):
         return
     controller = listener.controller
     stopped = False if controller.decided_early else session.shouldfail or session.shouldstop

@@ -49,29 +49,6 @@ def count_cases(items: list[pytest.Item]) -> int:
     return sum(case_of(item) is not None for item in items)
 
 
-def check_modes(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sees that every bare mode is known to a benchmark of this session.
-
-    Raises:
-        pytest.UsageError: one is not; the message lists those there are.
-    """
-    bare = [mode for mode in config.stash[PROCESS].settings.mode if "=" not in mode]
-    cases = [case for item in items if (case := case_of(item)) is not None] if bare else []
-    found = {case.bound.name: case.bound.declaration.benchmark for case in cases}
-    for mode in bare:
-        # A benchmark may know more modes than it lists: those with numbers in them.
-        if found and not any(mode in benchmark.modes for benchmark in found.values()):
-            lines = [
-                f"  {name}={one}: {what}"
-                for name, known in found.items()
-                for one, what in known.modes.items()
-            ]
-            there_are = "\n".join(lines) or "  none"
-            raise pytest.UsageError(
-                f"--mode {mode}: no benchmark of this run knows the mode {mode!r}. There are:\n{there_are}"
-            )
-
-
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves this shard's cases, and brings them into random order where the run may stop early."""
     settings = config.stash[PROCESS].settings

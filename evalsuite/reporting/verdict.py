@@ -78,7 +78,7 @@ def judge_run(run: Run, shipped: Callable[[str], Benchmark | None], baseline: Ru
     reasons = (
         *([f"the run was stopped: {stopped}"] if stopped else []),
         *(f"gate {one.gate.text}: {one.reason}" for one in lacking),
-        *(f"gate {one.gate.text} is missed" for one in missed),
+        *(f"gate {one.gate.text} is missed{_by(one)}" for one in missed),
         *regressions,
         *failed,
     )
@@ -94,6 +94,12 @@ def judge_run(run: Run, shipped: Callable[[str], Benchmark | None], baseline: Ru
         status, headline = Status.GOOD, "passed"
     aside = "; ".join(gate.text for gate in named if gate not in gates)
     return Verdict(status, headline, reasons, decisions, counts, against, _shortened(shard, early, aside))
+
+
+def _by(decision: Decision) -> str:
+    """Which metric missed it, where the gate is about several."""
+    wide = "*" in {decision.gate.metric, decision.gate.benchmark}
+    return f" by {decision.subject}" if wide else ""
 
 
 def _has_cases(gate: Gate, run: Run) -> bool:

@@ -50,6 +50,12 @@ def test_a_malformed_option_is_one_message(suite: Suite, options: list[str], wor
     assert words in shown(result)
 
 
+def test_an_unknown_mode_is_one_message_with_workers_too(suite: Suite) -> None:
+    text = shown(suite.run("-n", "2", "--mode=fast"))
+    assert "no benchmark of this run knows the mode 'fast'" in text
+    assert "INTERNALERROR" not in text
+
+
 def test_without_any_model_the_error_says_the_two_ways_to_go_on(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,10 +66,38 @@ def test_a_gate_may_look_at_a_tag_an_interval_or_every_metric(suite: Suite, gate
         ("capitals[ue].exact_match >= 0.5", "no case has the tag ue; there are asia, eu"),
     ],
 )
-def test_a_misspelt_gate_is_red_and_lists_the_near_names(suite: Suite, gate: str, words: str) -> None:
-    result = suite.run(f"--gate={gate}")
+def test_a_misspelt_gate_of_the_project_is_red_and_lists_the_near_names(
+    suite: Suite, gate: str, words: str
+) -> None:
+    result = suite.run("-o", f"evalsuite_gates={gate}")
     assert result.ret == 12
     result.stdout.fnmatch_lines([f"*{words}*"])
+
+
+@pytest.mark.parametrize(
+    ("gate", "words"),
+    [
+        ("capitols.exact_match >= 0.5", "no case of capitols is here; did you mean capitals?"),
+        ("capitals[ue].exact_match >= 0.5", "no case of capitals has the tag ue; there are asia, eu"),
+        (
+            "capitals[area=eu].exact_match >= 0.5",
+            "no case of capitals has the tag area=eu; did you mean region=eu?",
+        ),
+    ],
+)
+def test_a_gate_of_the_command_about_nothing_is_told_before_a_case_is_paid(
+    suite: Suite, workers: tuple[str, ...], gate: str, words: str
+) -> None:
+    result = suite.run(*workers, f"--gate={gate}")
+    assert result.ret != 0
+    assert words in result.stdout.str() + result.stderr.str()
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+    assert not any((run / "records.jsonl").read_text("utf-8") for run in suite.runs())
+
+
+def test_a_gate_about_every_metric_says_which_one_missed_it(suite: Suite) -> None:
+    result = suite.run("--gate=capitals.* >= 0.9")
+    result.stdout.fnmatch_lines(["gate capitals.[*] >= 0.9 is missed by capitals.exact_match"])
 
 
 def test_a_gate_that_cannot_be_read_stops_the_session_before_it_begins(suite: Suite) -> None:
