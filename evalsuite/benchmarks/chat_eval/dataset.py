@@ -33,8 +33,8 @@ def load(setup: Setup) -> Dataset:
     folder = setup.data or SHIPPED
     pairs, dialogues = folder / "faireval", folder / "topical_chat.json"
     samples = [
-        *(read_pairs(pairs) if pairs.is_dir() else []),
-        *(read_dialogues(dialogues) if dialogues.is_file() else []),
+        *(read_pairs(pairs) if pairs.exists() else []),
+        *(read_dialogues(dialogues) if dialogues.exists() else []),
     ]
     if not samples:
         raise DatasetError(folder, "", "neither of them", "the folder faireval or the file topical_chat.json")
@@ -56,6 +56,8 @@ def read_pairs(folder: Path) -> list[Sample]:
     """
     questions = folder / "question.jsonl"
     asked = list(read_json_lines(questions))
+    if not asked:
+        raise DatasetError(questions, "", "no questions", "a question a line")
     review, systems = _review(folder)
     verdicts = _verdicts(review, systems, len(asked))
     answers = [_answers(folder / "answer" / f"answer_{system}.jsonl") for system in systems]
@@ -164,6 +166,8 @@ def read_dialogues(path: Path) -> list[Sample]:
         seen[number] = seen.get(number, 0) + 1
         human = _ratings(take(record, "scores", dict, path, place), path, place)
         samples.append(_dialogue(texts, number, seen[number], human))
+    if not samples:
+        raise DatasetError(path, "", "no records", "a record a response")
     return samples
 
 

@@ -12,6 +12,7 @@ from evalsuite.benchmarks.chat_eval.modes import read_mode
 from evalsuite.benchmarks.chat_eval.people import correlation, dialogues, kappa, pairs
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.reporting.judges import agreement_table, bias_table, corrected_table
+from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 
 if TYPE_CHECKING:
@@ -172,32 +173,46 @@ def _plain(judge: Judge, strategy: str) -> bool:
 
 
 def _growth(judges: Sequence[Judge]) -> list[Chart]:
-    """Accuracy against the number of roles and of turns, where panels differ in it."""
+    """Accuracy against the number of roles and of turns, where panels of one model differ in it alone."""
     panels = [judge for judge in judges if judge.mode.strategy]
     charts = [
-        _chart(panels, "roles", lambda mode: mode.roles, lambda mode: f"{mode.turns} turns"),
-        _chart(panels, "turns", lambda mode: mode.turns, lambda mode: f"{mode.roles} roles"),
+        _chart(panels, "roles", lambda mode: mode.roles, lambda mode: _counted(mode.turns, "turn")),
+        _chart(panels, "turns", lambda mode: mode.turns, lambda mode: _counted(mode.roles, "role")),
     ]
     return [chart for chart in charts if chart]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _chart(
     panels: Sequence[Judge], name: str, along: Callable[[Mode], int], fixed: Callable[[Mode], str]
 ) -> Chart | None:
-    numbers = sorted({along(judge.mode) for judge in panels})
-    if len(numbers) < 2:
-        return None
     lines: dict[str, dict[int, Tally]] = {}
     for judge in panels:
         same = ", same role" if judge.mode.same_role else ""
-        line = f"{judge.view.label}, {judge.mode.strategy}, {fixed(judge.mode)}{same}"
+        alike = f"{judge.mode.strategy}, {fixed(judge.mode)}{same}"
+        line = f"{_model(judge)}, {alike}"
+        # A second run of the same panel has a line of its own.
+        line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
         lines.setdefault(line, {})[along(judge.mode)] = pairs(judge.tally)
+    lines = {line: points for line, points in lines.items() if len(points) > 1}
+    numbers = sorted({number for points in lines.values() for number in points})
     series = [
         Series(line, [points[at].estimate("accuracy") if at in points else None for at in numbers])
         for line, points in lines.items()
     ]
+    if not series:
+        return None
     title = f"Accuracy against the number of {name}"
     labels = [str(number) for number in numbers]
     return Chart(
         "lines", f"chat_eval_by_{name}", title, labels, series, "percent", (0.0, 1.0), name, "accuracy"
     )
+
+
+def _model(judge: Judge) -> str:
+    """The model that debates: several runs of it make one line, whatever the runs are called."""
+    models = dict.fromkeys(vote.model for case in judged(judge.tally) for vote in case.votes)
+    return ", ".join(models) or judge.view.label

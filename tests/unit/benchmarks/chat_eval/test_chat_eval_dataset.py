@@ -123,7 +123,9 @@ def dialogue(**changes: Any) -> str:
             "CHATGPT\nGPT4\n",
             "line 2.*'GPT4'.*CHATGPT, VICUNA13B, TIE",
         ),
+        ("question.jsonl", "\n", "no questions"),
         ("topical_chat.json", "{}", "a list"),
+        ("topical_chat.json", "[]", "no records"),
         ("topical_chat.json", "[3]", "record 1.*an object"),
         ("topical_chat.json", dialogue(source=None), "record 1.*'source'"),
         ("topical_chat.json", dialogue(scores={"naturalness": 4}), "'naturalness'.*found 4.*1 to 3"),
@@ -136,6 +138,20 @@ def test_what_is_not_in_the_published_format_is_named_with_its_place(
     with pytest.raises(DatasetError, match=problem) as raised:
         load(folder(**{name: text}))
     assert Path(name).name in str(raised.value) or "faireval" in str(raised.value)
+
+
+@pytest.mark.parametrize(("name", "folder_first"), [("faireval", True), ("topical_chat.json", False)])
+def test_a_file_for_a_folder_or_the_reverse_is_refused_and_not_passed_over(
+    folder: Any, name: str, *, folder_first: bool
+) -> None:
+    data = folder()
+    (data / name).rename(data / "aside")
+    if folder_first:
+        (data / name).write_text("no folder")
+    else:
+        (data / name).mkdir()
+    with pytest.raises(DatasetError, match=name):
+        load(data)
 
 
 def test_a_review_of_systems_without_answers_is_refused(folder: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,20 +136,39 @@ def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: 
     )
 
 
-def test_accuracy_is_plotted_against_roles_and_turns_where_runs_differ_in_them(judged: Any) -> None:
-    three = [
-        judged(always_first, f"panel:one_by_one:{roles}roles:1turns", name=f"run {roles}")
-        for roles in (1, 2, 3)
-    ]
-    charts = [block for block in report([run.view for run in three]).blocks if isinstance(block, Chart)]
-    assert [(chart.name, chart.labels) for chart in charts] == [("chat_eval_by_roles", ["1", "2", "3"])]
+def charts(views: list[RunView]) -> list[Chart]:
+    return [block for block in report(views).blocks if isinstance(block, Chart)]
+
+
+def test_accuracy_is_plotted_against_roles_over_several_runs_of_one_model(judged: Any) -> None:
+    runs = {roles: judged(always_first, f"panel:one_by_one:{roles}roles:1turns") for roles in (1, 2, 3)}
+    views = [replace(run.view, label=f"run {roles}") for roles, run in runs.items()]
+    (chart,) = charts(views)
+    assert (chart.name, chart.labels) == ("chat_eval_by_roles", ["1", "2", "3"])
+    assert [series.name for series in chart.series] == ["scripted, one_by_one, 1 turn"]
+    assert all(isinstance(value, Estimate) for value in chart.series[0].values)
+
+
+def test_accuracy_is_plotted_against_turns_over_several_modes_of_one_run(judged: Any) -> None:
     modes = [f"panel:simultaneous:2roles:{turns}turns" for turns in (0, 2)]
-    (chart,) = (
-        block for block in report([judged(always_first, *modes).view]).blocks if isinstance(block, Chart)
-    )
+    (chart,) = charts([judged(always_first, *modes).view])
     assert (chart.name, chart.labels) == ("chat_eval_by_turns", ["0", "2"])
     assert [series.name for series in chart.series] == ["scripted, simultaneous, 2 roles"]
-    assert all(isinstance(value, Estimate) for value in chart.series[0].values)
+
+
+def test_panels_that_differ_in_more_than_roles_or_turns_are_not_joined_by_a_line(judged: Any) -> None:
+    modes = ("panel:simultaneous:1roles:0turns", "panel:one_by_one:2roles:1turns")
+    assert charts([judged(always_first, *modes).view]) == []
+
+
+def test_two_runs_of_the_same_panels_have_a_line_each(judged: Any) -> None:
+    modes = [f"panel:one_by_one:{roles}roles:1turns" for roles in (1, 2)]
+    first = judged(always_first, *modes).view
+    (chart,) = charts([first, replace(first, label="again")])
+    assert [series.name for series in chart.series] == [
+        "scripted, one_by_one, 1 turn",
+        "again, one_by_one, 1 turn",
+    ]
 
 
 def test_judgements_that_differ_from_peoples_are_shown_whole(judged: Any) -> None:
