@@ -27,10 +27,12 @@ def add_options(parser: pytest.Parser) -> None:
             taken = {"action": "append" if option.repeat else "store", "metavar": option.metavar}
         dest = f"evalsuite_{option.name}"
         group.addoption(option.flag, dest=dest, default=None, help=option.help, **taken)
-        # In an ini file several values are a list, which one likes to name in the plural.
-        plural: dict[str, Any] = {"aliases": [f"{option.ini}s"]} if option.repeat else {}
-        kind = "linelist" if option.repeat else INI[option.kind]
-        parser.addini(option.ini, f"default of {option.flag}", type=kind, default=None, **plural)
+        if option.repeat:
+            # In an ini file several values are a list, which one likes to name in the plural.
+            told = f"default of {option.flag}, a list"
+            parser.addini(f"{option.ini}s", told, type="linelist", default=None, aliases=[option.ini])
+        else:
+            parser.addini(option.ini, f"default of {option.flag}", type=INI[option.kind], default=None)
 
 
 def settings_of(config: pytest.Config) -> Settings:
