@@ -74,11 +74,13 @@ def _first_of_each(queries: Iterable[Query], count: int | None) -> list[Query]:
 
 def _sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:
     category, subcategory = query.subject.split("/")
+    tags = {"scenario": query.scenario, "category": category, "subcategory": subcategory, "mode": mode}
     return Sample(
         id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
         input=query.text,
         target=query.reference,
-        tags={"scenario": query.scenario, "category": category, "subcategory": subcategory, "mode": mode},
+        # The modes of one query are no independent cases: intervals take them as one cluster.
+        tags={**tags, "cluster": query.id},
         metadata={
             "subject": query.subject,
             "user": list(query.user),

@@ -70,11 +70,6 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
 OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in METRICS}
 
 
-def record_of(row: Row) -> str:
-    """The record that a case asks about, whatever its mode."""
-    return row.sample.rsplit("|", 1)[0]
-
-
 def _weights(scored: Iterable[Row]) -> list[float]:
     """What each case counts for: 1 / (columns x subtasks in its column x cases of its subtask there)."""
     cells: dict[Column, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -89,7 +84,7 @@ def _weights(scored: Iterable[Row]) -> list[float]:
 def _standard_error(scored: Iterable[Row], weights: Sequence[float], metric: str) -> float | None:
     totals: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for row, weight in zip(scored, weights, strict=True):
-        totals[row.tags["subtask"]][record_of(row)] += weight * row.scores[metric]
+        totals[row.tags["subtask"]][row.cluster] += weight * row.scores[metric]
     if any(len(records) < 2 for records in totals.values()):
         return None
     return math.sqrt(math.fsum(_variance_of_sum(list(records.values())) for records in totals.values()))

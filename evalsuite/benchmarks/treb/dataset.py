@@ -111,6 +111,8 @@ def _sample(record: Record, mode: str, *, published: bool) -> Sample:
         "subtask": record.subtask.name,
         "mode": mode,
         "language": "zh" if HAN.search(record.question) else "en",
+        # The modes of one record are no independent cases: intervals take them as one cluster.
+        "cluster": record.id,
     }
     return Sample(
         id=f"{record.id}|{mode}",

@@ -9,8 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.reading import expect, parse_json, read_json_lines, read_text, take
+from evalsuite.benchmarks.treb.rules import broken_rules
 from evalsuite.benchmarks.treb.subtasks import Subtask, find_subtask
-from evalsuite.errors import DatasetError
+from evalsuite.errors import DatasetError, ScoringError
 from evalsuite.metrics.numbers import numeric_match, parse_number
 
 if TYPE_CHECKING:
@@ -98,8 +99,22 @@ def _record(raw: Mapping[str, Any], source: Source) -> Record:
         answer=answer,
         number=_number(raw.get("number_answer"), answer, source),
         tables=_tables(raw, source) if subtask.table else (),
-        rules=expect(raw["rules"], list, source.path, source.where) if "rules" in raw else None,
+        rules=_rules(raw, source),
     )
+
+
+def _rules(raw: Mapping[str, Any], source: Source) -> Sequence[Mapping[str, Any]] | None:
+    if "rules" not in raw:
+        return None
+    place = f"{source.where}, field 'rules'"
+    rules = [
+        expect(rule, dict, source.path, place) for rule in expect(raw["rules"], list, source.path, place)
+    ]
+    try:
+        broken_rules("", rules)  # any answer shows whether they can be checked
+    except ScoringError as error:
+        raise source.fault("rules", str(error), "rules as docs/treb.md has them") from error
+    return rules
 
 
 def _texts(raw: Mapping[str, Any], field: str, source: Source) -> list[str]:
@@ -177,7 +192,16 @@ def _csv(written: str, source: Source) -> str | None:
     parts = [part for part in PurePosixPath(written.replace("\\", "/")).parts if part not in ("/", ".")]
     for base in (source.path.parent, source.path.parent.parent, source.root):
         for start in range(len(parts)):
-            found = base.joinpath(*parts[start:]).resolve()
-            if found.is_relative_to(source.root.resolve()) and found.is_file():
+            found = _file_below(source.root, base.joinpath(*parts[start:]))
+            if found:
                 return str(found)
     raise source.fault("file_path", repr(written), f"a CSV file in {source.root}")
+
+
+def _file_below(root: Path, written: Path) -> Path | None:
+    """The file itself, if it is one below the root, wherever links lead."""
+    try:
+        found = written.resolve()
+        return found if found.is_relative_to(root.resolve()) and found.is_file() else None
+    except (OSError, ValueError):  # too long, or with a null character: no file has such a name
+        return None

@@ -102,7 +102,13 @@ def folder(tmp_path: Path, queries: Any = (QUERY,), tools: Any = (TOOL,)) -> Pat
 def test_a_published_query_becomes_a_sample(tmp_path: Path) -> None:
     (sample,) = load(setup(folder(tmp_path))).samples
     assert (sample.id, sample.input, sample.target) == ("tg-1", "What is it?", None)
-    assert sample.tags == {"scenario": "TG", "category": "Cat", "subcategory": "Sub", "mode": "react"}
+    assert sample.tags == {
+        "scenario": "TG",
+        "category": "Cat",
+        "subcategory": "Sub",
+        "mode": "react",
+        "cluster": "tg-1",
+    }
     assert sample.metadata["documents"] == [TOOL]
 
 
@@ -196,3 +202,8 @@ def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
 def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> None:
     options = Options.of(Setup("local:smollm2", data=folder(tmp_path), modes=("react",)))
     assert (options.max_turns, options.patience, options.queries) == (9, None, None)
+
+
+def test_the_modes_of_a_query_are_one_cluster() -> None:
+    found = load(Setup("m", modes=("react", "functions"))).samples
+    assert len({sample.id for sample in found}) == 2 * len({sample.tags["cluster"] for sample in found}) == 56

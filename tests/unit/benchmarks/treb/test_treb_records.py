@@ -69,6 +69,7 @@ def test_a_record_runs_once_in_each_of_its_modes(tmp_path: Path) -> None:
         "subtask": "Table Query",
         "mode": "tcot_markdown",
         "language": "en",
+        "cluster": "Table_Query|web|1",
     }
     assert found[0].target == "7"
     assert found[0].metadata["number"] == "7.0"
@@ -129,6 +130,14 @@ def test_no_record_reads_a_file_outside_its_folder(tmp_path: Path) -> None:
         samples(folder)
 
 
+def test_the_modes_of_a_record_are_one_cluster(tmp_path: Path) -> None:
+    found = samples(written(tmp_path, record(), record(id="Table_Query|web|2")))
+    assert Counter(sample.tags["cluster"] for sample in found) == {
+        "Table_Query|web|1": 4,
+        "Table_Query|web|2": 4,
+    }
+
+
 @pytest.mark.parametrize(
     ("number", "answer", "kept"),
     [
@@ -164,7 +173,11 @@ def test_the_number_keeps_the_percent_sign_of_its_answer(
         ({"answer": {"x": 1}}, r"field 'answer': found .*expected a text or a number"),
         ({"file_path": ["csv/2.csv"]}, r"field 'file_path': found 'csv/2.csv', expected a CSV file in"),
         ({"file_path": [""]}, r"field 'file_path': found no table"),
-        ({"rules": "no"}, r"found \"no\", expected a list"),
+        ({"file_path": ["csv/\0.csv"]}, r"field 'file_path': found 'csv/\\x00\.csv', expected a CSV file in"),
+        ({"file_path": ["9" * 5000]}, r"field 'file_path': found '9999"),
+        ({"rules": "no"}, r"field 'rules': found \"no\", expected a list"),
+        ({"rules": ["no"]}, r"field 'rules': found \"no\", expected an object"),
+        ({"rules": [{"check": "sings"}]}, r"field 'rules': found the rule .*sings.* cannot be checked"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_place(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

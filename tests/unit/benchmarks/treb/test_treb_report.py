@@ -17,8 +17,9 @@ ALL = {"rouge_l": 0.5, "bleu": 0.25, "judge": 0.75}
 
 
 def row(subtask: str, skill: str, mode: str, record: int = 1, outcome: Any = "passed", **kept: Any) -> Row:
-    tags = {"subtask": subtask, "skill": skill, "mode": mode} | kept.pop("tags", {})
-    sample = f"{subtask}|{record}|{mode}"
+    source = f"{subtask}|{record}"
+    tags = {"subtask": subtask, "skill": skill, "mode": mode, "cluster": source} | kept.pop("tags", {})
+    sample = f"{source}|{mode}"
     return Row(f"case[{sample}]", sample, 1, outcome, tags, kept.pop("scores", ALL), **kept)
 
 
@@ -215,6 +216,18 @@ def test_subtasks_are_listed_with_their_errors() -> None:
         1,
         0.25,
     )
+
+
+def test_an_interval_of_a_subtask_stays_within_the_metrics_range() -> None:
+    shown = tables(
+        view(
+            row("Table Query", "TBO", "pot", 1, scores={"rouge_l": 0.0}),
+            row("Table Query", "TBO", "pot", 2, scores={"rouge_l": 0.1}),
+        )
+    )["By subtask"]
+    found = cells(shown)["ROUGE-L"]
+    assert (found.value, found.low) == (0.05, 0.0)
+    assert 0.05 < found.high < 1.0
 
 
 def test_programs_are_counted_by_how_they_ended() -> None:
