@@ -55,6 +55,7 @@ class JudgeScorer:
         found = await self.judge(subject, judge)
         name, *others = (values := _values(found))
         facts = {**found.plain(), "lengths": [len(answer) for answer in subject.answers]}
+        facts |= _known(sample) if self.rival else {}
         # Two judges of one case would overwrite each other's facts: a prefix keeps them apart, too.
         facts = {self.prefix: facts} if self.prefix else facts
         first = Score(values[name], note=_note(found), facts=facts, log=found.log)
@@ -247,6 +248,17 @@ def _one_aspect(aspects: Sequence[Aspect], rival: str | None) -> None:
     if rival is not None and len(aspects) > 1:
         names = ", ".join(aspect.name for aspect in aspects)
         raise SettingsError(f"two answers are compared on one aspect, not on several; got {names}")
+
+
+def _known(sample: Sample) -> dict[str, Any]:
+    """What biases are measured by: who wrote both answers, and people's verdict, where the sample says so."""
+    systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
+    known: dict[str, Any] = {}
+    if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:
+        known["systems"] = list(systems)
+    if isinstance(human, str) and human in WINS:
+        known["human"] = human
+    return known
 
 
 def _values(found: Assessment) -> dict[str, float]:

@@ -106,7 +106,8 @@ def bias_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = ""
 NOTE = (
     "Flagged where the 95% interval of the excess leaves out zero. Unbiased: people's own choices on the "
     "same cases where they are known, else one half. Changes with the order: verdicts of the same judge on "
-    "the same answers in both orders that differ."
+    "the same answers in both orders that differ. A dash: these cases cannot show it, as where nobody of the "
+    "judge's own family wrote one of two answers."
 )
 
 

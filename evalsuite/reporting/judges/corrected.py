@@ -97,7 +97,8 @@ def corrected_table(title: str, found: Sequence[tuple[str, Corrected]]) -> Table
 NOTE = (
     "Judge alone takes the judge's scores for people's: its interval is narrow and may well be around the "
     "wrong number. Corrected is prediction-powered inference with power tuning (PPI++), valid however wrong "
-    "the judge is. People, all: what both estimate, known here because everything was labelled."
+    "the judge is; at a weight of 0 it is people alone, but with the method's normal interval in place of "
+    "Student's. People, all: what both estimate, known here because everything was labelled."
 )
 
 

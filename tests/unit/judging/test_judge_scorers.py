@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,6 +87,30 @@ def test_a_preference_is_what_the_verdict_is_worth_to_the_answer_under_test(
     assert isinstance(found, Score)
     assert found.value == preference
     assert found.facts["lengths"] == [len(TRANSCRIPT.answer), len(SAMPLE.metadata["rival"])]
+
+
+def with_metadata(**metadata: Any) -> Sample:
+    return replace(SAMPLE, metadata={**SAMPLE.metadata, **metadata})
+
+
+def test_who_wrote_two_answers_and_what_people_said_is_kept_for_the_bias_report_and_not_shown(
+    scripted: Any,
+) -> None:
+    model = scripted(answering)
+    sample = with_metadata(systems=("gpt-4", "claude-3"), human="second")
+    found = scores(pairwise("rival"), model, sample)["preference"]
+    assert isinstance(found, Score)
+    assert (found.facts["systems"], found.facts["human"]) == (["gpt-4", "claude-3"], "second")
+    assert not any("claude" in asked.prompt or "second" in asked.prompt for asked in model.calls)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"systems": "gpt-4", "human": 0.7}, {"systems": ["a"], "human": "yes"}]
+)
+def test_metadata_of_another_meaning_is_left_alone(scripted: Any, given: dict[str, Any]) -> None:
+    found = scores(pairwise("rival"), scripted(answering), with_metadata(**given))["preference"]
+    assert isinstance(found, Score)
+    assert not {"systems", "human"} & set(found.facts)
 
 
 def test_the_rival_is_the_target_unless_another_is_named(scripted: Any) -> None:
