@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ SCENARIOS = {
 }
 LIBRARY = "Tool_Library"
 DOCUMENTS = "config_gpt4.json"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what function calling takes
 _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 
 
@@ -72,6 +75,8 @@ def read_queries(path: Path) -> list[Query]:
 
 def _query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, int]) -> Query:
     text, scenario = (take(record, name, str, path, where) for name in ("query", "scenario"))
+    if not text.strip():
+        raise DatasetError(path, f"{where}, field 'query'", repr(text), "what the user asks for")
     if scenario not in SCENARIOS:
         raise DatasetError(
             path, f"{where}, field 'scenario'", repr(scenario), f"one of {', '.join(SCENARIOS)}"
@@ -148,6 +153,10 @@ def _documents(path: Path) -> tuple[ToolDocument, ...]:
 
 def _document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
     name = take(record, "name", str, path, where)
+    if not _NAME.fullmatch(name):
+        raise DatasetError(
+            path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -"
+        )
     where = f"{where} ({name})"
     schema = take(record, "parameters", dict, path, where)
     properties = take(schema, "properties", dict, path, where)
@@ -157,6 +166,21 @@ def _document(record: Mapping[str, Any], origin: str, path: Path, where: str) ->
         if kind not in _TYPES:
             raise DatasetError(path, place, f"the type {kind!r}", f"one of {', '.join(sorted(_TYPES))}")
     for parameter in take(schema, "required", list, path, where):
-        if parameter not in properties:
+        if expect(parameter, str, path, f"{where}, field 'required'") not in properties:
             raise DatasetError(path, where, f"the required parameter {parameter!r}", "one of its properties")
+    if any(set(about) - {"type", "description"} for about in properties.values()):
+        _check_schema(schema, path, where)
     return ToolDocument(name, take(record, "description", str, path, where), schema, origin)
+
+
+def _check_schema(schema: Mapping[str, Any], path: Path, where: str) -> None:
+    """Refuses what would break on the first call: a malformed schema, or one that refers to another."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    if '"$ref"' in json.dumps(schema):
+        raise DatasetError(path, where, "a reference ($ref)", "a document that stands alone")
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise DatasetError(path, f"{where}, {error.json_path}", error.message, "a JSON schema") from error

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.episode_counts import failures, failures_chart, turns, turns_chart
-from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
+from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named, share
 from evalsuite.benchmarks.tool_eyes.published import SCENARIOS
 from evalsuite.benchmarks.tool_eyes.relations import anova, correlations
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, OVERALL, RULES
@@ -58,7 +58,9 @@ def _preface(views: Sequence[RunView], lines: Sequence[Line]) -> Passage:
         modes = ", ".join(view.tally.groups("mode"))
         judge = f"judged by {view.judge}" if view.judge else "no judge, so that only the rule parts stand"
         said.append(f"{view.label}: {view.source or 'source not recorded'}; mode {modes or 'none'}; {judge}.")
-    said += [f"{line.label}: {_who_ran(line.tally)}{_errors(line.tally)}." for line in lines]
+    said += [
+        f"{line.label}: {_who_ran(line.tally)}{_errors(line.tally)}.{_untold(line.tally)}" for line in lines
+    ]
     return Passage("", "\n\n".join(said))
 
 
@@ -77,6 +79,17 @@ def _errors(tally: Tally) -> str:
     return f"; {lost} of {len(tally)} cases are errors and count nowhere" if lost else ""
 
 
+def _untold(tally: Tally) -> str:
+    """A word of doubt where the native protocol saw no call at all: a server may not show the model its tools."""
+    asked = [row.facts for row in episodes(tally.where(mode="functions"))]
+    if not asked or any(facts["faults"].get("no_call") != facts["turns"] for facts in asked):
+        return ""
+    return (
+        " In mode functions no message called anything: either the model cannot, or its server never shows it "
+        "the tools (the chat template of many small models leaves them out). Mode react needs no such server."
+    )
+
+
 def _by_scenario(title: str, metric: str, lines: Sequence[Line]) -> Table:
     """Table 2 of the paper, for any metric."""
     present = [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
@@ -84,8 +97,8 @@ def _by_scenario(title: str, metric: str, lines: Sequence[Line]) -> Table:
     rows: list[list[Cell]] = [
         [
             line.label,
-            *(line.tally.where(scenario=name).estimate(metric) for name in present),
-            line.tally.estimate(metric),
+            *(share(line.tally.where(scenario=name), metric) for name in present),
+            share(line.tally, metric),
         ]
         for line in lines
     ]
@@ -95,7 +108,7 @@ def _by_scenario(title: str, metric: str, lines: Sequence[Line]) -> Table:
 def _capabilities(lines: Sequence[Line]) -> Table:
     columns = [Column("Run"), *(Column(named(name), "percent") for name in (*CAPABILITIES, OVERALL))]
     rows: list[list[Cell]] = [
-        [line.label, *(line.tally.estimate(name) for name in (*CAPABILITIES, OVERALL))] for line in lines
+        [line.label, *(share(line.tally, name) for name in (*CAPABILITIES, OVERALL))] for line in lines
     ]
     return Table("Five capabilities", columns, rows)
 
@@ -121,7 +134,7 @@ def _rules(lines: Sequence[Line]) -> Table:
     for line in lines:
         taken = [row.facts["turns"] for row in episodes(line.tally)]
         mean = sum(taken) / len(taken) if taken else None
-        rows.append([line.label, len(taken), *(line.tally.estimate(rule) for rule in RULES), mean])
+        rows.append([line.label, len(taken), *(share(line.tally, rule) for rule in RULES), mean])
     note = (
         "Format alignment: turns of the demanded form. Reality: calls that name a documented tool, only its "
         "parameters and all required ones. Finished: episodes that called finish within the limit of turns."

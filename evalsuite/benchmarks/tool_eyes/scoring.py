@@ -189,8 +189,9 @@ class _Questions:
     def log(self) -> list[Mapping[str, Any]]:
         """What was said, in the order of the questions' names, whichever was answered first."""
         return [
-            {"question": name, "score": self.said[name].value, "said": list(self.said[name].log)}
+            {"speaker": f"judge of {name}", **entry}
             for name in sorted(self.said)
+            for entry in self.said[name].log
         ]
 
 

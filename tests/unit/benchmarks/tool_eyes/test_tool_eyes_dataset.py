@@ -24,6 +24,10 @@ TOOL = {"name": "look", "description": "Looks.", "parameters": SCHEMA}
 needs_published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published files are not here")
 
 
+def with_parameter(**about: Any) -> dict[str, Any]:
+    return {**TOOL, "parameters": {**SCHEMA, "properties": {"x": {"type": "string", **about}}}}
+
+
 def setup(data: Path | None = None, modes: tuple[str, ...] = ("react",), **args: Any) -> Setup:
     return Setup("tested", data=data, modes=modes, args=args)
 
@@ -147,6 +151,7 @@ def without(name: str) -> dict[str, Any]:
         ([{**QUERY, "path": "Tool_Library/../secret"}], "field 'path'"),
         ([{**QUERY, "path": "x/Tool_Library/Cat/Other"}], "query tg-1.*'Cat/Other'.*one of the 1 subjects"),
         ([{**QUERY, "id": "a"}, {**QUERY, "id": "a"}], "record 2, field 'id': found 'a'"),
+        ([{**QUERY, "query": " "}], "record 1, field 'query': found ' '"),
         ([{**QUERY, "user": "text"}], "field 'user'.*expected a list"),
         ([{**QUERY, "user": [1]}], "field 'user': found 1, expected a string"),
     ],
@@ -169,6 +174,13 @@ def test_what_is_wrong_with_a_file_of_queries_is_named(tmp_path: Path, queries: 
             "parameter 'x': found the type 'str', expected one of array",
         ),
         ([{**TOOL, "parameters": {**SCHEMA, "properties": {"x": 1}}}], "parameter 'x': found 1"),
+        ([{**TOOL, "name": " "}], "tool 1, field 'name': found ' ', expected 1 to 64 letters"),
+        ([{**TOOL, "parameters": {**SCHEMA, "required": [["x"]]}}], "field 'required': found .*a string"),
+        ([with_parameter(enum=3)], r"\(look\), \$\.properties\.x\.enum: found 3 is not of type 'array'"),
+        (
+            [with_parameter(items={"$ref": "#"})],
+            r"found a reference \(\$ref\), expected a document that stands",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_of_tools_is_named(tmp_path: Path, tools: Any, words: str) -> None:

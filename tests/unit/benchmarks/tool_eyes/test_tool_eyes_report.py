@@ -259,3 +259,29 @@ def test_every_fault_that_an_episode_can_have_is_named_in_the_report(play: Any) 
     ]
     found: Transcript = play(dates, turns)
     assert set(found.facts["faults"]) == set(FAULTS) - {"no_call"}
+
+
+def test_an_interval_of_shares_stays_between_none_and_all() -> None:
+    rows = [row("a", "TG", rule(0.9)), row("b", "TG", rule(1.0))]
+    (cells,) = table(report(view(rows, read=read)), "Format alignment by scenario").rows
+    estimates = [cell for cell in cells if isinstance(cell, Estimate)]
+    assert [(cell.value, cell.high) for cell in estimates] == [(0.95, 1.0), (0.95, 1.0)]
+    assert all(cell.low is not None and 0.0 <= cell.low < 0.95 for cell in estimates)
+
+
+DOUBT = "never shows it the tools"
+
+
+def test_a_server_that_may_not_show_the_tools_is_spoken_of() -> None:
+    rows = [row(name, "TG", rule(0.0), mode="functions", facts={"faults": {"no_call": 2}}) for name in "ab"]
+    assert DOUBT in str(report(view(rows, read=read)).blocks[0])
+
+
+@pytest.mark.parametrize(
+    ("mode", "faults"),
+    [("functions", {"no_call": 1}), ("functions", {"unparseable": 2}), ("react", {"keywords": 2})],
+)
+def test_a_model_that_called_something_knows_its_tools(mode: str, faults: dict[str, int]) -> None:
+    silent = row("a", "TG", rule(0.0), mode=mode, facts={"faults": {"no_call": 2}})
+    other = row("b", "TG", rule(0.0), mode=mode, facts={"faults": faults})
+    assert DOUBT not in str(report(view([silent, other], read=read)).blocks[0])

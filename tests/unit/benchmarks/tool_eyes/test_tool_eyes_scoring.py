@@ -12,6 +12,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES, judge_prompt, parse_score
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, JudgedCapabilities, RuleScores, rule_scores
 from evalsuite.errors import JudgeError
+from evalsuite.judging.minutes import minutes
 from evalsuite.protocols import JudgedScorer, Setup
 from evalsuite.solvers.react import read_turn
 from evalsuite.types import Completion, Score, ToolCall
@@ -126,15 +127,11 @@ def test_a_finished_episode_is_judged_as_worked_by_hand(play: Any, backend: Any)
     assert len(asked.requests) == 4 + 2
     first = given["intent_comprehension"]
     assert first.facts == {"judged": {"validity": 0.9, "integrity": 0.6, "quality": 0.7}}
-    assert [entry["question"] for entry in first.log] == [
-        "integrity",
-        "intent",
-        "match 2.1",
-        "match 4.1",
-        "quality",
-        "validity",
+    questions = ["integrity", "intent", "match 2.1", "match 4.1", "quality", "validity"]
+    assert [(entry["speaker"], entry["role"]) for entry in first.log] == [
+        (f"judge of {name}", role) for name in questions for role in ("user", "assistant")
     ]
-    assert all(entry["said"] for entry in first.log)
+    assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 4.1]\n" in minutes(first.log)
 
 
 def test_an_unfinished_episode_has_no_answer_to_organise(play: Any, backend: Any) -> None:
