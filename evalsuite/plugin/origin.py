@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "rouge-score")
+PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nltk")
 
 
 def versions() -> dict[str, str]:
