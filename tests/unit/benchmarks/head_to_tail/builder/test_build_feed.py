@@ -43,6 +43,15 @@ def test_streams_one_after_the_other_come_out_as_one(tmp_path: Path, suffix: str
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst"])
+def test_a_small_file_made_to_fill_the_memory_comes_out_little_by_little(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"file{suffix}"
+    path.write_bytes(COMPRESS[suffix](bytes(1 << 26)))
+    sizes = [len(block) for block in decompressed(path, int)]
+    assert sum(sizes) == 1 << 26
+    assert max(sizes) <= 1 << 25
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst"])
 def test_damaged_data_are_told_with_the_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"file{suffix}"
     path.write_bytes(b"This is no compressed file at all.")
