@@ -123,7 +123,7 @@ class Dump:
             words.START_YEAR: lambda id_: titles[id_][0] in words.SERIES,
             words.RELEASE_YEAR: lambda id_: titles[id_][0] not in words.SERIES,
             words.END_YEAR: lambda id_: up_to_last_year(titles[id_][3]),
-            words.RUNNING_TIME: lambda id_: titles[id_][4],
+            words.RUNNING_TIME: lambda id_: titles[id_][4] and titles[id_][0] not in words.SERIES,
             words.DIRECTOR: self.crew.__contains__,
             words.WRITER: self.crew.__contains__,
             words.CHARACTER: self.parts.__contains__,

@@ -40,7 +40,8 @@ _TITLES = {
     words.START_YEAR: f"kind IN ({_SERIES})",
     words.RELEASE_YEAR: f"kind NOT IN ({_SERIES})",
     words.END_YEAR: f"end_year <= {words.LAST_YEAR}",
-    words.RUNNING_TIME: "minutes > 0",
+    # Of a series it may be an episode or all of them: it is not specific.
+    words.RUNNING_TIME: f"minutes > 0 AND kind NOT IN ({_SERIES})",
     words.DIRECTOR: "true",
     words.WRITER: "true",
     words.CHARACTER: "true",

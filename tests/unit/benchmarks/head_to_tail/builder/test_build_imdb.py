@@ -41,7 +41,9 @@ def title(
 TITLES = [
     title(1, "movie", "Alpha", 1990, 100),  # 1000 votes
     title(2, "tvSeries", "Beta", 2000, None, 2005),  # 500 votes
-    title(3, "tvMiniSeries", "Gamma", 2001, 45, 2021),  # 500 votes; its end is too late
+    title(
+        3, "tvMiniSeries", "Gamma", 2001, 45, 2021
+    ),  # 500 votes; its end is too late, and 45 minutes of what?
     title(4, "movie", "Delta", 1999, 80),  # 93 votes; another Delta
     title(5, "short", "delta", 2005, 7),  # not rated
     title(6, "movie", "Echo", 2001, 90),  # twice in one year
@@ -100,7 +102,6 @@ ASKED = {
     ("tail", "release-year", "tt0000012", 'In which year did the film "Eta Mann Story" come out?', (2011,)),
     ("torso", "end-year", B, 'In which year did the TV series "Beta" end?', (2005,)),
     ("head", "running-time", A, 'How many minutes does the film "Alpha" run?', (100,)),
-    ("torso", "running-time", G, 'How many minutes does the TV mini-series "Gamma" run?', (45,)),
     ("tail", "running-time", "tt0000004", 'How many minutes does the film "Delta" (1999) run?', (80,)),
     ("tail", "running-time", "tt0000005", 'How many minutes does the short film "delta" (2005) run?', (7,)),
     ("tail", "running-time", "tt0000008", 'How many minutes does the film "1984" run?', (110,)),
