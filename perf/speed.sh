@@ -23,4 +23,6 @@ evalsuite "evalsuite -n 0" -n 0
 (cd "$PERF_TOOLS" && N=1000 C=100 bash peers/run.sh pydantic_evals)
 evalsuite "evalsuite -n 8" -n 8
 (cd "$PERF_TOOLS" && N=1000 bash peers/run.sh plain)
+# The slow ones once, as each run of theirs takes minutes; none where their environments are not there.
+(cd "$PERF_TOOLS" && N=1000 C=100 RUNS=1 bash peers/run.sh inspect deepeval) || true
 N=10000 evalsuite "evalsuite -n 0, 10,000 cases" -n 0
