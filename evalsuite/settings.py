@@ -92,7 +92,11 @@ class Settings:
         "MODEL=PROMPT/COMPLETION",
     )
     limit: int | None = _setting(
-        None, "samples a benchmark at most, chosen by --seed", "N", kind=int, least=1
+        None,
+        "samples a benchmark at most, chosen by --seed; of several modes the same questions",
+        "N",
+        kind=int,
+        least=1,
     )
     epochs: int | None = _setting(
         None, "times each sample is asked, each as a case of its own (default 1)", "K", kind=int, least=1
@@ -106,7 +110,8 @@ class Settings:
     )
     mode: tuple[str, ...] = _setting(
         (),
-        "how a benchmark runs: treb=pot, or a bare name for every benchmark that knows it; may be repeated",
+        "how a benchmark runs: treb=pot, or a bare name for every benchmark that knows it; "
+        "may be repeated; an unknown one lists those there are",
         "[BENCHMARK=]MODE",
     )
     run: str | None = _setting(

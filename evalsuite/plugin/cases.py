@@ -223,11 +223,23 @@ def make_cases(bound: Bound, limit: int | None) -> tuple[list[Case], list[str]]:
 
 
 def choose(samples: Sequence[Sample], limit: int | None, seed: str) -> Sequence[Sample]:
-    """At most `limit` samples, in their order; a larger limit keeps what a smaller one chose."""
+    """At most `limit` samples, in their order; a larger limit keeps what a smaller one chose.
+
+    Of several modes the same questions are chosen, as far as the limit goes: modes are compared on them.
+    """
     if limit is None or limit >= len(samples):
         return samples
-    shuffled = random.Random(seed).sample(range(len(samples)), len(samples))  # noqa: S311 - a choice, no secret
-    return [samples[index] for index in sorted(shuffled[:limit])]
+    questions: dict[str, list[int]] = {}
+    for index, sample in enumerate(samples):
+        questions.setdefault(_whatever_the_mode(sample), []).append(index)
+    shuffled = random.Random(seed).sample(list(questions.values()), len(questions))  # noqa: S311 - a choice, no secret
+    chosen = [index for question in shuffled for index in question][:limit]
+    return [samples[index] for index in sorted(chosen)]
+
+
+def _whatever_the_mode(sample: Sample) -> str:
+    """The sample's id without the mode, which stands at its end where a benchmark runs in several."""
+    return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))
 
 
 def case_id(sample: str, epoch: int | None) -> str:

@@ -102,6 +102,20 @@ def test_every_mode_of_chat_eval_goes_through_to_the_report(judges: Suite) -> No
     assert judges.summary()["benchmarks"]["chat_eval"]["metrics"]["parsed"]["value"] == 1.0
 
 
+def test_a_limit_takes_the_same_questions_in_every_mode(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
+    judges.model = ("--model=function:judges:judge",)
+    modes = ("single", "panel:simultaneous:2roles:1turns", "mec")
+    judges.run(*(f"--mode=chat_eval={mode}" for mode in modes), "--limit=8")
+    asked: dict[str, list[str]] = {mode: [] for mode in modes}
+    for record in judges.records():
+        mode = record["tags"]["mode"]
+        asked[mode].append(record["sample"].removesuffix(mode.replace(":", "-")))
+    assert sorted(map(len, asked.values())) == [2, 3, 3], "eight of twelve questions in three modes"
+    most = max(asked.values(), key=len)
+    assert all(set(questions) <= set(most) for questions in asked.values())
+
+
 def test_a_model_that_cannot_judge_has_no_verdict_which_gates_can_see(judges: Suite) -> None:
     judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
     judges.model = ("--model=function:judges:mute",)
