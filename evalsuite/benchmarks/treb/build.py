@@ -20,7 +20,7 @@ from evalsuite.benchmarks.reading import read_text
 from evalsuite.benchmarks.treb.generator import distribution, operations, query, selection
 from evalsuite.benchmarks.treb.generator.sheet import LONGEST, Sheet, disqualified
 from evalsuite.benchmarks.treb.tables import from_csv
-from evalsuite.errors import DatasetError
+from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.metrics.numbers import numeric_match
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import Table as Sent
@@ -58,14 +58,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Builds, says what came of it, and returns the exit status: 1 if no pair was made."""
+    """Builds, says what came of it, and returns the exit status: 1 if no pair was made.
+
+    Raises:
+        SettingsError: less than one pair is asked for, or the pairs cannot be written.
+        DatasetError: there is no table.
+        SandboxUnavailable: no sandbox is to be had on this machine.
+    """
+    if args.each < 1:
+        raise SettingsError(f"--each is {args.each}; it must be at least 1")
     built = asyncio.run(build(csv_files(args.tables), seed=args.seed, each=args.each))
     for name, reason in (built.skipped | built.refuted).items():
         sys.stderr.write(f"{name} is left out: {reason}\n")
     if not built.records:
         sys.stderr.write(f"no question could be made of the tables in {args.tables}\n")
         return 1
-    write(built, args.out)
+    try:
+        write(built, args.out)
+    except OSError as error:
+        raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
     counts = Counter(record["id"].split("|")[0] for record in built.records)
     listed = ", ".join(f"{name} {count}" for name, count in counts.items())
     sys.stdout.write(f"{len(built.records)} pairs from {len(built.tables)} tables in {args.out}: {listed}\n")

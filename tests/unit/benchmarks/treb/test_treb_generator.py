@@ -27,7 +27,7 @@ from evalsuite.benchmarks.treb.dataset import SHIPPED, load
 from evalsuite.benchmarks.treb.generator import pair
 from evalsuite.benchmarks.treb.generator.sheet import Sheet, disqualified
 from evalsuite.benchmarks.treb.tables import from_csv
-from evalsuite.errors import DatasetError
+from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.metrics.numbers import numeric_match
 from evalsuite.protocols import Setup
 from evalsuite.sandbox import Sandbox
@@ -308,3 +308,15 @@ def test_a_folder_without_a_qualified_table_fails_and_writes_nothing(
     assert run(arguments(str(tmp_path), "--out", str(tmp_path / "out"))) == 1
     assert "no column of numbers" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "planets.csv").write_text((SHIPPED / "csv" / "planets.csv").read_text("utf-8"), "utf-8")
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"--out .*file/treb cannot be written: Not a directory"):
+        run(arguments(str(tmp_path), "--out", str(tmp_path / "file" / "treb")))
+
+
+def test_fewer_than_one_pair_cannot_be_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="--each is 0; it must be at least 1"):
+        run(arguments(str(tmp_path), "--out", str(tmp_path / "out"), "--each", "0"))
