@@ -96,7 +96,9 @@ def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     rates = (accuracy, f"hallucination{suffix}", "missing")
-    return [len(scored), *(scored.estimate(rate) for rate in rates)]
+    # Soft rules have t intervals, which know nothing of the ends of a share.
+    found = [scored.estimate(rate) for rate in rates]
+    return [len(scored), *(one and one.within(0.0, 1.0) for one in found)]
 
 
 def _by_verdict(lines: Sequence[Line]) -> Table:

@@ -53,9 +53,10 @@ def rule_against_judge(views: Sequence[RunView]) -> Table | None:
 
     For each domain and bucket, Spearman's and Pearson's correlation over runs of a rate by rule with the
     same rate by judge; of these the least and the mean. Combinations without a correlation, as all runs are
-    equal in them, are left out. None with fewer than three runs that have a judge.
+    equal in them, are left out. A run in several modes counts once, by the plain one: its modes are one model.
+    None with fewer than three runs that have a judge.
     """
-    judged = [tally for view in views for tally in _by_mode(view).values() if tally.values("accuracy_lm")]
+    judged = [tally for tally in map(_plain, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
         return None
     rows: list[list[Cell]] = [
@@ -111,8 +112,7 @@ def prompts(views: Sequence[RunView]) -> Table | None:
     """
     rows: list[list[Cell]] = []
     for view in views:
-        modes = _by_mode(view)
-        first = modes.get(DEFAULT_MODE) or next(iter(modes.values()))
+        modes, first = _by_mode(view), _plain(view)
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
                 part, base = (_of(each, "bucket", bucket) for each in (tally, first))
@@ -170,6 +170,12 @@ def predicates(views: Sequence[RunView]) -> Table | None:
 
 def _by_mode(view: RunView) -> dict[str, Tally]:
     return view.tally.groups("mode") or {"": view.tally}
+
+
+def _plain(view: RunView) -> Tally:
+    """What was asked in the plain mode, or else in the first."""
+    modes = _by_mode(view)
+    return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
 def _lines(views: Sequence[RunView]) -> Iterator[tuple[str, Tally]]:

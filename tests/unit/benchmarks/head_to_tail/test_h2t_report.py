@@ -137,6 +137,18 @@ def test_errors_are_told_and_count_nowhere() -> None:
     assert table(found, "Right, made up, missing").rows[1][1] == 12
 
 
+def test_the_interval_of_a_soft_rule_stays_within_a_share() -> None:
+    rows = [row(number, "head") for number in range(4)]
+    for one, shared in zip(rows, (0.0, 0.0, 0.0, 0.1), strict=True):
+        one.scores.update(accuracy_f1=shared, hallucination_f1=1 - shared)  # type: ignore[attr-defined] # a dict
+    found = table(section(RunView("tiny", Tally.of(rows))), "Right, made up, missing").rows[2]
+    accuracy, hallucination = found[2], found[3]
+    assert isinstance(accuracy, Estimate)
+    assert isinstance(hallucination, Estimate)
+    assert accuracy.low == 0.0
+    assert hallucination.high == 1.0
+
+
 def test_a_run_without_a_single_score_has_dashes_and_no_crash() -> None:
     found = section(RunView("tiny", Tally.of([row(0, "head", outcome="error")])))
     assert values(table(found, "By popularity").rows[0]) == ["head", 0, None, None, None]

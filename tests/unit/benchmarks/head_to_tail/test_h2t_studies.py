@@ -121,6 +121,19 @@ def test_two_runs_or_runs_without_a_judge_have_no_correlation() -> None:
     assert rule_against_judge([view([row(n, 1.0) for n in TEN], name) for name in "abc"]) is None
 
 
+def test_the_modes_of_one_run_are_one_model_to_rule_and_judge() -> None:
+    rates = {("movie", "head"): (0.1, 0.2)}
+    modes = [
+        view([row(n, float(n < right), judge=float(n < right), mode=mode) for n in TEN])
+        for right, mode in enumerate(("few_shot", "zero_shot", "in_domain"))
+    ]
+    run = view([one for mode in modes for one in mode.tally])
+    assert rule_against_judge([run]) is None
+    three = rule_against_judge([run, judged("b", rates), judged("c", rates)])
+    assert three is not None
+    assert three.note.startswith("Over 3 runs")
+
+
 def test_answers_that_change_between_epochs_are_counted_whatever_their_case_and_articles() -> None:
     said = {
         0: ("Paris", "the paris!"), 1: ("Paris", "London"), 2: ("1999", "1999"), 3: ("unsure", "Rome"),
