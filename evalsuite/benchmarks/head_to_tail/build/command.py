@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +85,6 @@ def _count(selection: Selection, folder: Path) -> int:
 
 
 def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)

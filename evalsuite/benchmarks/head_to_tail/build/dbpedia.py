@@ -141,6 +141,8 @@ def read_templates(path: Path) -> dict[Template, str]:
             raise DatasetError(path, place, repr(question), "a question with _ in place of the entity")
         if predicate not in UNFIT:
             questions[Template(predicate, "entity")] = question
+    if not questions:
+        raise DatasetError(path, "", "no question that may be asked", "a question for one predicate at least")
     return questions
 
 

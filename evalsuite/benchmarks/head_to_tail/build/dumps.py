@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalsuite.benchmarks.head_to_tail.build.lines import Check
     from evalsuite.benchmarks.head_to_tail.build.workspace import Workspace
 
-_LIMITS = {"INTEGER": 1 << 31, "BIGINT": 1 << 63}
+_LIMITS = {"INTEGER": (-1 << 31, 1 << 31), "UINTEGER": (0, 1 << 32)}
 _NULLS = ("\\N", "")
 _TRIPLE = "'<subject> <predicate> <object> .'"
 
@@ -47,7 +47,7 @@ def tsv(
     Args:
         workspace: where it is read.
         path: the file, compressed or not.
-        columns: those that are wanted, with their SQL types (VARCHAR, INTEGER, BIGINT).
+        columns: those that are wanted, with their SQL types (VARCHAR, INTEGER, UINTEGER for a count).
         names: of the first columns in order, where the file has no header; more may follow.
 
     Yields:
@@ -183,14 +183,14 @@ def _row(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:
     if text and len(cells) != len(types):
         return f"{len(cells)} columns", f"{len(types)}, as in the first line"
     for cell, (name, kind) in zip(cells, types.items(), strict=False):
-        if kind in _LIMITS and cell not in _NULLS and not _is_whole(cell, _LIMITS[kind]):
-            return f"{cell[:60]!r} as {name}", "a whole number"
+        if kind in _LIMITS and cell not in _NULLS and not _is_whole(cell, *_LIMITS[kind]):
+            return f"{cell[:60]!r} as {name}", "a whole number" + (" of at least 0" if kind[0] == "U" else "")
     return None
 
 
-def _is_whole(cell: str, limit: int) -> bool:
+def _is_whole(cell: str, least: int, limit: int) -> bool:
     try:
-        return -limit <= int(cell) < limit
+        return least <= int(cell) < limit
     except ValueError:
         return False
 

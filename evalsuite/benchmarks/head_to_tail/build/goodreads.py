@@ -159,7 +159,7 @@ class Goodreads:
                        nullif(regexp_extract(title, {_IN_SERIES}, 2), '') AS series,
                        nullif(TRY_CAST(publication_year AS INTEGER), 0) AS year,
                        nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
-                       coalesce(TRY_CAST(ratings_count AS BIGINT), 0) AS ratings,
+                       coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
                        ratings::UHUGEINT * (1::UHUGEINT << 64) + {lot_sql(self._workspace.seed, "book_id")} AS rank,
                        [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
                        AS authors

@@ -105,7 +105,7 @@ class Imdb:
         rating = tsv(
             self._workspace,
             self._file("title.ratings.tsv.gz"),
-            {"tconst": "VARCHAR", "numVotes": "BIGINT"},
+            {"tconst": "VARCHAR", "numVotes": "UINTEGER"},
         )
         with rating as stream:
             self._workspace.sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")

@@ -169,7 +169,7 @@ class Mag:
         """Conferences or journals; each has one thing that can be asked about it."""
         wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer, date), "VARCHAR")
         number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
-        with self._stream(file, wanted | {number: "VARCHAR", "CitationCount": "BIGINT"}) as stream:
+        with self._stream(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.sql(f"""
                 CREATE TABLE {entities} AS
                 SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name, {answer} AS answer,
@@ -184,7 +184,7 @@ class Mag:
         wanted = dict.fromkeys(
             ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue"), "VARCHAR"
         )
-        with self._stream("Papers", wanted | {"Year": "INTEGER", "CitationCount": "BIGINT"}) as stream:
+        with self._stream("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.sql(f"""
                 CREATE TABLE paper AS
                 SELECT PaperId AS id, {_CALLED} AS called, Year AS year,

@@ -196,11 +196,14 @@ def test_a_build_needs_duckdb_and_says_how_to_get_it(
 
 
 @pytest.mark.parametrize("number", ["0", "-3", "many"])
-def test_so_many_questions_a_template_must_be_a_positive_number(number: str) -> None:
+def test_so_many_questions_a_template_must_be_a_positive_number(
+    number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["imdb", "--from", "x", "--to", "y", "--per-template", number])
+    assert f"--per-template: '{number}' is not a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_two_builds_of_one_file_do_not_meet(folder: Path, build: Build, tmp_path: Path) -> None:

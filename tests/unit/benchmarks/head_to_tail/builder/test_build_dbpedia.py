@@ -172,6 +172,8 @@ def test_a_file_of_several_compressed_streams_is_read_to_its_end(dump: Write, wo
         ('{"<http://x/country>": "Where is it?"}', "'Where is it?'"),
         ('{"<http://x/country>": 3}', "3"),
         ("[]", "[]"),
+        ("{}", "no question that may be asked"),
+        ('{"<http://dbpedia.org/ontology/thumbnail>": "What is _?"}', "no question that may be asked"),
     ],
 )
 def test_templates_of_another_shape_are_told(dump: Write, text: str, found: str) -> None:

@@ -96,6 +96,13 @@ def test_popularity_is_the_ratings_of_all_editions_of_books_up_to_2015(
     assert shares == {"head": Share(1, 100), "torso": Share(2, 120), "tail": Share(5, 18)}
 
 
+@pytest.mark.parametrize("ratings", ["-60", "many", "1e40", "9" * 40])
+def test_ratings_that_are_no_count_are_none(dump: Write, workspace: Workspace, ratings: str) -> None:
+    damaged = [one | {"ratings_count": ratings} if one["work_id"] == "w3" else one for one in EDITIONS]
+    shares = Goodreads(workspace, dump(FILES | {BOOKS: lines(damaged)})).partitions["book"].shares()
+    assert sum(share.popularity for share in shares.values()) == 238 - 60
+
+
 def _failure(folder: Path, workspace: Workspace) -> DatasetError:
     with pytest.raises(DatasetError) as caught:
         Goodreads(workspace, folder)

@@ -298,10 +298,11 @@ def test_a_line_that_is_not_utf_8_is_named(dump: Write, workspace: Workspace, na
     assert "0xff" in error.found
 
 
-def test_a_count_that_is_no_number_is_named_with_its_line(dump: Write, workspace: Workspace) -> None:
-    ratings = FILES["title.ratings.tsv.gz"].replace("\t93\n", "\tmany\n")
+@pytest.mark.parametrize("count", ["many", "-93", "99999999999"])
+def test_a_count_that_is_none_is_named_with_its_line(dump: Write, workspace: Workspace, count: str) -> None:
+    ratings = FILES["title.ratings.tsv.gz"].replace("\t93\n", f"\t{count}\n")
     error = _failure(dump(FILES | {"title.ratings.tsv.gz": ratings}), workspace)
-    assert (error.where, error.found) == ("line 5", "'many' as numVotes")
+    assert (error.where, error.found) == ("line 5", f"'{count}' as numVotes")
 
 
 def test_characters_that_are_no_list_are_named_with_their_title(dump: Write, workspace: Workspace) -> None:
