@@ -111,7 +111,7 @@ def _work(element: Any) -> Work:
         if child.tag in texts:
             texts[child.tag].append(" ".join("".join(child.itertext()).split()))
     people = tuple(name for name in dict.fromkeys(texts["author"] + texts["editor"]) if name)
-    year = next((int(text) for text in texts["year"] if text.isascii() and text.isdigit()), None)
+    year = next((int(text) for text in texts["year"] if re.fullmatch(r"[0-9]{4}", text)), None)
     title = next(iter(texts["title"]), "").removesuffix(".")
     return Work(element.tag, people, title, year, tuple(filter(None, texts["school"])))
 

@@ -199,6 +199,8 @@ def _object(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
     try:
         value: Any = json.loads(text or "null")
         json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no character
+    except RecursionError:
+        return repr(text[:60]), "JSON of a few levels"
     except ValueError as error:
         return repr(text[:60]), f"JSON ({error})"
     if not isinstance(value, dict):

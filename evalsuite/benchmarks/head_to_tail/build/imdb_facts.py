@@ -149,7 +149,7 @@ class Facts:
     def _roles(self, id_: str, characters: str) -> list[str]:
         try:
             roles = json.loads(characters)
-        except ValueError:
+        except (ValueError, RecursionError):
             roles = None
         if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
             path = self._folder / "title.principals.tsv.gz"

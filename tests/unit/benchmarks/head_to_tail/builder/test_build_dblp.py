@@ -208,6 +208,12 @@ def test_bytes_of_another_encoding_are_told_with_their_line(tmp_path: Path) -> N
         _works(tmp_path, text, 1 << 16)
 
 
+@pytest.mark.parametrize("year", ["undated", "-200", "20000", "9" * 5000])
+def test_a_year_that_is_none_is_as_good_as_missing(tmp_path: Path, year: str) -> None:
+    text = document(record("article", year, "Ann Arbor"), record("article", 2001, "Bo Berg"))
+    assert [work.year for work in works([text.encode()], tmp_path / "dblp.xml")] == [None, 2001]
+
+
 @pytest.mark.parametrize("text", ["", "name\tyear\n", "<html><body/></html>", "x" * (3 << 20)])
 def test_a_file_that_is_something_else_is_told(tmp_path: Path, text: str) -> None:
     with pytest.raises(DatasetError, match="expected an XML document of <dblp>"):

@@ -145,6 +145,7 @@ def test_fields_may_be_null_and_lines_empty(
         (b'{"author_id": "3", "name": ', '\'{"author_id": "3", "name": \''),
         (b'{"author_id": "3", "name": "\xe9"}', "the byte 0xe9 as its byte 29"),
         (b"[1, 2]", "'[1, 2]'"),
+        (b"[" * 100_000, repr("[" * 60)),
         (b'{"author_id": "3", "name": "\\ud83d"}', '\'{"author_id": "3", "name": "\\\\ud83d"}\''),
         (b'{"author_id": "3", "name": "a\x01b"}', '\'{"author_id": "3", "name": "a\\x01b"}\''),
     ],

@@ -305,8 +305,11 @@ def test_a_count_that_is_none_is_named_with_its_line(dump: Write, workspace: Wor
     assert (error.where, error.found) == ("line 5", f"'{count}' as numVotes")
 
 
-def test_characters_that_are_no_list_are_named_with_their_title(dump: Write, workspace: Workspace) -> None:
-    principals = FILES["title.principals.tsv.gz"].replace('["Queen"]', '["Queen')
+@pytest.mark.parametrize("characters", ['["Queen', '"Queen"', "[1]", "[" * 100_000], ids=range(4))
+def test_characters_that_are_no_list_are_named_with_their_title(
+    dump: Write, workspace: Workspace, characters: str
+) -> None:
+    principals = FILES["title.principals.tsv.gz"].replace('["Queen"]', characters)
     error = _failure(dump(FILES | {"title.principals.tsv.gz": principals}), workspace)
     assert (Path(error.path).name, error.where) == ("title.principals.tsv.gz", "characters of tt0000001")
 
