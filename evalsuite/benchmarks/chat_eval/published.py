@@ -39,5 +39,5 @@ STRATEGIES = {
     "simultaneous_summarizer": OnPairs("ChatGPT, simultaneous with summarizer [1]", 0.55, 0.27),
 }
 SAME_ROLE = OnPairs("ChatGPT, panel of the same role [1]", 0.538, 0.25)
-DIALOGUES = {"GPT-4, panel [1]": (0.684, 0.632)}
-"""Mean Spearman and Kendall correlation over the four aspects."""
+DIALOGUES = {"GPT-4, panel [1]": {"spearman": 0.684, "kendall": 0.632}}
+"""Mean correlations over the four aspects."""

@@ -16,9 +16,10 @@ from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.benchmarks.chat_eval.modes import Mode
+    from evalsuite.benchmarks.chat_eval.people import Coefficient
     from evalsuite.benchmarks.chat_eval.published import OnPairs
     from evalsuite.reporting.section import Block, Cell
     from evalsuite.reporting.tally import RunView, Tally
@@ -28,6 +29,7 @@ THEIRS = (
     "responses: [1] ChatEval (arXiv 2308.07201), [2] FairEval (arXiv 2305.17926). They compare with rows "
     "measured on those files, not with rows measured on other samples."
 )
+COEFFICIENTS: Mapping[Coefficient, str] = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b"}
 UNPARSED = (
     "A judgement that could not be parsed is the judge's own failure: it has no verdict, counts as "
     "disagreement in accuracy and kappa, and leaves no score to correlate."
@@ -53,7 +55,7 @@ def report(views: Sequence[RunView]) -> Section:
         _about(views),
         _on_pairs(comparing),
         _by_category(comparing),
-        _on_dialogues(judges),
+        *_on_dialogues(judges),
         _strategies(comparing),
         *_growth(comparing),
         bias_table("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
@@ -78,7 +80,8 @@ def _about(views: Sequence[RunView]) -> Passage:
     return Passage(
         "What is measured",
         f"The model under test is the judge; people's verdicts and ratings are the right answers. {UNPARSED}"
-        + (f" Samples: {sources}." if sources else ""),
+        + (f" Samples: {sources}." if sources else "")
+        + f"\n\n{THEIRS}",
     )
 
 
@@ -86,7 +89,7 @@ def _on_pairs(judges: Sequence[Judge]) -> Table | None:
     if not judges:
         return None
     theirs = [_theirs(row) for row in (*published.PEOPLE, *published.JUDGES)]
-    return Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_ours, judges)], THEIRS)
+    return Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_ours, judges)])
 
 
 PAIR_COLUMNS = (
@@ -131,23 +134,31 @@ def _by_category(judges: Sequence[Judge]) -> Table | None:
     )
 
 
-def _on_dialogues(judges: Sequence[Judge]) -> Table | None:
+def _on_dialogues(judges: Sequence[Judge]) -> list[Table]:
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
-    if not rated:
-        return None
-    titles = [*ASPECT_NAMES, "mean"]
-    numbers = [Column(f"{title} {sign}", "number", 2) for title in titles for sign in ("rho", "tau")]
-    blank: tuple[Cell, ...] = (None,) * (2 * len(ASPECT_NAMES))
-    theirs = [(name, *blank, rho, tau, None, 360) for name, (rho, tau) in published.DIALOGUES.items()]
-    ours = [(judge.name, *_correlations(judge.tally), *_coverage(judge.tally)) for judge in rated]
-    columns = (Column("Judge"), *numbers, Column("No verdict", "percent"), Column("Responses", "count"))
-    note = f"Turn-level Spearman (rho) and Kendall (tau-b) correlation with people's mean ratings. {THEIRS}"
-    return Table("Dialogue responses (table 2)", columns, [*theirs, *ours], note)
+    return [_correlations(rated, sign, title) for sign, title in COEFFICIENTS.items()] if rated else []
 
 
-def _correlations(tally: Tally) -> list[Cell]:
+def _correlations(rated: Sequence[Judge], sign: Coefficient, title: str) -> Table:
     wanted = [*((name,) for name in ASPECT_NAMES), ASPECT_NAMES]
-    return [correlation(tally, sign, names) for names in wanted for sign in ("spearman", "kendall")]
+    columns = (
+        Column("Judge"),
+        *(Column(name, "number", 2) for name in (*ASPECT_NAMES, "mean")),
+        Column("No verdict", "percent"),
+        Column("Responses", "count"),
+    )
+    blank: tuple[Cell, ...] = (None,) * len(ASPECT_NAMES)
+    theirs = [(name, *blank, means[sign], None, 360) for name, means in published.DIALOGUES.items()]
+    ours = [
+        (
+            judge.name,
+            *(correlation(judge.tally, sign, names) for names in wanted),
+            *_coverage(judge.tally),
+        )
+        for judge in rated
+    ]
+    note = "At turn level, with the mean of people's ratings."
+    return Table(f"Dialogue responses (table 2): {title}", columns, [*theirs, *ours], note)
 
 
 def _coverage(tally: Tally) -> tuple[Cell, Cell]:
@@ -165,7 +176,7 @@ def _strategies(judges: Sequence[Judge]) -> Table | None:
         rows += [_theirs(theirs), *(_ours(judge) for judge in panels if _plain(judge, strategy))]
     same = [judge for judge in panels if judge.mode.same_role]
     rows += [_theirs(published.SAME_ROLE), *map(_ours, same)] if same else []
-    return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows, THEIRS)
+    return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows)
 
 
 def _plain(judge: Judge, strategy: str) -> bool:
@@ -205,7 +216,7 @@ def _chart(
     ]
     if not series:
         return None
-    title = f"Accuracy against the number of {name}"
+    title = f"Accuracy against the number of {name}" + (f"\n{series[0].name}" if len(series) == 1 else "")
     labels = [str(number) for number in numbers]
     return Chart(
         "lines", f"chat_eval_by_{name}", title, labels, series, "percent", (0.0, 1.0), name, "accuracy"

@@ -121,13 +121,16 @@ def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: 
     titles = [block.title for block in section.blocks]
     for title in (
         "Comparisons (table 1)",
-        "Dialogue responses (table 2)",
+        "Dialogue responses (table 2): Spearman's rho",
+        "Dialogue responses (table 2): Kendall's tau-b",
         "Communication strategies (table 4)",
     ):
         assert title in titles
     one = {row[0]: row for row in table(section, "table 1").rows}
     assert one["ChatGPT, panel [1]"][1:] == (0.60, 0.33, None, 80)
     assert one["scripted, single"][-1] == 6
+    rho, tau = (table(section, f"table 2): {name}").rows[0] for name in ("Spearman", "Kendall"))
+    assert (rho[-3], tau[-3]) == (0.684, 0.632)
     four = [row[0] for row in table(section, "table 4").rows]
     assert four.index("scripted, panel:one_by_one:2roles") == four.index("ChatGPT, one by one [1]") + 1
     assert (
