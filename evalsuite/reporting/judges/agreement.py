@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.section import Column, Estimate, Table
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from evalsuite.reporting.tally import Tally
     from evalsuite.stats.krippendorff import Level
 
+    Question = tuple[str, Level, Sequence["Rating"]]
+
 Value = str | float
+Kind = Literal["judges", "epochs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,14 @@ class Agreement:
     """How far raters agree on one question.
 
     Attributes:
+        kind: what the raters are.
         question: `verdict`, or an aspect.
         raters: who.
         alpha: Krippendorff's, nominal for verdicts, interval for scores; None where it is undefined.
         kappas: Cohen's for each two raters of verdicts; None where it is undefined.
     """
 
+    kind: Kind
     question: str
     raters: tuple[str, ...]
     alpha: Estimate | None
@@ -63,25 +68,25 @@ def among_judges(cases: Sequence[Judged]) -> list[Agreement]:
         for vote in case.votes
         if vote.verdict is not None
     ]
-    aspects = {
-        name: None for case in cases if case.verdict is None for vote in case.votes for name in vote.scores
-    }
-    return _measured(
-        [
-            ("verdict", "nominal", verdicts),
-            *((aspect, "interval", _scores(cases, aspect)) for aspect in aspects),
-        ]
-    )
+    scores: list[Question] = [(one, "interval", _scores(cases, one)) for one in _aspects(cases)]
+    return _measured("judges", [("verdict", "nominal", verdicts), *scores])
 
 
 def among_epochs(cases: Sequence[Judged]) -> list[Agreement]:
-    """Agreement of a case's result over its repetitions, where there are any."""
+    """Agreement of a case's result, a verdict or mean scores, over its repetitions, where there are any."""
     verdicts = [
         Rating(case.sample, case.sample, f"epoch {case.epoch}", case.verdict)
         for case in cases
         if case.verdict is not None
     ]
-    return _measured([("verdict", "nominal", verdicts)])
+    scores: list[Question] = [(one, "interval", _mean_scores(cases, one)) for one in _aspects(cases)]
+    return _measured("epochs", [("verdict", "nominal", verdicts), *scores])
+
+
+def _aspects(cases: Sequence[Judged]) -> list[str]:
+    """What is scored where one answer is judged."""
+    named = (name for case in cases if case.verdict is None for vote in case.votes for name in vote.scores)
+    return list(dict.fromkeys(named))
 
 
 def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
@@ -117,7 +122,7 @@ NOTE = (
 def _rows(judge: str, found: Agreement) -> list[tuple[Cell, ...]]:
     things = found.alpha.n if found.alpha else None
     rows: list[tuple[Cell, ...]] = [
-        (judge, found.question, f"all {len(found.raters)}", found.alpha, None, things)
+        (judge, found.question, f"all {len(found.raters)} {found.kind}", found.alpha, None, things)
     ]
     return rows + [
         (judge, found.question, f"{one}, {other}", None, kappa, None) for one, other, kappa in found.kappas
@@ -133,13 +138,26 @@ def _scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
     ]
 
 
-def _measured(questions: Iterable[tuple[str, Level, Sequence[Rating]]]) -> list[Agreement]:
+def _mean_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
+    given = [
+        (case, [vote.scores[aspect] for vote in case.votes if aspect in vote.scores])
+        for case in cases
+        if case.verdict is None
+    ]
+    return [
+        Rating(case.sample, case.sample, f"epoch {case.epoch}", math.fsum(scores) / len(scores))
+        for case, scores in given
+        if scores
+    ]
+
+
+def _measured(kind: Kind, questions: Iterable[Question]) -> list[Agreement]:
     found = []
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
         if len(raters) > 1:
             kappas = _kappas(ratings, raters) if level == "nominal" else ()
-            found.append(Agreement(question, raters, _alpha(ratings, level), kappas))
+            found.append(Agreement(kind, question, raters, _alpha(ratings, level), kappas))
     return found
 
 

@@ -81,10 +81,29 @@ def test_epochs_are_raters_of_the_same_sample(made: Any) -> None:
     assert found.alpha.value == pytest.approx(1.0)
 
 
+def test_direct_scores_are_compared_over_epochs_by_the_mean_of_each_case(made: Any) -> None:
+    given = {"s1": ((1, 5), (3, 3)), "s2": ((4, 4), (5, 3)), "s3": ((2, 4), (1, 5))}
+    rows = [
+        made.row(
+            name, None, [made.ballot(None, judge, clear=score) for judge, score in zip("ab", scores, strict=True)],
+            epoch=epoch,
+        )
+        for name, epochs in given.items()
+        for epoch, scores in enumerate(epochs, 1)
+    ]  # fmt: skip
+    (found,) = among_epochs(judged(made.tally(rows)))
+    assert (found.question, found.raters) == ("clear", ("epoch 1", "epoch 2"))
+    assert found.alpha is not None
+    assert found.alpha.value == pytest.approx(1.0), "the means are the same, whatever the judges said"
+    table = agreement_table("Agreement", [("mine", made.tally(rows))])
+    assert table is not None
+    assert [row[2] for row in table.rows] == ["all 2 judges", "all 2 epochs"]
+
+
 def test_the_table_names_all_raters_and_then_each_two(made: Any) -> None:
     rows = [
         panel(made, f"s{at}", a=said, b=said, c="tie") for at, said in enumerate(["first", "second", "tie"])
     ]
     table = agreement_table("Agreement", [("mine", made.tally(rows))])
     assert table is not None
-    assert [row[2] for row in table.rows] == ["all 3", "a, b", "a, c", "b, c"]
+    assert [row[2] for row in table.rows] == ["all 3 judges", "a, b", "a, c", "b, c"]
