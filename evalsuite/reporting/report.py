@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.judging.minutes import minutes
 from evalsuite.reporting.baseline import baseline_section
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.markdown import cut
@@ -216,6 +215,10 @@ def _passage(record: Record, metric: str) -> Passage:
 
 def _judgements(record: Record) -> list[Passage]:
     """What judges said of a case, whole."""
+    if not record.logs:
+        return []
+    from evalsuite.judging.minutes import minutes
+
     case = record.case.rpartition("::")[2]
     return [
         Passage(f"{case}: {name}, what was said", minutes(log), folded=True, whole=True)

@@ -133,10 +133,15 @@ class Tally:
             return None
         mean = math.fsum(values) / len(values)
         shares = all(value in (0.0, 1.0) for value in values)
-        if len(set(clusters)) < 2 and not (shares and len(values) == 1):
+        apart = len(set(clusters))
+        if shares and apart == len(values):
+            # What the general one comes to; by itself it needs no numpy, whose import takes a sixth of a second.
+            interval = stats.wilson_interval(math.fsum(values), len(values), confidence)
+        elif apart < 2:
             return Estimate(mean, n=len(values))
-        find = stats.share_interval if shares else stats.mean_interval
-        interval = find(values, clusters=clusters, confidence=confidence)
+        else:
+            find = stats.share_interval if shares else stats.mean_interval
+            interval = find(values, clusters=clusters, confidence=confidence)
         return Estimate(mean, interval.low, interval.high, len(values))
 
 
