@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")
-# The paper's domains are made from these sources (its section 2.1).
+# The paper's domains are made from these sources.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
 # What the report calls the pack that comes along.
 SHIPPED = "shipped samples"

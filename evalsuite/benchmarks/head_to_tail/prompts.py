@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Brevity keeps the rules fair, the leave to be unsure keeps the model honest: the paper asks for both
-# (section 3.1) and takes each away in turn (section 3.5).
+# and takes each away in turn (section 3.5).
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
 _UNSURE = 'If you are not confident that you know the answer, reply "unsure".'
 

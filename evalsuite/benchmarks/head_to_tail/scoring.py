@@ -1,7 +1,7 @@
 """Right, made up or missing: by rule, and by a judge where the run has one.
 
 Every scorer here gives shares of one case, so that plain means over cases are the paper's rates: accuracy
-A, hallucination rate H = 1 - A - M, missing rate M (section 3.1), all three in [0, 1].
+A, hallucination rate H = 1 - A - M, missing rate M, all three in [0, 1].
 """
 
 from __future__ import annotations

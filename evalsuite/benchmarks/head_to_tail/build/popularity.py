@@ -31,7 +31,7 @@ class Partition:
 
     Entities are sorted by popularity, the most popular first, and their popularity is summed up in that
     order. The head is the shortest beginning that reaches a third of the whole, the torso goes on to two
-    thirds, the tail is the rest (the paper's section 2.2). Equal popularity is never cut apart. Where all
+    thirds, the tail is the rest (the paper's rule). Equal popularity is never cut apart. Where all
     popularity is zero, all is tail.
 
     Args:

@@ -1,4 +1,4 @@
-"""Predicates of DBpedia that are not asked about, for the paper's reasons (section 2.1).
+"""Predicates of DBpedia that are not asked about, for the paper's reasons.
 
 The paper leaves out attributes that are unspecific, dynamic, specific to the source, or no text.
 """

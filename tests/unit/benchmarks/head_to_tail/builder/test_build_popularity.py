@@ -23,7 +23,7 @@ def test_each_bucket_takes_up_where_a_third_of_all_popularity_has_been_reached()
 
 
 def test_the_paper_s_own_example_is_cut_as_the_paper_cuts_it() -> None:
-    # Appendix A.7: A = 8; B = 4, C = D = 2; E to L = 1.
+    # In its appendix: A = 8; B = 4, C = D = 2; E to L = 1.
     cut = Partition({8: 1, 4: 1, 2: 2, 1: 8})
     assert cut.shares() == {"head": Share(1, 8), "torso": Share(3, 8), "tail": Share(8, 8)}
 
