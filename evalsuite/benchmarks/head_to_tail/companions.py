@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.reading import read_text
 from evalsuite.errors import DatasetError
 
@@ -45,4 +46,6 @@ def predicate_buckets(questions: Path) -> dict[str, str]:
         if len(line) != len(HEADER) or (number == 1 and line != HEADER):
             expected = "the columns " + ", ".join(HEADER)
             raise DatasetError(path, f"line {number}", " and ".join(map(repr, line))[:60], expected)
+        if number > 1 and line[2] not in BUCKETS:
+            raise DatasetError(path, f"line {number}", repr(line[2])[:60], f"one of {', '.join(BUCKETS)}")
     return {template: bucket for template, _, bucket in lines[1:]}

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.companions import is_ranked, predicate_buckets
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.benchmarks.reading import expect, read_json
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from evalsuite.protocols import Setup
 
-BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")
 # The paper's domains are made from these sources.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
@@ -92,6 +92,8 @@ def read_items(path: Path) -> list[Item]:
         for bucket in BUCKETS
         for number, record in enumerate(expect(top[bucket], list, path, bucket), 1)
     ]
+    if not items:
+        raise DatasetError(path, "", "no question in head, torso or tail", f"records {_SHAPE}")
     return list(_with_facets(items, path, len(top["head"])))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, SHIPPED
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import DOMAINS, SHIPPED
 from evalsuite.benchmarks.head_to_tail.studies import studies
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.benchmarks.head_to_tail.published import published
 from evalsuite.reporting.section import Column, Estimate, Table

@@ -14,7 +14,8 @@ from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.build.popularity import BUCKETS, Partition
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.build.popularity import Partition
 from evalsuite.benchmarks.head_to_tail.build.questions import Candidate, Drawn, distinct, is_fit
 from evalsuite.benchmarks.head_to_tail.build.workspace import quoted
 

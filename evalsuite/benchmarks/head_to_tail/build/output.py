@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.build.popularity import BUCKETS
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.companions import HEADER
 
 if TYPE_CHECKING:

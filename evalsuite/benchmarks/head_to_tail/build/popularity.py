@@ -7,10 +7,10 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-BUCKETS = ("head", "torso", "tail")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load, read_items
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import load, read_items
 from evalsuite.errors import DatasetError, EvalsuiteError
 from evalsuite.metrics.text import as_texts
 from evalsuite.protocols import Setup
@@ -129,6 +130,7 @@ def test_several_modes_give_a_sample_each_with_the_mode_in_tag_and_id(tmp_path: 
             "found the keys 'head', 'torso', expected the keys 'head', 'torso' and 'tail'",
         ),
         ({**buckets(), "Tail": []}, "'Tail'"),
+        (buckets(), "no question in head, torso or tail"),
         ({**buckets(), "torso": {}}, "torso: found {}, expected a list"),
         (buckets("x"), 'head, record 1: found "x", expected a list'),
         (buckets(RECORD, RECORD[:3]), "head, record 2: found a list of 3, expected a list of 4"),

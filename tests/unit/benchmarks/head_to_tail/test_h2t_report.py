@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.reporting.section import Chart, Estimate, Passage, Section, Table
 from evalsuite.reporting.tally import Row, RunView, Tally
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import load
 from evalsuite.benchmarks.head_to_tail.published import published
 from evalsuite.benchmarks.head_to_tail.studies import (
     predicates,
@@ -260,7 +261,14 @@ def test_questions_of_which_no_order_is_known_have_no_top(tmp_path: Path) -> Non
     assert not any("top" in tag or "predicate" in tag for tag in _tags(tmp_path))
 
 
-@pytest.mark.parametrize("damaged", ["template\tbucket\n", "template\tpopularity\tbucket\n<p>\ttail\n"])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "template\tbucket\n",
+        "template\tpopularity\tbucket\n<p>\ttail\n",
+        "template\tpopularity\tbucket\n<p>\t3\tmiddle\n",
+    ],
+)
 def test_a_damaged_companion_is_named_with_its_line(tmp_path: Path, damaged: str) -> None:
     (tmp_path / "built.json").write_text(FILE)
     (tmp_path / "built.predicates.tsv").write_text(damaged)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.build.popularity import BUCKETS, Partition
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.build.popularity import Partition
 from evalsuite.benchmarks.head_to_tail.build.questions import Candidate, Draw, Drawn, Template
 from evalsuite.benchmarks.head_to_tail.build.selection import choose, level
 

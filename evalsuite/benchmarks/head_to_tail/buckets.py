@@ -1,0 +1,3 @@
+"""Head, torso and tail: the names of the buckets, the most popular first."""
+
+BUCKETS = ("head", "torso", "tail")
