@@ -15,6 +15,8 @@ from evalsuite.errors import ScoringError
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 
+AT_ONCE = 2000  # characters: jieba's time on unknown words grows with the square of their number
+
 
 def plain(text: str) -> str:
     """The text with composed accents (NFC) and full-width forms as ASCII."""
@@ -37,12 +39,15 @@ def alphanumeric_words(text: str) -> list[str]:
 def cut(text: str) -> list[str]:
     """The words of a text that holds Han characters, by jieba; any other text is one word.
 
+    A text of more than `AT_ONCE` characters is cut there, too.
+
     Raises:
         ScoringError: the text is Chinese and jieba is not installed.
     """
     if not HAN.search(text):
         return [text]
-    return [word for word in _chinese().lcut(text) if word.strip()]
+    parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
+    return [word for part in parts for word in _chinese().lcut(part) if word.strip()]
 
 
 def segmenter_version() -> str:

@@ -5,6 +5,7 @@ The form is that of TReB's ICoT mode (arXiv 2506.18421); variables live on from 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,9 @@ step, say what you plan, then write code in one block that starts with ```python
 there: you will be shown what it printed, and variables keep their values. Once you know the answer, write \
 no more code and give it as \\boxed{answer}."""
 SHOWN_CHARACTERS = 4000
+_BOX = r"\boxed{"
+# Boxes, escaped characters (a backslash right before a box escapes nothing) and braces.
+_SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
 
 # What the model is told of a round, given its execution and how many rounds of code are left.
 ShowResult = Callable[[Execution, int], str]
@@ -50,27 +54,20 @@ def show_result(execution: Execution, left: int) -> str:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""What stands in the last complete `\boxed{...}`, nested braces respected; None if there is none."""
-    start = len(text)
-    while (start := text.rfind(r"\boxed{", 0, start)) >= 0:
-        content = _braced(text, start + len(r"\boxed{"))
-        if content is not None:
-            return content.strip()
-    return None
+    r"""What stands in the last complete `\boxed{...}`, nested braces respected; None if there is none.
 
-
-def _braced(text: str, start: int) -> str | None:
-    """The text from `start` to the brace that closes the one before it; escaped braces do not count."""
-    depth, at = 1, start
-    while at < len(text):
-        if text[at] == "\\":
-            at += 1
-        elif text[at] in "{}":
-            depth += 1 if text[at] == "{" else -1
-            if depth == 0:
-                return text[start:at]
-        at += 1
-    return None
+    Escaped braces do not count. Reads the text once, whatever stands in it.
+    """
+    opened: list[int | None] = []  # for each open brace where its content starts, if it is a box's
+    start, end = -1, -1
+    for sign in _SIGNS.finditer(text):
+        if sign[0] in ("{", _BOX):
+            opened.append(sign.end() if sign[0] == _BOX else None)
+        elif sign[0] == "}" and opened:
+            content = opened.pop()
+            if content is not None and content > start:
+                start, end = content, sign.start()
+    return None if start < 0 else text[start:end].strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ Tables = Callable[[Sample], "Mapping[str, TableSource]"]
 # The program that describes tables, given the names of their variables; what it prints is the description.
 Describe = Callable[[Sequence[str]], str]
 
+# Possessive: a line of a hundred thousand backticks would otherwise be tried in as many ways.
 _FENCE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)|\Z)",
+    r"^[ \t]*+(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
+    r"(?P<code>.*?)(?:^[ \t]*+(?P=fence)|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _DESCRIBE = """

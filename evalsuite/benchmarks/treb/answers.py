@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 # A reply that opens ever deeper objects costs time squared; no answer stands so far from the end.
@@ -18,7 +19,8 @@ def answer_in_words(text: str) -> tuple[str, bool]:
     """
     for found in reversed(_objects(text[-LONGEST:])):
         if "answer" in found:
-            return _as_text(found["answer"]), True
+            with suppress(RecursionError):  # hundreds of lists in each other are no answer
+                return _as_text(found["answer"]), True
     return text.strip(), False
 
 

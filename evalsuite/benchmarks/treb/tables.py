@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 Cells = tuple[str, ...]
 _BAR = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
+# Possessive: a line that is nearly a rule would otherwise be tried in very many ways.
+_RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(\|\s*+:?-++:?\s*+)*+\|?\s*+")
 
 
 @dataclass(frozen=True, slots=True)

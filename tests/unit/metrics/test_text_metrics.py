@@ -129,6 +129,11 @@ def test_chinese_is_cut_into_words_by_jieba() -> None:
     assert 0.0 < text.bleu("我来到北京清华大学", "我来到北京") < 1.0
 
 
+def test_a_chinese_text_of_any_length_is_cut_in_parts() -> None:
+    long = "这是" * 1500
+    assert words.cut(long) == words.cut(long[:2000]) + words.cut(long[2000:])
+
+
 @pytest.mark.parametrize("metric", [text.token_f1, text.rouge_l, text.bleu])
 def test_chinese_without_jieba_is_an_error_that_says_what_to_install(
     metric: Any, monkeypatch: pytest.MonkeyPatch

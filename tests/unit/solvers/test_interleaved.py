@@ -175,3 +175,13 @@ def test_conversations_at_the_same_time_do_not_share_variables(program_runner: A
         return await asyncio.gather(*(solver(SAMPLE, scripted(*texts)) for _ in range(3)))
 
     assert [transcript.events[1]["stdout"] for transcript in runner.run(three())] == ["1\n"] * 3
+
+
+def test_any_number_of_boxes_that_never_close_is_read_once() -> None:
+    endless = r"\boxed{" * 200_000
+    assert last_boxed(endless) is None
+    assert last_boxed(r"\boxed{7} " + endless) == "7"
+
+
+def test_a_box_behind_a_line_break_of_latex_is_a_box() -> None:
+    assert last_boxed(r"so \\\boxed{a\\}") == r"a\\"

@@ -220,3 +220,8 @@ def test_the_describing_program_names_each_table_by_its_variable(solve: Callable
     transcript = solve(block(code), Sample("s", "?"), tables=lambda _: tables)
     assert "`df` has 2 rows and 2 columns." in transcript.answer
     assert "`other` has 1 rows and 2 columns.\nColumn names: [0, 1]" in transcript.answer
+
+
+@pytest.mark.parametrize("line", ["`" * 500_000, "~" * 500_000, " " * 500_000 + "``", "```" + " " * 500_000])
+def test_a_line_without_end_is_no_block(line: str) -> None:
+    assert python_block(line) is None

@@ -49,3 +49,8 @@ def test_no_text_makes_the_parser_fail(text: str) -> None:
 def test_ever_deeper_objects_are_given_up_and_the_text_kept() -> None:
     text = '{"a":' * 3000
     assert answer_in_words(text) == (text, False)
+
+
+def test_an_answer_of_lists_in_lists_without_end_is_no_answer() -> None:
+    text = '{"answer": ' + "[" * 900 + "]" * 900 + "}"
+    assert answer_in_words(text) == (text, False)

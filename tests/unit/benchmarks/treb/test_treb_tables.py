@@ -87,3 +87,8 @@ def test_a_cell_too_long_for_csv_is_refused_with_its_line() -> None:
 
 def test_an_empty_table_has_no_columns() -> None:
     assert from_csv("", 0).width == 0
+
+
+@pytest.mark.parametrize("line", ["|" + "-" * 100_000 + "x", "|-" * 1_000 + "x", "|-" + " " * 100_000 + "x"])
+def test_a_line_that_is_nearly_a_rule_is_a_row(line: str) -> None:
+    assert len(from_markdown(f"| a |\n{line}\n", 1).rows) == 1
