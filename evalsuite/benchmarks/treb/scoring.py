@@ -5,6 +5,7 @@ The paper counts a program that is missing or fails as zero on every metric: it 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.treb.prompts import clipped
@@ -113,9 +114,10 @@ def mark(text: str) -> float:
         ValueError: there is none between 0 and 10; the message tells the judge how to give it.
     """
     boxed = last_boxed(text)
-    number = parse_number(boxed.removesuffix(f"/{BEST}")) if boxed else None
+    written, _, best = (boxed or "").partition("/")
+    number = parse_number(written) if best.strip() in ("", str(BEST)) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:
-        found = f"\\boxed{{{boxed}}}" if boxed is not None else "no \\boxed{...}"
+        found = "no \\boxed{...}" if boxed is None else f"\\boxed{{{clipped(boxed, 60)}}}"
         raise ValueError(f"it holds {found} instead of \\boxed{{a number from 0 to {BEST}}}.")
     return float(number.value)
 

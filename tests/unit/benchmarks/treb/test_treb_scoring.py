@@ -60,6 +60,7 @@ def test_chinese_answers_are_compared_word_by_word() -> None:
         (r"Right. \boxed{10}", 10.0),
         (r"\boxed{3} at first, but \boxed{7.5}", 7.5),
         (r"\boxed{8/10}", 8.0),
+        (r"\boxed{8.5 / 10}", 8.5),
         (r"$\boxed{ 0 }$", 0.0),
     ],
 )
@@ -78,11 +79,18 @@ def test_the_last_boxed_mark_counts(text: str, value: float) -> None:
         r"\boxed{80%}",
         r"\boxed{8",
         r"\boxed{5/5}",
+        r"\boxed{5/10/10}",
     ],
 )
 def test_anything_else_is_no_mark(text: str) -> None:
     with pytest.raises(ValueError, match="a number from 0 to 10"):
         mark(text)
+
+
+def test_a_judge_that_puts_a_book_into_its_box_is_told_in_a_line() -> None:
+    with pytest.raises(ValueError, match="a number from 0 to 10") as raised:
+        mark(rf"\boxed{{{'so ' * 10_000}}}")
+    assert len(str(raised.value)) < 200
 
 
 @given(st.floats(0, 10))
