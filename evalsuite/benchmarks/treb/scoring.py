@@ -5,7 +5,6 @@ The paper counts a program that is missing or fails as zero on every metric: it 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.treb.prompts import clipped
@@ -114,8 +113,8 @@ def mark(text: str) -> float:
         ValueError: there is none between 0 and 10; the message tells the judge how to give it.
     """
     boxed = last_boxed(text)
-    written, _, best = (boxed or "").partition("/")
-    number = parse_number(written) if best.strip() in ("", str(BEST)) else None
+    written, slash, best = (boxed or "").partition("/")
+    number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:
         found = "no \\boxed{...}" if boxed is None else f"\\boxed{{{clipped(boxed, 60)}}}"
         raise ValueError(f"it holds {found} instead of \\boxed{{a number from 0 to {BEST}}}.")

@@ -80,6 +80,7 @@ def test_the_last_boxed_mark_counts(text: str, value: float) -> None:
         r"\boxed{8",
         r"\boxed{5/5}",
         r"\boxed{5/10/10}",
+        r"\boxed{5/}",
     ],
 )
 def test_anything_else_is_no_mark(text: str) -> None:
