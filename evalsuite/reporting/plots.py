@@ -82,15 +82,15 @@ def _points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[li
     for value in values:
         given = Estimate(value) if isinstance(value, (int, float)) else value
         point = math.nan if given is None else _scaled(chart, given.value)
-        bounded = given is not None and given.low is not None and given.high is not None
-        low, high = (
-            (_scaled(chart, given.low or 0.0), _scaled(chart, given.high or 0.0))
-            if bounded and given
-            else (point, point)
-        )
         middle.append(point)
-        reach[0].append(max(0.0, point - low))
-        reach[1].append(max(0.0, high - point))
+        if given is None or given.low is None or given.high is None:
+            # Not 0: a mark of no length would look like an interval, and a sharp one.
+            below = above = math.nan
+        else:
+            below = max(0.0, point - _scaled(chart, given.low))
+            above = max(0.0, _scaled(chart, given.high) - point)
+        reach[0].append(below)
+        reach[1].append(above)
     return middle, reach
 
 

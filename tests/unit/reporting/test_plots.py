@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -12,6 +13,8 @@ from evalsuite.reporting.section import Chart, Estimate, Series
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from evalsuite.reporting.section import Kind
 
 pytest.importorskip("matplotlib", reason="the extra `plots` is not there")
 
@@ -55,3 +58,11 @@ def test_equal_charts_are_equal_files(tmp_path: Path) -> None:
 def test_a_chart_without_any_value_is_not_drawn(tmp_path: Path) -> None:
     assert draw_all([lines("gpt-4", values=[None, None, None])], tmp_path) == []
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["bars", "lines"])
+def test_only_a_value_with_an_interval_gets_its_mark(kind: Kind, tmp_path: Path) -> None:
+    draw(replace(lines("gpt-4"), kind=kind), tmp_path / "chart.svg")
+    drawn = ET.parse(tmp_path / "chart.svg").getroot()
+    marks = drawn.findall(f".//{SVG}g[@id='LineCollection_1']//{SVG}path")
+    assert [bool(mark.get("d")) for mark in marks] == [True, False, False]
