@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.prompts import judge_prompt, parse_score
+from evalsuite.benchmarks.tool_eyes.prompts import documents_text, judge_prompt, parse_score
 from evalsuite.judging.asking import ask_until_parsed
 from evalsuite.types import Score
 
@@ -187,9 +187,13 @@ class _Questions:
         return "[Thoughts]\n" + "\n".join(lines)
 
     def log(self) -> list[Mapping[str, Any]]:
-        """What was said, in the order of the questions' names, whichever was answered first."""
+        """What was said, in the order of the questions' names, whichever was answered first.
+
+        The tools' documents, the same in every question, are left out: they would be most of a record.
+        """
+        documents, note = documents_text(self.documents), f"(documents of {len(self.documents)} tools)"
         return [
-            {"speaker": f"judge of {name}", **entry}
+            {"speaker": f"judge of {name}", **entry, "content": entry["content"].replace(documents, note)}
             for name in sorted(self.said)
             for entry in self.said[name].log
         ]

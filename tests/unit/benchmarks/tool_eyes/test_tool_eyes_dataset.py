@@ -174,6 +174,7 @@ def test_what_is_wrong_with_a_file_of_queries_is_named(tmp_path: Path, queries: 
             "parameter 'x': found the type 'str', expected one of array",
         ),
         ([{**TOOL, "parameters": {**SCHEMA, "properties": {"x": 1}}}], "parameter 'x': found 1"),
+        ([], "config_gpt4.json: found an empty list, expected at least one tool"),
         ([{**TOOL, "name": " "}], "tool 1, field 'name': found ' ', expected 1 to 64 letters"),
         ([{**TOOL, "parameters": {**SCHEMA, "required": [["x"]]}}], "field 'required': found .*a string"),
         ([with_parameter(enum=3)], r"\(look\), \$\.properties\.x\.enum: found 3 is not of type 'array'"),

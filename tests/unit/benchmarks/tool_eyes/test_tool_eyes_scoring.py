@@ -131,6 +131,7 @@ def test_a_finished_episode_is_judged_as_worked_by_hand(play: Any, backend: Any)
     assert [(entry["speaker"], entry["role"]) for entry in first.log] == [
         (f"judge of {name}", role) for name in questions for role in ("user", "assistant")
     ]
+    assert "[Tools, one document a line]\n(documents of " in first.log[0]["content"]
     assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 4.1]\n" in minutes(first.log)
 
 
