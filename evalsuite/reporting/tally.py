@@ -144,6 +144,11 @@ class Tally:
             interval = find(values, clusters=clusters, confidence=confidence)
         return Estimate(mean, interval.low, interval.high, len(values))
 
+    def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
+        """`estimate` of a metric in [0, 1], its interval cut there: a t interval knows nothing of the range."""
+        found = self.estimate(metric, confidence)
+        return found and found.within(0.0, 1.0)
+
 
 def _no_records(case: str) -> Record:
     raise KeyError(case)

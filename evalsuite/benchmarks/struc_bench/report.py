@@ -92,12 +92,7 @@ def _column(metric: tuple[str, str]) -> Column:
 def _estimate(tally: Tally, metric: str) -> Cell:
     if metric == "bleu":
         return corpus_bleu(tally)
-    return tally.estimate(metric) if metric in NUMBERS else _share(tally, metric)
-
-
-def _share(tally: Tally, metric: str) -> Cell:
-    found = tally.estimate(metric)
-    return found and found.within(0.0, 1.0)
+    return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
 def _released(lines: Sequence[Line]) -> Table:
@@ -171,7 +166,7 @@ def _errors_chart(lines: Sequence[Line]) -> Iterator[Chart]:
 def _abilities(lines: Sequence[Line]) -> Table:
     """The numbers behind Figure 5."""
     rows: list[list[Cell]] = [
-        [name, label, *(_share(tally, ability) for ability in ABILITIES)]
+        [name, label, *(tally.share(ability) for ability in ABILITIES)]
         for name, label, tally in _by_format(lines)
     ]
     columns = [Column("Format"), Column("Run"), *(Column(name, "percent", 1) for name in ABILITIES.values())]

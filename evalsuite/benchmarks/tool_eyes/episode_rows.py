@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalsuite.reporting.section import Estimate
     from evalsuite.reporting.tally import Row, Tally
 
 
@@ -17,12 +16,6 @@ def named(metric: str) -> str:
 def episodes(tally: Tally) -> list[Row]:
     """The rows that hold an episode."""
     return [row for row in tally if row.outcome != "error" and "turns" in row.facts]
-
-
-def share(tally: Tally, metric: str) -> Estimate | None:
-    """The mean of a metric in [0, 1], its interval cut there."""
-    found = tally.estimate(metric)
-    return found and found.within(0.0, 1.0)
 
 
 def by_sample(tally: Tally, metric: str) -> dict[str, float]:

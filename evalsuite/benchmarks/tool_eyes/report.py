@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.episode_counts import failures, failures_chart, turns, turns_chart
-from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named, share
+from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
 from evalsuite.benchmarks.tool_eyes.published import SCENARIOS
 from evalsuite.benchmarks.tool_eyes.relations import anova, correlations
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, OVERALL, RULES
@@ -97,8 +97,8 @@ def _by_scenario(title: str, metric: str, lines: Sequence[Line]) -> Table:
     rows: list[list[Cell]] = [
         [
             line.label,
-            *(share(line.tally.where(scenario=name), metric) for name in present),
-            share(line.tally, metric),
+            *(line.tally.where(scenario=name).share(metric) for name in present),
+            line.tally.share(metric),
         ]
         for line in lines
     ]
@@ -108,7 +108,7 @@ def _by_scenario(title: str, metric: str, lines: Sequence[Line]) -> Table:
 def _capabilities(lines: Sequence[Line]) -> Table:
     columns = [Column("Run"), *(Column(named(name), "percent") for name in (*CAPABILITIES, OVERALL))]
     rows: list[list[Cell]] = [
-        [line.label, *(share(line.tally, name) for name in (*CAPABILITIES, OVERALL))] for line in lines
+        [line.label, *(line.tally.share(name) for name in (*CAPABILITIES, OVERALL))] for line in lines
     ]
     return Table("Five capabilities", columns, rows)
 
@@ -134,7 +134,7 @@ def _rules(lines: Sequence[Line]) -> Table:
     for line in lines:
         taken = [row.facts["turns"] for row in episodes(line.tally)]
         mean = sum(taken) / len(taken) if taken else None
-        rows.append([line.label, len(taken), *(share(line.tally, rule) for rule in RULES), mean])
+        rows.append([line.label, len(taken), *(line.tally.share(rule) for rule in RULES), mean])
     note = (
         "Format alignment: turns of the demanded form. Reality: calls that name a documented tool, only its "
         "parameters and all required ones. Finished: episodes that called finish within the limit of turns."

@@ -98,7 +98,7 @@ def _subtasks(views: Sequence[RunView]) -> Table:
             cases = view.tally.where(subtask=subtask.name)
             errors = len(cases.where(lambda row: row.outcome == "error"))
             if len(cases):
-                scores = [_share(cases, metric) for metric in (*METRICS, RULES)]
+                scores = [cases.share(metric) for metric in (*METRICS, RULES)]
                 rows.append([subtask.skill, subtask.name, view.label, len(cases), errors, *scores])
     heads = [
         Column("Skill"),
@@ -113,11 +113,6 @@ def _subtasks(views: Sequence[RunView]) -> Table:
         "that keep every rule of their question; it is that subtask's only metric."
     )
     return Table("By subtask", (*heads, *shown), rows, note)
-
-
-def _share(cases: Tally, metric: str) -> Cell:
-    found = cases.estimate(metric)
-    return found and found.within(0.0, 1.0)
 
 
 def _programs(views: Sequence[RunView]) -> Iterator[Table]:
