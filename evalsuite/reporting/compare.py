@@ -129,16 +129,16 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     ]
     note = (
         "Over the cases that both runs scored. p: exact McNemar for 0/1 scores asked once, else the paired "
-        "difference's, with epochs of a sample as one cluster."
+        "difference's, with epochs of a sample, and samples that share a source, as one cluster."
     )
     return Table(f"Against {labels[0]}, case by case", columns, rows, note) if rows else None
 
 
 def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float]]:
-    """Sample and both scores of every case that both runs scored."""
+    """Cluster and both scores of every case that both runs scored."""
     before = {row.case: row.scores[metric] for row in base.scored(metric)}
     return [
-        (row.sample, before[row.case], row.scores[metric])
+        (row.cluster, before[row.case], row.scores[metric])
         for row in other.scored(metric)
         if row.case in before
     ]
@@ -150,9 +150,9 @@ def _paired(base: Tally, other: Tally, metric: str) -> list[Cell]:
     pairs = pair(base, other, metric)
     if len(pairs) < 2:
         return [metric, len(pairs), None, None, None, None]
-    samples, before, after = (list(column) for column in zip(*pairs, strict=True))
-    repeated = len(set(samples)) < len(samples)
-    found = stats.paired_difference(before, after, clusters=samples if repeated else None)
+    clusters, before, after = (list(column) for column in zip(*pairs, strict=True))
+    repeated = len(set(clusters)) < len(clusters)
+    found = stats.paired_difference(before, after, clusters=clusters if repeated else None)
     binary = not repeated and set(before) | set(after) <= {0.0, 1.0}
     return [
         metric,

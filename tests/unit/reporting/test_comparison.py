@@ -11,6 +11,7 @@ from evalsuite import cli
 from evalsuite.errors import RunError
 from evalsuite.reporting.compare import compare_runs, label_runs, paired_table, write_comparison
 from evalsuite.reporting.section import Chart, Estimate, Table
+from evalsuite.stats import paired_difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,23 @@ def test_binary_scores_are_compared_by_exact_mcnemar_over_the_cases_of_both(desk
     assert value(difference) == -0.75
     # Six cases flipped, all one way: two-sided sign test.
     assert p == pytest.approx(binomtest(0, 6).pvalue)
+
+
+def test_samples_of_one_source_are_one_cluster_of_a_difference(desk: Desk) -> None:
+    def asked(name: str, scores: Sequence[float]) -> Run:
+        records = [
+            desk.record(f"s{place}", {"hit": score}, tags={"cluster": f"source {place // 2}"})
+            for place, score in enumerate(scores)
+        ]
+        return desk.run(records, name)
+
+    before, after = [1.0] * 8, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    table = paired_table([asked("one", before), asked("two", after)], ["one", "two"], "capitals")
+    assert table
+    *_, difference, p = table.rows[0]
+    expected = paired_difference(before, after, clusters=[0, 0, 1, 1, 2, 2, 3, 3])
+    assert difference == Estimate(-0.625, expected.low, expected.high, 8)
+    assert p == expected.pvalue
 
 
 def test_runs_without_a_common_case_have_no_difference(desk: Desk) -> None:
