@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import gc
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
     from evalsuite.plugin.upcoming import Upcoming
     from evalsuite.reporting.gates import Gate
     from evalsuite.settings import Settings
+
+
+@cache
+def _set_aside() -> None:
+    """Sets aside, once a process, what is there before the first case.
+
+    Otherwise the garbage collector looks through pytest, all items and all modules again and again, which with
+    eight workers takes an eighth of a run of quick cases.
+    """
+    gc.freeze()
 
 
 class Process:
@@ -69,6 +80,7 @@ class Process:
         """This process's cases in flight."""
         from evalsuite.plugin.prefetch import Prefetcher
 
+        _set_aside()
         # Twice a process's share: one that falls behind does not leave connections idle.
         share = -(-self.settings.max_connections // self._workers)
         window = min(self.settings.max_connections, 2 * share) if self._workers > 1 else share
