@@ -9,6 +9,8 @@ from evalsuite.reporting.runs import REPORT
 from evalsuite.reporting.verdict import Status
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from evalsuite.reporting.runs import RunFolder
@@ -26,4 +28,10 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
     for line in (*verdict.reasons, *verdict.remarks):
         terminal.write_line(line)
     terminal.write_line(f"{verdict.headline} (exit status {int(verdict.status)})", bold=True)
-    terminal.write_line(f"report: {folder.path / REPORT}")
+    terminal.write_line(f"report: {_from_here(folder.path / REPORT, terminal.config)}")
+
+
+def _from_here(path: Path, config: pytest.Config) -> Path:
+    """The path as one would type it where pytest was started, if it is below."""
+    here = config.invocation_params.dir
+    return path.relative_to(here) if path.is_relative_to(here) else path
