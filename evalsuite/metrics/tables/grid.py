@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 WIDEST_SPAN = 1000
 """HTML's own bound of `colspan`."""
@@ -70,20 +70,22 @@ class Cell:
     rows: int = 1
 
 
-def lay_out(rows: Sequence[Sequence[Cell]], allowance: int) -> list[list[str]]:
+def lay_out(rows: Sequence[Sequence[Cell]], allowance: int, groups: Collection[int] = ()) -> list[list[str]]:
     """Fills the places that cells cover with copies of their texts, as HTML's table model has it.
 
-    What hangs down beyond the last row is cut.
+    What hangs down beyond the last row of a group is cut.
 
     Args:
         rows: the cells of each row, without those that hang down into it.
         allowance: about how many copies may be made; then spans count as one cell. A few characters of
             markup can ask for millions of cells.
+        groups: the places of rows with which a group, a head or a body say, begins.
     """
     grid: list[list[str]] = []
     hanging: dict[int, tuple[str, int]] = {}
-    for cells in rows:
-        row, hanging = _lay_out_row(cells, hanging if allowance > 0 else {}, max(allowance, 0))
+    for place, cells in enumerate(rows):
+        reaches = allowance > 0 and place not in groups
+        row, hanging = _lay_out_row(cells, hanging if reaches else {}, max(allowance, 0))
         allowance -= len(row) - len(cells)
         grid.append(row)
     return grid

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 CELL_TAGS = frozenset({"th", "td"})
 TABLE_TAGS = frozenset({"table", "caption", "tr", *CELL_TAGS})
+GROUP_TAGS = frozenset({"thead", "tbody", "tfoot"})
 LIST_TAGS = frozenset({"ul", "ol", "li"})
 APART = frozenset({"p", "div", "ul", "ol", "li", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr"})
 """What stands on either side of these tags are words of their own."""
@@ -37,9 +38,15 @@ class _Cell:
 
 @dataclass(slots=True)
 class _Table:
-    """A table in the making."""
+    """A table in the making.
+
+    Attributes:
+        rows: the cells of each row, none where all its places are covered from above.
+        groups: the places of rows with which a head, a body or a foot begins, or one has ended.
+    """
 
     rows: list[list[_Cell]] = field(default_factory=list)
+    groups: set[int] = field(default_factory=set)
     caption: _Cell = field(default_factory=_Cell)
     in_row: bool = False
 
@@ -53,9 +60,9 @@ class _Table:
         self.rows[-1].append(cell)
 
     def read(self) -> Table:
-        rows = [[Cell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows if row]
-        laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)))
-        return Table(tuple(map(tuple, laid_out)), name=self.caption.text())
+        rows = [[Cell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows]
+        laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)), groups=self.groups)
+        return Table(tuple(tuple(row) for row in laid_out if row), name=self.caption.text())
 
 
 class Page(Listener):
@@ -109,6 +116,8 @@ class Page(Listener):
             self.has_lists |= tag in LIST_TAGS
         if tag in TABLE_TAGS:
             self._start_in_table(tag, cell)
+        elif tag in GROUP_TAGS:
+            self._part_groups()
 
     def _start_in_table(self, tag: str, cell: _Cell) -> None:
         if tag == "table" or not self._open_tables:
@@ -126,6 +135,10 @@ class Page(Listener):
         elif tag == "caption":
             table.caption = cell
 
+    def _part_groups(self) -> None:
+        if self._open_tables:
+            self._open_tables[-1].groups.add(len(self._open_tables[-1].rows))
+
     def end(self, tag: str) -> None:
         """An element ends."""
         self._hidden -= tag in HIDDEN
@@ -136,6 +149,8 @@ class Page(Listener):
             self._open_tables[-1].in_row = False
         elif tag in TABLE_TAGS:
             self._open_cells.pop()
+        elif tag in GROUP_TAGS:
+            self._part_groups()
         if tag == "table":
             self._open_tables.pop()
         if tag in APART:
