@@ -37,7 +37,8 @@ class Comparison:
     Attributes:
         tables: how many tables were wanted. Of a reference without any, a list say, no cell is compared.
         structure: tables, rows and columns that are missing or too many, by `missing rows` and so on.
-        names: row and column names that differ from the wanted ones, as (predicted, wanted).
+        names: row and column names that differ from the wanted ones, as (predicted, wanted); the name of the
+            column of row names is one of them.
         cells: every data cell that both sides have.
         lost: data cells of wanted rows, columns and tables that the prediction lacks.
         predicted: all data cells of the prediction.
@@ -77,6 +78,7 @@ class _Named:
     def __init__(self, table: Table) -> None:
         self.has_row_names = table.width > 1
         first = int(self.has_row_names)
+        self.corner = next(iter(table.columns[:first]), "")
         self.columns = [*table.columns[first:], *[""] * (table.width - max(len(table.columns), first))]
         self.rows = [row[0] if row and self.has_row_names else "" for row in table.rows[1:]]
         self._cells = [row[first:] for row in table.rows[1:]]
@@ -104,6 +106,9 @@ def _compare_pair(predicted: _Named, wanted: _Named, found: Comparison) -> None:
             (names[0][one], names[1][other]) for one, other in pairs if one is not None and other is not None
         )
         found.names += [(one, other) for one, other in both if _name(one) != _name(other)]
+    corners = (predicted.corner, wanted.corner)
+    if predicted.has_row_names and wanted.has_row_names and _name(corners[0]) != _name(corners[1]):
+        found.names.append(corners)
     found.predicted += predicted.data()
     for predicted_row, wanted_row in rows:
         for predicted_column, wanted_column in columns:

@@ -46,6 +46,7 @@ def found(prediction: str) -> set[str]:
         ("15:30 | |", "15:30 | Bo |", {"element_error"}),
         ("Gulls", "Seagulls", {"naming_error"}),
         ("Share", "Quota", {"naming_error"}),
+        ("| | Wins", "| Team | Wins", {"naming_error"}),
         ("Gulls", "GULLS", set()),
         ("| Otters | 4 | 33.0% | 15:30 | |\n", "", {"structure_error"}),
         ("15:30 | |\n", "15:30 | |\n| Herons | 1 | 2% | 9:00 | |\n", {"structure_error"}),
