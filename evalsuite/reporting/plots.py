@@ -169,22 +169,6 @@ def _lines(chart: Chart, figure: Any) -> None:
     _legend(chart, figure)
 
 
-def _scatter(chart: Chart, figure: Any) -> None:
-    axes = _axes(chart, figure)
-    places = [float(label) for label in chart.labels]
-    for index, series in enumerate(chart.series):
-        middle, reach = _points(chart, series.values)
-        axes.errorbar(
-            places,
-            middle,
-            reach,
-            label=series.name,
-            color=COLOURS[index % len(COLOURS)],
-            fmt=MARKERS[index % len(MARKERS)],
-        )
-    _legend(chart, figure)
-
-
 def _radar(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot(projection="polar")
     turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
@@ -232,5 +216,4 @@ DRAWERS: Mapping[str, Callable[[Chart, Any], None]] = {
     "lines": _lines,
     "radar": _radar,
     "heatmap": _heatmap,
-    "scatter": _scatter,
 }

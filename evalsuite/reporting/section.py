@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Style = Literal["text", "count", "percent", "number"]
-Kind = Literal["bars", "lines", "radar", "heatmap", "scatter"]
+Kind = Literal["bars", "lines", "radar", "heatmap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,7 @@ class Chart:
     """A picture, drawn from data.
 
     Attributes:
-        kind: `bars`, `lines`, `radar` and `scatter` have one value a label and series; in a `heatmap`
-            each series is a row. In a `scatter` the labels are numbers written as text.
+        kind: `bars`, `lines` and `radar` have one value a label and series; in a `heatmap` each series is a row.
         name: the stem of the picture's file, unique within the run (`head_to_tail_by_bucket`).
         title: heading.
         labels: of the horizontal axis, the radar's spokes or the heat map's columns.

@@ -66,3 +66,23 @@ def test_only_a_value_with_an_interval_gets_its_mark(kind: Kind, tmp_path: Path)
     drawn = ET.parse(tmp_path / "chart.svg").getroot()
     marks = drawn.findall(f".//{SVG}g[@id='LineCollection_1']//{SVG}path")
     assert [bool(mark.get("d")) for mark in marks] == [True, False, False]
+
+
+def test_a_radar_closes_each_polygon_and_names_every_spoke(tmp_path: Path) -> None:
+    draw(replace(lines("gpt-4", "llama-2"), kind="radar"), tmp_path / "chart.svg")
+    drawn = ET.parse(tmp_path / "chart.svg").getroot()
+    words = [text.text for text in drawn.iter(f"{SVG}text")]
+    assert {"head", "torso", "tail"} <= set(words)
+    # What was not measured stands at the centre, so that a polygon of three spokes has four corners.
+    outlines = [path.attrib["d"].split() for path in drawn.iter(f"{SVG}path") if "clip-path" in path.attrib]
+    corners = [[word for word in outline if word in "ML"] for outline in outlines]
+    assert ["M", "L", "L", "L"] in corners
+
+
+def test_a_heat_map_writes_each_value_into_its_cell_and_leaves_empty_ones_empty(tmp_path: Path) -> None:
+    chart = replace(lines("x", "y"), kind="heatmap", unit="number", limits=(-1.0, 1.0))
+    draw(chart, tmp_path / "chart.svg")
+    drawn = ET.parse(tmp_path / "chart.svg").getroot()
+    words = [text.text for text in drawn.iter(f"{SVG}text")]
+    assert words.count("0.30") == words.count("0.60") == 2
+    assert not [word for word in words if word and "nan" in word]
