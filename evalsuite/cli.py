@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks import shipped
-from evalsuite.errors import EvalsuiteError
+from evalsuite.errors import EvalsuiteError, in_words
 from evalsuite.reporting.markdown import decision_line
 from evalsuite.reporting.runs import REPORT, find_folder
 
@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
-    except EvalsuiteError as error:
-        sys.stderr.write(f"evalsuite: {error}\n")
+    except (EvalsuiteError, OSError) as error:
+        sys.stderr.write(f"evalsuite: {in_words(error)}\n")
         return 2
 
 

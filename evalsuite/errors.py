@@ -112,3 +112,10 @@ class SandboxError(EvalsuiteError):
 
 class SandboxUnavailable(SandboxError):  # noqa: N818
     """No sandbox is to be had on this machine; the message says how to get one."""
+
+
+def in_words(error: EvalsuiteError | OSError) -> str:
+    """An error for a user to read; of the operating system's, what it is and about which file."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused
+from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
 from evalsuite.gateway.spend import Ledger, answer_bound, estimate_tokens, price_of
 from evalsuite.gateway.wire import request_key
 from evalsuite.models.protocol import RateLimited, Transient, Unreachable
@@ -90,6 +90,8 @@ class Gateway:
         self._hopeless: dict[Backend, str] = {}
         self._flights: dict[str, asyncio.Task[Completion]] = {}
         self._used: dict[str, Usage] = {}
+        # Why answers cannot be kept.
+        self._lost = ""
 
     async def ask(self, request: Request) -> Completion:
         """Answers a request, from the store where it can.
@@ -146,12 +148,21 @@ class Gateway:
                     completion, usage=dataclasses.replace(completion.usage, cost=cost)
                 )
             # By the backend's own name for its address, which has no secrets in it.
-            self.store.put(key, dataclasses.replace(request, base_url=backend.identity), completion)
+            self._keep(key, dataclasses.replace(request, base_url=backend.identity), completion)
             self._used[key] = completion.usage
             # As a replay will hear it: half a surrogate pair is no part of a file.
             return self.store.get(key) or completion
         finally:
             self.ledger.settle(reserved, completion.usage if completion else None)
+
+    def _keep(self, key: str, request: Request, completion: Completion) -> None:
+        try:
+            self.store.put(key, request, completion)
+        except RunError as error:
+            # A full disk: whatever was asked from here on would be paid for in vain.
+            self._lost = str(error)
+            self._on_hopeless(error)
+            raise
 
     def _price(self, backend: Backend, model: str) -> Price | None:
         price = price_of(model, self._prices) if backend.metered else None
@@ -198,6 +209,8 @@ class Gateway:
 
     async def _call(self, backend: Backend, request: Request, tokens: int) -> Completion:
         async with self._slot(backend), self.limiter.admit(tokens) as admitted:
+            if self._lost:
+                raise CallFailed(f"not asked, as no answer can be kept any more: {self._lost}")
             if backend in self._hopeless:
                 raise BackendUnavailable(self._hopeless[backend])
             try:

@@ -12,7 +12,7 @@ from evalsuite.plain import dumps, plain_record, plain_usage, read_record
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.origin import redact, versions
 from evalsuite.reporting.gates import parse_gate
-from evalsuite.reporting.runs import RECORDS, STORE, RecordWriter, RunFolder, find_folder, new_folder
+from evalsuite.reporting.runs import RECORDS, STORE, RecordWriter, RunFolder, find_folder, make_folder
 from evalsuite.reporting.tally import Row
 from evalsuite.types import Record
 
@@ -89,8 +89,7 @@ class Controller:
         if self.settings.resume:
             folder = find_folder(self.reports, self.settings.resume)
         else:
-            folder = new_folder(self.reports, self.settings.run, self.model or "", self.started)
-            folder.path.mkdir(parents=True)
+            folder = make_folder(self.reports, self.settings.run, self.model or "", self.started)
         folder.write_info(self._info())
         return folder
 

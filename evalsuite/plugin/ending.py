@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.plugin.listener import LISTENER
+from evalsuite.errors import EvalsuiteError, in_words
+from evalsuite.plugin.listener import INCOMPLETE, LISTENER
 from evalsuite.plugin.process import PROCESS
 
 if TYPE_CHECKING:
@@ -20,14 +21,19 @@ def conclude(session: pytest.Session) -> None:
     listener = config.stash.get(LISTENER, None)
     # A gate named here and now waits for cases even where none ran, unless nothing was to run.
     waited_for = config.getoption("evalsuite_gate") and session.exitstatus != pytest.ExitCode.USAGE_ERROR
-    if listener is None or not (listener.begun or waited_for):
+    if listener is None or listener.broken or not (listener.begun or waited_for):
         return
     controller = listener.controller
     stopped = False if controller.decided_early else session.shouldfail or session.shouldstop
     if not (stopped or controller.decided_early) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
         stopped = "interrupted from the keyboard"
-    controller.conclude(str(stopped) if stopped else None, listener.planned)
-    session.exitstatus = exit_status(session, controller, stopped=bool(stopped))
+    try:
+        controller.conclude(str(stopped) if stopped else None, listener.planned)
+    except (EvalsuiteError, OSError) as error:
+        listener.broken = f"the report cannot be written: {in_words(error)}"
+        session.exitstatus = INCOMPLETE
+        return
+    session.exitstatus = listener.status = exit_status(session, controller, stopped=bool(stopped))
 
 
 def exit_status(session: pytest.Session, controller: Controller, *, stopped: bool) -> int:
@@ -50,12 +56,18 @@ def exit_status(session: pytest.Session, controller: Controller, *, stopped: boo
 
 
 def show_summary(terminal: pytest.TerminalReporter) -> None:
-    """Shows the verdict."""
+    """Shows the verdict, or why there is none."""
     listener = terminal.config.stash.get(LISTENER, None)
-    if listener is not None and listener.begun and listener.controller.verdict is not None:
+    if listener is None or not listener.begun:
+        return
+    if listener.broken:
+        from evalsuite.plugin.terminal import lament
+
+        lament(terminal, listener.broken)
+    elif listener.controller.verdict is not None:
         from evalsuite.plugin.terminal import summarise
 
-        summarise(terminal, listener.controller.folder, listener.controller.verdict)
+        summarise(terminal, listener.controller.folder, listener.controller.verdict, listener.status)
 
 
 def stop(config: pytest.Config) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.errors import EvalsuiteError, in_words
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.selection import count_cases, is_narrowed
@@ -16,6 +17,9 @@ from evalsuite.plugin.selection import count_cases, is_narrowed
 if TYPE_CHECKING:
     from evalsuite.plugin.controller import Controller
     from evalsuite.settings import Settings
+
+INCOMPLETE = 12
+"""As `Status.INCOMPLETE`, whose module is too heavy for a session without cases."""
 
 
 class Listener:
@@ -35,6 +39,9 @@ class Listener:
 
             self.model = default_model()
         self.planned = 0
+        # Why there is no report.
+        self.broken = ""
+        self.status = 0
         self._channels: list[Any] = []
 
     @cached_property
@@ -84,7 +91,12 @@ class Listener:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps the record that rides on the report, or that a dead worker cannot send."""
         if hasattr(report, RECORD) or str(report.when) == "???":
-            self.controller.hear(report)
+            try:
+                self.controller.hear(report)
+            except (EvalsuiteError, OSError) as error:
+                # What is not kept would be paid for in vain.
+                self.broken = f"the records cannot be kept: {in_words(error)}"
+                pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

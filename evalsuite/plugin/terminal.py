@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from evalsuite.reporting.verdict import Verdict
 
 
-def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Verdict) -> None:
-    """Writes the section."""
+def lament(terminal: pytest.TerminalReporter, reason: str) -> None:
+    """Says why there is no report."""
+    terminal.section("evalsuite", sep="=", red=True)
+    terminal.write_line(reason, red=True)
+    terminal.write_line("what was kept until then stays: mend it, and go on with --resume last")
+    terminal.write_line(f"{Status.INCOMPLETE.name.lower()}: no decision (exit status {Status.INCOMPLETE:d})")
+
+
+def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Verdict, status: int) -> None:
+    """Writes the section, with the status that the session ends with, which may be pytest's own."""
     good = verdict.status is Status.GOOD
     terminal.section("evalsuite", sep="=", **{"green" if good else "red": True})
     for decision in verdict.decisions:
@@ -27,7 +35,8 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
         )
     for line in (*verdict.reasons, *verdict.remarks):
         terminal.write_line(line)
-    terminal.write_line(f"{verdict.headline} (exit status {int(verdict.status)})", bold=True)
+    aside = ", but other tests failed" if good and status == 1 else ""
+    terminal.write_line(f"{verdict.headline}{aside} (exit status {status})", bold=True)
     terminal.write_line(f"report: {_from_here(folder.path / REPORT, terminal.config)}")
 
 

@@ -96,6 +96,27 @@ def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> Ru
     return RunFolder(reports / name)
 
 
+def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
+    """Makes the folder of a new run.
+
+    Raises:
+        RunError: as `new_folder`, or the folder cannot be made.
+    """
+    while True:
+        folder = new_folder(reports, name, model, now)
+        try:
+            folder.path.mkdir(parents=True)
+        except OSError as error:
+            if not isinstance(error, FileExistsError) or not folder.path.is_dir():
+                raise RunError(
+                    f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
+                ) from error
+            if name is None:
+                # Another session was quicker to take the name.
+                continue
+        return folder
+
+
 def check_name(reports: Path, name: str) -> None:
     """Sees that a new run may have this name.
 
@@ -166,7 +187,10 @@ class RecordWriter:
 
     def append(self, line: str) -> None:
         """Adds one record, as a line of JSON without its end."""
-        self._stream.write(line.encode("utf-8", "replace") + b"\n")
+        left = memoryview(line.encode("utf-8", "replace") + b"\n")
+        while left:
+            # A disk that is nearly full takes a part first, and refuses the rest.
+            left = left[self._stream.write(left) :]
 
     def close(self) -> None:
         """Closes the file."""

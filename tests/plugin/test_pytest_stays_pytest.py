@@ -34,6 +34,7 @@ def test_x_stops_at_the_first_failure_with_status_1(suite: Suite) -> None:
     result = suite.run("-x")
     result.assert_outcomes(passed=2, failed=1)
     assert result.ret == 1
+    result.stdout.fnmatch_lines(["incomplete: no decision (exit status 1)"])
     assert "the run was stopped" in suite.report()
 
 

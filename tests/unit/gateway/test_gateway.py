@@ -564,3 +564,23 @@ def test_the_request_is_kept_for_people_without_the_secrets_of_its_address(
     kept = virtual(main())
     assert "openai http://host/v1" in kept
     assert "secret" not in kept
+
+
+def test_once_an_answer_cannot_be_kept_nobody_else_is_asked_and_the_run_is_told(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        pages = gateway.store._db.execute("PRAGMA page_count").fetchone()[0]
+        gateway.store._db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk
+        with pytest.raises(RunError, match="database or disk is full"):
+            await gateway.ask(house.request("x" * 100_000))
+        with pytest.raises(CallFailed, match="not asked, as no answer can be kept any more"):
+            await gateway.ask(house.request("another"))
+        await gateway.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 1
+    assert "database or disk is full" in str(house.told[0])

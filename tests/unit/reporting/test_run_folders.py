@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from evalsuite.reporting.runs import (
     find_folder,
     interruption,
     load_run,
+    make_folder,
     mend,
     new_folder,
     primary_metric,
@@ -270,3 +273,48 @@ def test_the_metric_that_stands_for_a_benchmark_is_its_own_choice_or_the_first_i
     assert primary_metric(bench, None) == "first"
     empty: Any = type("Empty", (), {"tally": Tally()})
     assert primary_metric(empty, None) is None
+
+
+def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = make_folder(tmp_path, None, "m", NOW)
+    names = iter([first, new_folder(tmp_path, None, "m", NOW)])  # both looked before either made one
+    monkeypatch.setattr("evalsuite.reporting.runs.new_folder", lambda *_: next(names))
+    second = make_folder(tmp_path, None, "m", NOW)
+    assert first.path.is_dir()
+    assert second.path.is_dir()
+    assert first.path != second.path
+
+
+def test_a_named_run_may_begin_in_a_folder_that_holds_something_else(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "log.txt").touch()
+    assert make_folder(tmp_path, "mine", "m", NOW).path == tmp_path / "mine"
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"file cannot be made: File exists; name another folder"):
+        make_folder(tmp_path, "file", "m", NOW)
+
+
+ROOM_FOR_HALF = """
+import resource, sys
+from pathlib import Path
+from evalsuite.reporting.runs import RecordWriter
+resource.setrlimit(resource.RLIMIT_FSIZE, (90, resource.RLIM_INFINITY))
+writer = RecordWriter(Path(sys.argv[1]))
+writer.append("a" * 59)
+try:
+    writer.append("b" * 59)
+except OSError:
+    sys.exit(0)
+sys.exit("half a record was taken for a whole one")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a bound on the size of files")
+def test_a_disk_with_room_for_half_a_record_refuses_it(tmp_path: Path) -> None:
+    file = tmp_path / RECORDS
+    subprocess.run([sys.executable, "-c", ROOM_FOR_HALF, file], check=True)
+    assert file.stat().st_size == 90
+    mend(file)
+    assert file.read_bytes() == b"a" * 59 + b"\n"

@@ -1,0 +1,100 @@
+"""Folders that cannot be written and disks that are full: one message, status 12, nothing paid in vain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.cli import main
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.plugin.conftest import Suite
+
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is full")
+
+
+def shown(result: pytest.RunResult) -> str:
+    """All that the session said, which must hold no traceback."""
+    text = result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in text
+    assert "INTERNALERROR" not in text
+    return text
+
+
+@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["plain", "n2"])
+def test_where_no_run_can_be_kept_nothing_is_asked(
+    suite: Suite, chat_server: ChatServer, parallel: tuple[str, ...]
+) -> None:
+    (suite.path / "file").touch()
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    result = suite.run(*parallel, "--reports=file", fresh=True)
+    assert result.ret == 12
+    assert "cannot be made: Not a directory; name another folder with --reports" in shown(result)
+    assert chat_server.bodies == []
+
+
+@needs_full
+@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["plain", "n2"])
+def test_a_full_disk_ends_the_run_with_the_first_record_that_it_refuses(
+    suite: Suite, parallel: tuple[str, ...]
+) -> None:
+    folder = suite.path / "reports" / "full"
+    folder.mkdir(parents=True)
+    (folder / "records.jsonl").symlink_to("/dev/full")
+    result = suite.run(*parallel, "--run=full", fresh=True)
+    assert result.ret == 12
+    assert "the records cannot be kept: No space left on device" in shown(result)
+    assert result.parseoutcomes().get("passed", 0) <= 1
+
+
+BLOCKING = """
+import pathlib
+from test_capitals import SAMPLES
+from evalsuite import benchmark, exact_match, generate
+
+@benchmark("blocking", SAMPLES, solver=generate(), scorers=[exact_match()])
+def test_blocking(scores):
+    pathlib.Path("reports/r/BLOCKED").mkdir(exist_ok=True)
+"""
+
+
+@pytest.mark.parametrize("blocked", ["report.md", ".run.json.draft"])
+def test_a_report_that_cannot_be_written_is_one_message_and_the_records_stay(
+    suite: Suite, blocked: str
+) -> None:
+    suite.pytester.makepyfile(test_blocking=BLOCKING.replace("BLOCKED", blocked))
+    result = suite.run("--run=r", "test_blocking.py")
+    assert result.ret == 12
+    text = shown(result)
+    assert f"the report cannot be written: {suite.path / 'reports' / 'r'}" in text
+    assert "go on with --resume last" in text
+    assert len(suite.records("r")) == 3
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "r"),
+        ("gate", "r"),
+        ("compare", "r", "r", "--to=file/deeper"),
+        ("merge", "s", "--to=file/m"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_command_that_cannot_write_says_so_in_one_line(
+    suite: Suite, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    suite.run("--run=r")
+    suite.run("--run=s", "--shard=1/1")
+    (suite.path / "file").touch()
+    (suite.path / "reports" / "r" / "report.md").unlink()
+    (suite.path / "reports" / "r" / "report.md").mkdir()
+    capsys.readouterr()
+    assert main(command) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("evalsuite: ")
+    assert said.err.count("\n") == 1
