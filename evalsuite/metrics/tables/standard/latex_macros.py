@@ -11,6 +11,7 @@ SILENT = {
     # rules and spacing between rows
     **dict.fromkeys(("hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline"), 0),
     **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
+    "footnotemark": 0,
     "specialrule": 3,
     # colours, boxes and spaces, whose argument is no text; what they colour or box is
     **dict.fromkeys(("rowcolor", "cellcolor", "columncolor", "color", "textcolor", "colorbox"), 1),
@@ -22,6 +23,8 @@ SILENT = {
 """Macros that leave nothing, with how many arguments vanish with them (optional ones always do)."""
 
 NAMES_OF_SWITCHES = """
+    textbf textit textsl textsc texttt textrm textsf textup textmd textnormal text emph underline
+    mathbf mathrm mathit mathsf mathtt mathcal mathbb bm boldsymbol
     bf it rm sf tt sc em bfseries itshape slshape scshape upshape mdseries rmfamily sffamily ttfamily
     normalfont tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge boldmath
     centering raggedright raggedleft arraybackslash centerline noindent strut quad qquad enspace thinspace
@@ -30,7 +33,8 @@ NAMES_OF_SWITCHES = """
     endhead endfirsthead endfoot endlastfoot
 """
 SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
-"""Macros that only change how things look; those that space things out leave a space."""
+"""Macros that only change how things look, be there braces around what follows or not; those that space
+things out leave a space."""
 SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
 
 KEPT = frozenset({"frac", "dfrac", "tfrac", "binom"})

@@ -120,14 +120,12 @@ class Tabular:
 
     def _read_span(self, name: str, place: int) -> int:
         """Notes how far a cell reaches; its text, the last argument, is read like any other group."""
-        place = self.source.option_end(place)
-        count = _whole_number(self.source.group_text(place))
+        (count, *_), place = self.source.arguments(place, 2)
         if name == "multicolumn":
-            self._span = replace(self._span, columns=max(1, count))
+            self._span = replace(self._span, columns=max(1, _whole_number(count)))
         else:
-            self._span = replace(self._span, rows=count)
-        place = self.source.option_end(self.source.group_end(place))
-        return self.source.option_end(self.source.group_end(place))
+            self._span = replace(self._span, rows=_whole_number(count))
+        return place
 
     def _end_cell(self) -> None:
         self._rows[-1].append(SpannedCell(self._text.take(), self._span))

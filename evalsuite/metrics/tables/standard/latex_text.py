@@ -49,7 +49,7 @@ class TextReader:
             The place after them.
         """
         token = self.source.tokens[place]
-        if token.kind == "text":
+        if token.kind in {"text", "verbatim"}:
             self._add(token.value)
         elif token.kind in {"blank", "ampersand", "end"}:
             self._add(" ")

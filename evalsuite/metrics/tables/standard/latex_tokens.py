@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Literal, cast
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Kind = Literal["begin", "end", "macro", "sign", "open", "close", "ampersand", "text", "blank"]
+Kind = Literal["begin", "end", "macro", "sign", "open", "close", "ampersand", "text", "verbatim", "blank"]
 TOKEN = re.compile(
     r"""(?P<comment>%[^\n]*(?:\n[ \t]*)?)
     |\\begin[ \t]*\{(?P<begin>[^{}\\]*)\}
     |\\end[ \t]*\{(?P<end>[^{}\\]*)\}
+    |\\verb\*?(?P<bar>[^a-zA-Z@\s*{}\\])(?P<verbatim>[^\n]{0,200}?)(?P=bar)
     |\\(?P<macro>[a-zA-Z@]+)[ \t]*\n?
     |\\(?P<sign>.)
     |(?P<open>\{)
@@ -115,6 +116,31 @@ class Source:
         if end == place:
             return ""
         return self.text[self.tokens[self.after_blank(place)].end : self.tokens[end - 1].start]
+
+    def arguments(self, place: int, count: int) -> tuple[list[str], int]:
+        r"""The raw texts of this many arguments, empty where one is missing, and the place after them.
+
+        Optional ones before and after are passed over. An argument of one character needs no braces: the star
+        of `\multirow{2}*{...}` is one.
+        """
+        found: list[str] = []
+        place = self.option_end(place)
+        while len(found) < count:
+            at, end = self.after_blank(place), self.group_end(place)
+            if end > place:
+                found.append(self.group_text(place))
+            elif self._is_text_of(at, count - len(found)):
+                found, end = [*found, *self.tokens[at].value], at + 1
+            else:
+                break
+            place = self.option_end(end)
+        return [*found, *[""] * (count - len(found))], place
+
+    def _is_text_of(self, place: int, longest: int) -> bool:
+        """Whether the token here is text of so few characters that each can be an argument."""
+        if place >= len(self.tokens) or self.tokens[place].kind != "text":
+            return False
+        return len(self.tokens[place].value) <= longest
 
     def option_end(self, place: int, brackets: str = "[]") -> int:
         """The place after the optional argument that starts here; `place` itself if none does.
