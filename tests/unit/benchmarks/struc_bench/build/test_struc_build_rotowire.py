@@ -261,12 +261,14 @@ def test_an_output_that_is_a_folder_is_one_message(
     assert "it is a folder" in outcome.err
 
 
-def test_half_a_surrogate_pair_in_a_report_does_not_stop_the_build(
+def test_half_a_surrogate_pair_in_a_report_is_one_message(
     call: Call, write: Write, game: Game, tmp_path: Path
 ) -> None:
     source = write("g.json", [game(summary=[*game()["summary"], "\ud83d"])])
-    assert call("rotowire", "--from", source, "--to", tmp_path / "table.json").status == 0
-    assert read_items(tmp_path / "table.json")[0].input.endswith("?")
+    outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
+    assert outcome.status == 2
+    assert "g.json: found half of a surrogate pair" in outcome.err
+    assert not (tmp_path / "table.json").exists()
 
 
 NAME = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8).filter(

@@ -41,7 +41,7 @@ def test_the_command_prints_a_row_a_file(call: Call, write: Write) -> None:
     assert rows[0] == ["File", "Format", "Items", "Tables", "Rows", "Columns"]
     assert rows[2:] == [
         ["table\\_test.json", "Raw text", "2", "4", "3.00", "2.50"],
-        ["html\\_test.json", "HTML", "2", "1", "1.00", "3.00"],
+        ["html\\_test.json", "HTML", "2", "1", "2.00", "3.00"],
     ]
 
 
