@@ -14,7 +14,7 @@ from evalsuite.protocols import Dataset
 from evalsuite.types import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from evalsuite.benchmarks.struc_bench.items import Item
     from evalsuite.metrics.tables import Format
@@ -32,22 +32,37 @@ def load(setup: Setup) -> Dataset:
     """One sample for each item and mode.
 
     Raises:
-        DatasetError: a file is not as published, or an item lacks the description that `format_cot` needs.
+        DatasetError: a file is not as published, an item lacks the description that `format_cot` needs, or
+            people rated an item that there is not.
     """
     folder, options = setup.data or SHIPPED, Options.of(setup)
     people = _people(folder, setup.model)
-    samples, counts = list[Sample](), list[str]()
+    samples, counts, ids = list[Sample](), list[str](), set[str]()
     for written, path in find_files(folder).items():
         items = read_items(path)
+        ids |= {_name(written, place) for place in range(len(items))}
         chosen = items[: options.each or None]
         counts.append(f"{written} {len(chosen)} of {len(items)}")
         for place, item in enumerate(chosen):
             for mode in setup.modes:
                 if mode == "format_cot" and not item.format_description:
                     raise DatasetError(path, f"item {place}", "no field 'format_description'", _remedy(path))
-                samples.append(_sample(f"{written}-{place:03}", item, written, mode, setup.modes, people))
+                samples.append(_sample(_name(written, place), item, written, mode, setup.modes, people))
+    _check_rated(people, ids, folder)
     where = f"files of {folder.name}" if setup.data else "shipped samples"
     return Dataset(samples, f"{where} ({', '.join(counts)})")
+
+
+def _name(written: Format, place: int) -> str:
+    return f"{written}-{place:03}"
+
+
+def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
+    """A rating of no item would be passed over without a word."""
+    known = {*ids, *(f"{one}-{mode}" for one in ids for mode in MODES)}
+    if strangers := sorted(set(people) - known):
+        expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"
+        raise DatasetError(folder / FILE, "field 'sample'", repr(strangers[0]), expected)
 
 
 def _sample(
@@ -58,10 +73,11 @@ def _sample(
     modes: tuple[str, ...],
     people: Mapping[str, HumanScores],
 ) -> Sample:
-    given = people.get(name)
+    asked = f"{name}-{mode}"
+    given = people.get(asked) or people.get(name)
     rated = {"people": {"content": given.content, "format": given.format}} if given else {}
     return Sample(
-        id=f"{name}-{mode}" if len(modes) > 1 else name,
+        id=asked if len(modes) > 1 else name,
         input=question(item, written, mode),
         target=item.output,
         tags={"format": written, "mode": mode, "cluster": name},

@@ -27,7 +27,8 @@ class HumanScores:
     """What people gave one output, on any scale as long as it is the same for all.
 
     Attributes:
-        sample: the id of the item, as in reports (`html-003`).
+        sample: the id of the item, as in reports (`html-003`), or of its output in a mode
+            (`html-003-format_cot`).
         content: for content.
         format: for structure and format.
         model: whose output was rated; empty where the file has ratings of one model only.

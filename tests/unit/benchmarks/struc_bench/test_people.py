@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
+from evalsuite.benchmarks.struc_bench.dataset import load
 from evalsuite.benchmarks.struc_bench.people import (
     HumanScores,
     agreement_table,
@@ -17,6 +18,7 @@ from evalsuite.benchmarks.struc_bench.people import (
     read_human_scores,
 )
 from evalsuite.errors import DatasetError
+from evalsuite.protocols import Setup
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,6 +81,30 @@ def test_a_model_has_its_own_scores_and_those_for_every_model() -> None:
 def test_of_several_peoples_ratings_of_an_output_the_mean_is_taken() -> None:
     scores = [HumanScores("a", 1, 5), HumanScores("b", 7, 7), HumanScores("a", 2, 3), HumanScores("a", 6, 4)]
     assert of_model(scores, "gpt-4") == {"a": HumanScores("a", 3.0, 4.0), "b": HumanScores("b", 7.0, 7.0)}
+
+
+def rated(folder: Path, sample: str, modes: tuple[str, ...]) -> dict[str, Any]:
+    """What people gave the outputs of a folder's one item in these modes, by the output's id."""
+    item = {"instruction": "i", "input": "t", "output": "<td>x</td>", "format_description": "One cell."}
+    (folder / "html_test.json").write_text(json.dumps([item]), encoding="utf-8")
+    read(folder, [{"sample": sample, "content": 4, "format": 2}])
+    samples = load(Setup("gpt-4", modes=modes, data=folder)).samples
+    return {one.id: one.metadata.get("people") for one in samples}
+
+
+def test_a_rating_is_of_an_item_or_of_its_output_in_one_mode(tmp_path: Path) -> None:
+    given = {"content": 4.0, "format": 2.0}
+    both = ("direct", "format_cot")
+    assert rated(tmp_path, "html-000", ("direct",)) == {"html-000": given}
+    assert rated(tmp_path, "html-000", both) == {"html-000-direct": given, "html-000-format_cot": given}
+    assert rated(tmp_path, "html-000-direct", both) == {"html-000-direct": given, "html-000-format_cot": None}
+    assert rated(tmp_path, "html-000-format_cot", ("direct",)) == {"html-000": None}
+
+
+@pytest.mark.parametrize("sample", ["html-001", "html-0", "html-000-pot", "latex-000", ""])
+def test_a_rating_of_an_item_that_there_is_not_is_an_error(tmp_path: Path, sample: str) -> None:
+    with pytest.raises(DatasetError, match=r"human_scores\.json.*html-000 say, or its output in a mode"):
+        rated(tmp_path, sample, ("direct",))
 
 
 def outputs(
