@@ -146,6 +146,7 @@ def _add_gate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def gate(options: argparse.Namespace) -> int:
     """Prints the decisions and gives the exit status."""
     from evalsuite.reporting.gates import parse_gate
+    from evalsuite.reporting.runs import load_run
     from evalsuite.reporting.write import append_step_summary, write_run
 
     folder = find_folder(options.reports, options.name)
@@ -154,6 +155,10 @@ def gate(options: argparse.Namespace) -> int:
     settings = info.get("settings", {}) | {name: value for name, value in given.items() if value}
     for text in settings.get("gate", ()):
         parse_gate(text)
+    # What is wrong is told before the run's own file says it.
+    load_run(folder)
+    if settings.get("baseline"):
+        load_run(find_folder(folder.path.parent, settings["baseline"]))
     info.pop("version", None)
     folder.write_info(info | {"settings": settings})
     verdict = write_run(folder, shipped)

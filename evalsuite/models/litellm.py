@@ -9,6 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.models.address import redact
 from evalsuite.models.chat_format import read_answer, request_body
 from evalsuite.models.openai import failure
 
@@ -29,7 +30,7 @@ class LitellmBackend:
 
     def __init__(self, name: str, base_url: str | None = None) -> None:
         self.name, self.base_url = name, base_url
-        self.identity = f"litellm {name} {base_url or ''}".strip()
+        self.identity = f"litellm {name} {redact(base_url or '')}".strip()
         self._package: Any = None
         self._importing = asyncio.Lock()
 
@@ -60,7 +61,7 @@ class LitellmBackend:
 
     def _meaning(self, error: Exception) -> Exception:
         """What an exception of litellm's means to the gateway: its classes vary, its statuses are HTTP's."""
-        status, words = getattr(error, "status_code", None), str(error).strip()
+        status, words = getattr(error, "status_code", None), redact(str(error).strip())
         if not isinstance(status, int):
             return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")
         headers = getattr(error, "litellm_response_headers", None) or {}

@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies
 
 from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
+from evalsuite.models.address import redact
 from evalsuite.models.chat_format import read_answer, request_body
 from evalsuite.models.protocol import RateLimited, Transient, Unreachable
 from evalsuite.plain import dumps
@@ -44,10 +45,10 @@ class OpenAIBackend:
 
     def __init__(self, base_url: str | None = None) -> None:
         parts = _address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
-        # User name and password are secrets, which no message and no key in the store may hold.
+        # Logins and keys are secrets, which no message and no key in the store may hold.
         login, _, host = parts.netloc.rpartition("@")
         self._login = unquote(login)
-        self.base_url = urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
+        self.base_url = redact(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
         # Azure has its API version in the query, which stays behind the path.
         endpoint = (parts.scheme, host, f"{parts.path}/chat/completions", parts.query, "")
         self._endpoint = urlunsplit(endpoint)
@@ -78,11 +79,12 @@ class OpenAIBackend:
             raise Transient(f"{self.base_url} gave no answer within {TIMEOUT:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise Transient(
-                f"the connection to {self.base_url} broke: {str(error) or type(error).__name__}"
+                f"the connection to {self.base_url} broke: {redact(str(error)) or type(error).__name__}"
             ) from error
         if 200 <= status < 300:
             return read_answer(_json(content))
-        raise failure(status, headers.get("Retry-After"), _words(content), self.base_url)
+        words = _words(_without(os.environ.get("OPENAI_API_KEY", "").strip(), content))
+        raise failure(status, headers.get("Retry-After"), redact(words), self.base_url)
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -122,7 +124,7 @@ def _address(text: str) -> SplitResult:
         parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         # Without what may be a password.
-        shown = text.rpartition("@")[2]
+        shown = redact(text.rpartition("@")[2])
         raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
     return parts
 
@@ -168,6 +170,11 @@ def _json(content: bytes) -> Any:
         return json.loads(content)
     except ValueError as error:
         raise Transient(f"the server's answer is not JSON: {content[:200]!r}") from error
+
+
+def _without(key: str, content: bytes) -> bytes:
+    """Some servers repeat the key that they do not like. One of a few letters is none, but a part of words."""
+    return content.replace(key.encode(), b"***") if len(key) >= 8 else content
 
 
 def _words(content: bytes) -> str:

@@ -138,6 +138,10 @@ class Bound:
     def dataset(self) -> Dataset:
         """All samples, checked."""
         dataset = self.declaration.benchmark.load(self.setup)
+        if not dataset.samples:
+            raise SettingsError(
+                f"benchmark {self.name} has no samples ({dataset.source}); without a case it would hold for any model"
+            )
         seen: set[str] = set()
         for sample in dataset.samples:
             if sample.id in seen:

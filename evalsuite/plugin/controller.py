@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks import shipped
+from evalsuite.models.address import redact
 from evalsuite.plain import dumps, plain_record, plain_usage, read_record
 from evalsuite.plugin.marks import RECORD
-from evalsuite.plugin.origin import redact, versions
+from evalsuite.plugin.origin import versions
 from evalsuite.reporting.gates import parse_gate
 from evalsuite.reporting.runs import RECORDS, STORE, RecordWriter, RunFolder, find_folder, make_folder
 from evalsuite.reporting.tally import Row

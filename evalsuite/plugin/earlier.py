@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
-from evalsuite.reporting.runs import find_folder
+from evalsuite.reporting.runs import RECORDS, find_folder, load_run
 from evalsuite.settings import Settings, restore, take_over
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple
         return settings, selection
     folder = find_folder(reports, name)
     info = folder.info()
+    if settings.resume and (folder.path / RECORDS).exists():
+        # Read now, as damage should be found before anything is paid for.
+        load_run(folder)
     taken = take_over(settings, restore(info.get("settings", {})))
     asked = info.get("model")
     if taken.model is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
+
+from evalsuite.models.address import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +27,5 @@ def versions() -> dict[str, str]:
 
 
 def command_line(args: Sequence[str]) -> str:
-    """The command as one could type it; user names and passwords in addresses are left out."""
+    """The command as one could type it, but for the secrets in addresses."""
     return redact(shlex.join(["pytest", *args]))
-
-
-def redact(text: str) -> str:
-    """Text without the user names and passwords of addresses in it."""
-    return re.sub(r"(?<=://)[^/@\s'\"]+@", "", text)

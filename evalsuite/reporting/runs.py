@@ -124,27 +124,26 @@ def check_name(reports: Path, name: str) -> None:
         RunError: a run of this name is there already, or the name is none.
     """
     if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith("."):
-        raise RunError(
-            f"--run {name}: a run's name is letters, digits and . _ - + @ =, since it names a folder"
-        )
+        raise RunError(f"{name}: a run's name is letters, digits and . _ - + @ =, since it names a folder")
     if name == LAST:
-        raise RunError(f"--run {name}: this word means the newest run; choose another name")
+        raise RunError(f"{name}: this word means the newest run; choose another name")
     if is_run(reports / name):
         raise RunError(
-            f"a run {name} is there already: go on with it with --resume {name}, or choose another --run"
+            f"a run {name} is there already: go on with it with --resume {name}, or choose another name"
         )
 
 
 def find_folder(reports: Path, name: str) -> RunFolder:
-    """The folder of an earlier run: by name, by path, or `last` for the one begun last.
+    """The folder of an earlier run: by name, by path, by one of its files, or `last` for the one begun last.
 
     Raises:
         RunError: there is none; the message lists the newest that are there.
     """
     if name != LAST:
         for path in (reports / name, Path(name)):
-            if is_run(path):
-                return RunFolder(path)
+            folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
+            if is_run(folder):
+                return RunFolder(folder)
     runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=_age)
     if name == LAST and runs:
         return RunFolder(runs[-1])
@@ -309,5 +308,6 @@ def _parse(line: bytes, file: Path, number: int) -> Record:
         return read_record(json.loads(line))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(
-            f"{file}, line {number}: not a record of evalsuite ({type(error).__name__}: {error})"
+            f"{file}, line {number}: not a record of evalsuite ({type(error).__name__}: {error}); "
+            "once this line is taken out, the rest can be read"
         ) from error

@@ -116,6 +116,23 @@ def test_two_samples_with_one_id_are_an_error_that_names_it(suite: Suite, worker
     assert "two samples have the id 'fr'" in shown(suite.run(*workers))
 
 
+def test_a_benchmark_without_samples_is_an_error_that_names_it(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(
+        test_bare="""
+        from evalsuite import benchmark, exact_match, generate
+
+        @benchmark("bare", [], solver=generate(), scorers=[exact_match()])
+        def test_bare(scores):
+            pass
+        """
+    )
+    result = suite.run(*workers, "test_bare.py")
+    assert result.ret != 0
+    assert "benchmark bare has no samples (samples in the test file)" in shown(result)
+
+
 def test_a_score_that_no_scorer_gives_is_an_error_that_lists_those_there_are(
     suite: Suite, workers: tuple[str, ...]
 ) -> None:

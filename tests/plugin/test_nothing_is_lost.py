@@ -193,12 +193,13 @@ def test_a_keyboard_interrupt_leaves_a_report_of_what_was_done(many: Suite) -> N
     assert "interrupted" in many.report()
 
 
-@pytest.mark.parametrize("login", ["", "user:pa55word@"])
+@pytest.mark.parametrize(("login", "query"), [("", ""), ("user:pa55word@", ""), ("", "?api-key=pa55word")])
 def test_secrets_are_in_no_file_of_the_run(
-    many: Suite, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch, login: str
+    many: Suite, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch, login: str, query: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret")
-    many.model = ("--model=gpt-test", f"--model-base-url={chat_server.url.replace('//', '//' + login)}")
+    address = chat_server.url.replace("//", "//" + login) + query
+    many.model = ("--model=gpt-test", f"--model-base-url={address}")
     many.run("--limit=2", "-n", "2").assert_outcomes(passed=2)
     sent = chat_server.headers[0]["Authorization"]
     assert sent == ("Basic dXNlcjpwYTU1d29yZA==" if login else "Bearer sk-verysecret")
@@ -213,3 +214,18 @@ def test_a_run_cut_short_in_the_middle_of_a_record_can_be_reported_and_resumed(m
     records.write_bytes(records.read_bytes()[:-20])
     many.run("--resume=r", model=False).assert_outcomes(passed=3)
     assert len({record["case"] for record in many.records("r")}) == 3
+
+
+def test_a_damaged_record_is_told_before_a_resumed_run_asks_anybody(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    many.run("--run=r", "--limit=3")
+    records = many.path / "reports" / "r" / "records.jsonl"
+    records.write_bytes(b"{broken\n" + records.read_bytes())
+    before = len(chat_server.bodies)
+    result = many.run("--resume=r", "--limit=30")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = result.stderr.str()
+    assert "records.jsonl, line 1: not a record of evalsuite" in said
+    assert "once this line is taken out, the rest can be read" in said
+    assert len(chat_server.bodies) == before

@@ -47,7 +47,8 @@ def test_a_full_disk_ends_the_run_with_the_first_record_that_it_refuses(
     result = suite.run(*parallel, "--run=full", fresh=True)
     assert result.ret == 12
     assert "the records cannot be kept: No space left on device" in shown(result)
-    assert result.parseoutcomes().get("passed", 0) <= 1
+    # Two workers may have passed all three by the time that the first record is heard.
+    assert parallel or result.parseoutcomes()["passed"] == 1
 
 
 BLOCKING = """

@@ -192,7 +192,8 @@ def test_a_baseline_may_be_a_folder_with_little_more_than_its_records(baseline: 
     kept.mkdir()
     for name in ("records.jsonl", "run.json", "summary.json"):
         (baseline.path / "reports" / "base" / name).rename(kept / name)
-    assert baseline.run(model("ten_wrong"), GATE, "--baseline=kept").ret == 11
+    for name in ("kept", "kept/summary.json"):
+        assert baseline.run(model("ten_wrong"), GATE, f"--baseline={name}").ret == 11
 
 
 @pytest.mark.parametrize(
@@ -445,6 +446,8 @@ def test_gates_are_decided_again_with_the_same_exit_statuses(
     ):
         assert main(["gate", "now", *more]) == status, more
     assert "gate 'numbers.exact_match >= much' cannot be read" in capsys.readouterr().err
+    # The baseline that is not there has left no trace: the run can still be reported.
+    assert main(["report", "now"]) == 0
 
 
 def test_a_run_without_a_gate_fails_by_its_cases_when_decided_again(

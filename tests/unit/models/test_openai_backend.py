@@ -325,3 +325,14 @@ def test_a_wrong_key_is_told_once_for_a_whole_run(
     assert all(isinstance(error, BackendUnavailable) for error in found)
     assert len(told) == 1
     assert len(chat_server.bodies) <= 8
+
+
+def test_a_key_in_the_address_is_sent_and_is_told_to_nobody(
+    once: Once, chat_server: ChatServer, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret")
+    words = {"error": {"message": "no key sk-verysecret for /v1?key=alsosecret"}}
+    chat_server.reply = lambda _: chat_server.say(status=401, body=words)
+    with pytest.raises(BackendUnavailable, match="answered 401: no key") as caught:
+        once(OpenAIBackend(f"{chat_server.url}?key=alsosecret"))
+    assert "secret" not in str(caught.value)
