@@ -40,7 +40,7 @@ def read_latex(text: str) -> list[Table]:
         token = source.tokens[place]
         while len(open_) > 1 and place >= open_[-1].end:
             open_.pop()
-        if token.kind == "begin" and token.value in TABULARS:
+        if token.kind == "begin" and token.value in TABULARS and not source.is_mention(place):
             open_[-1].tables.append(len(tables))
             tables.append(Tabular(source, place))
             place = tables[-1].end

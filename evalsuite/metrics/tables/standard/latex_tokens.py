@@ -103,6 +103,10 @@ class Source:
     def _join(self, first: int, last: int) -> None:
         self.partner[first], self.partner[last] = last, first
 
+    def is_mention(self, place: int) -> bool:
+        """Whether the environment that begins here is only spoken of: it has no argument and no end."""
+        return self.group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
+
     def group_end(self, place: int) -> int:
         """The place after the group that starts here, blanks before it skipped; `place` itself if none does."""
         at = self.after_blank(place)

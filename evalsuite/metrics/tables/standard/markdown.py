@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import Table, tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 SEPARATOR = re.compile(r":?-+:?|=+|")
 GRID_RULE = re.compile(r"\+[-=+:]+\+")
 FENCE = re.compile(r"[`~]{3,}")
+QUOTED = re.compile(r"^>[> ]*+(?=\||[^|]*$)")
+NAMED_ROW = re.compile(r"([^|\\:]{1,80}:)[*_ ]*(\|.*\|)")
 LONGEST_NAME = 80
 
 
@@ -19,12 +26,12 @@ def read_markdown(text: str) -> list[Table]:
     """All tables of a text, in order.
 
     A table is a block of lines with pipes: two such lines, or one that begins with a pipe. A short line
-    right above it, or with only blank lines and code fences between, is its name.
+    right above it, or with only blank lines and code fences between, is its name; so is what stands before
+    the first pipe, if it ends with a colon and the line below begins with a pipe.
     """
     tables: list[Table] = []
     block = _Block()
-    for raw in LINE_END.split(text):
-        line = raw.strip()
+    for line in _lines(text):
         if is_row(line) or (block.lines and GRID_RULE.fullmatch(line)):
             block.lines.append(line)
             continue
@@ -36,6 +43,14 @@ def read_markdown(text: str) -> list[Table]:
         elif line and not _is_ornament(line):
             block.name = ""
     return tables + block.tables()
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Stripped lines, out of their quotation; a name before a table's first row has a line of its own."""
+    lines = [QUOTED.sub("", raw.strip(), count=1).strip() for raw in LINE_END.split(text)]
+    for line, below in zip_longest(lines, lines[1:], fillvalue=""):
+        named = NAMED_ROW.fullmatch(line) if below.startswith("|") else None
+        yield from (named[1], named[2]) if named else (line,)
 
 
 def is_row(line: str) -> bool:
@@ -89,4 +104,4 @@ def _is_ornament(line: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    return tidy(name.strip("#*_:` \t"))
+    return tidy(name.lstrip("-+>").strip("#*_:` \t"))

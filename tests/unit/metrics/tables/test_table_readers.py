@@ -48,6 +48,26 @@ def test_raw_text_tables_take_the_name_above_them() -> None:
     assert names == ["Team", "Player", ""]
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "Team: | a |\n|---|\n| 1 |\nPlayer: | b |\n| 2 |",
+        "**Team:** | a |\n| 1 |\n\n**Player:** | b |\n| 2 |",
+        "> Team\n> | a |\n> |---|\n> | 1 |\n>\n> Player\n>> | b |\n>> | 2 |",
+        "- Team\n  | a |\n  | 1 |\n- Player\n  | b |\n  | 2 |",
+        "Team: <NEWLINE> | a | <NEWLINE> | 1 | <NEWLINE> Player: <NEWLINE> | b | <NEWLINE> | 2 |",
+    ],
+)
+def test_raw_text_names_are_read_on_the_row_s_line_in_quotes_and_in_lists(markup: str) -> None:
+    tables = [(table.name, table.rows) for table in read_tables(markup, "markdown")]
+    assert tables == [("Team", (("a",), ("1",))), ("Player", (("b",), ("2",)))]
+
+
+def test_a_first_cell_with_a_colon_or_an_angle_is_no_name_and_no_quote() -> None:
+    assert rows_of("Wins: | 7 |\nLosses: | 3 |", "markdown") == [["Wins:", "7"], ["Losses:", "3"]]
+    assert rows_of("a | b\n> 5 | 2", "markdown") == [["a", "b"], ["> 5", "2"]]
+
+
 @pytest.mark.parametrize("text", ["", "|", "||||", "|---|", "either | or", "no table\n\nat all", "\\| a"])
 def test_texts_without_rows_hold_no_raw_text_table(text: str) -> None:
     assert read_tables(text, "markdown") == []
@@ -157,6 +177,11 @@ def test_latex_cells_hold_what_is_printed(body: str, rows: Rows) -> None:
 
 def test_a_latex_table_that_never_ends_is_read_to_the_end() -> None:
     assert rows_of(r"\begin{table} \begin{tabular}{l} a & b \\ c", "latex") == [["a", "b"], ["c"]]
+
+
+def test_an_environment_that_is_only_spoken_of_is_no_table() -> None:
+    assert rows_of(r"I use \begin{tabular}: \begin{tabular}{l}a\end{tabular}", "latex") == [["a"]]
+    assert rows_of(r"\begin{tabular} a & b \\ c & d \end{tabular}", "latex") == [["a", "b"], ["c", "d"]]
 
 
 @pytest.mark.parametrize(
