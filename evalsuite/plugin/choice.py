@@ -63,6 +63,10 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
 
     for gate in settings.gate:
         parse_gate(gate)
+    if settings.price:
+        from evalsuite.gateway.spend import read_prices
+
+        read_prices(settings.price)
     if settings.data and not (root / settings.data).is_dir():
         raise SettingsError(f"--data {settings.data}: no such folder")
     if settings.run and not settings.resume:

@@ -50,6 +50,13 @@ def test_a_malformed_option_is_one_message(suite: Suite, options: list[str], wor
     assert words in shown(result)
 
 
+@pytest.mark.parametrize("option", ["--price=gpt-4=cheap", "--model-param=hot", "--shard=0/3", "--gate=good"])
+def test_a_malformed_option_is_told_before_any_case_begins(suite: Suite, option: str) -> None:
+    result = suite.run(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert suite.runs() == []
+
+
 def test_an_unknown_mode_is_one_message_with_workers_too(suite: Suite) -> None:
     text = shown(suite.run("-n", "2", "--mode=fast"))
     assert "no benchmark of this run knows the mode 'fast'" in text
