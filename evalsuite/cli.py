@@ -162,10 +162,10 @@ def gate(options: argparse.Namespace) -> int:
     info.pop("version", None)
     folder.write_info(info | {"settings": settings})
     verdict = write_run(folder, shipped)
-    append_step_summary(folder)
+    aside = append_step_summary(folder)
     for decision in verdict.decisions:
         sys.stdout.write(f"{decision_line(decision)}\n")
-    for reason in verdict.reasons:
+    for reason in (*verdict.reasons, *([aside] if aside else ())):
         sys.stdout.write(f"{reason}\n")
     sys.stdout.write(
         f"{verdict.headline} (exit status {int(verdict.status)})\nreport: {folder.path / REPORT}\n"

@@ -63,6 +63,8 @@ class Controller:
         self.started = datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
         self.verdict: Verdict | None = None
+        # What the terminal says besides.
+        self.aside = ""
         # Failed reports that a gate decides about: errors of cases of gated benchmarks.
         self.covered = 0
         self.decided_early = False
@@ -227,7 +229,7 @@ class Controller:
         }
         self.folder.write_info(self._info(**told))
         self.verdict = write_run(self.folder, shipped)
-        append_step_summary(self.folder)
+        self.aside = append_step_summary(self.folder)
 
     def _told_early(self, planned: int) -> dict[str, Any] | None:
         if self._early is None or not self.decided_early:

@@ -68,6 +68,8 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
         from evalsuite.plugin.terminal import summarise
 
         summarise(terminal, listener.controller.folder, listener.controller.verdict, listener.status)
+        if listener.controller.aside:
+            terminal.write_line(listener.controller.aside)
 
 
 def stop(config: pytest.Config) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from evalsuite.errors import ScoringError
 from evalsuite.types import Outcome, Record, Score, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalsuite.plugin.cases import Case
     from evalsuite.plugin.prefetch import Solved
     from evalsuite.types import Sample
@@ -65,8 +64,12 @@ class Findings:
         """Adds scores.
 
         Raises:
-            ScoringError: one is no finite number.
+            ScoringError: these are no named scores, or one is no finite number.
         """
+        if not isinstance(scores, Mapping):
+            raise ScoringError(
+                f"a scorer gave {scores!r:.80}; it must give named scores, for example {{'quality': 0.5}}"
+            )
         for name, given in scores.items():
             score = given if isinstance(given, Score) else Score(given)
             if not _finite(score.value):

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.errors import in_words
 from evalsuite.reporting.markdown import cut, render
 from evalsuite.reporting.plots import can_draw, draw_all
 from evalsuite.reporting.report import build_report
@@ -95,13 +96,22 @@ def _one_line(text: str) -> str:
     return " ".join(cut(text, LONGEST_REASON).split()).replace("<", "&lt;")
 
 
-def append_step_summary(folder: RunFolder) -> None:
-    """On GitHub's CI, shows the report on the job's page; pictures stay in the run's folder."""
+def append_step_summary(folder: RunFolder) -> str:
+    """On GitHub's CI, shows the report on the job's page; pictures stay in the run's folder.
+
+    Returns:
+        What stood in the way, which is nothing to decide a release by; empty where all is well.
+    """
     target = os.environ.get("GITHUB_STEP_SUMMARY")
-    if target:
-        text = (folder.path / REPORT).read_text("utf-8")
-        if len(text.encode()) > LARGEST_STEP_SUMMARY:
-            text = (folder.path / COMMENT).read_text("utf-8")
-        shown = "\n".join(line for line in text.split("\n") if not line.startswith("!["))
+    if not target:
+        return ""
+    text = (folder.path / REPORT).read_text("utf-8")
+    if len(text.encode()) > LARGEST_STEP_SUMMARY:
+        text = (folder.path / COMMENT).read_text("utf-8")
+    shown = "\n".join(line for line in text.split("\n") if not line.startswith("!["))
+    try:
         with Path(target).open("a", encoding="utf-8") as stream:
             stream.write(shown + "\n")
+    except OSError as error:
+        return f"the report is not on the job's page: {in_words(error)}"
+    return ""

@@ -202,6 +202,14 @@ def test_a_judged_scorer_without_a_judge_says_how_to_name_one(suite: Suite) -> N
     assert "name one with --judge-model" in shown(suite.run())
 
 
+@pytest.mark.parametrize("value", ["0.5", "None", "['quality']"])
+def test_a_scorer_that_gives_no_named_scores_is_told_what_to_give(suite: Suite, value: str) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace("exact_match()]", f"lambda s, t: {value}]"))
+    said = shown(suite.run())
+    assert f"a scorer gave {value}; it must give named scores, for example {{'quality': 0.5}}" in said
+
+
 @pytest.mark.parametrize("value", ["float('nan')", "float('inf')", "'high'", "None"])
 def test_a_score_that_is_no_finite_number_is_an_error(suite: Suite, value: str) -> None:
     file = suite.path / "test_capitals.py"

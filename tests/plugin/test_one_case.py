@@ -160,3 +160,12 @@ def test_on_github_the_report_is_appended_to_the_jobs_page(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(suite.path / "step.md"))
     suite.run()
     assert "cases failed" in (suite.path / "step.md").read_text("utf-8")
+
+
+def test_a_jobs_page_that_cannot_be_written_changes_no_status(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(suite.path / "no" / "step.md"))
+    result = suite.run("--gate=capitals.exact_match >= 0.5")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["the report is not on the job's page: *step.md: No such file or directory"])
