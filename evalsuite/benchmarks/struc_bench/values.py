@@ -39,6 +39,9 @@ TOKEN = re.compile(
     r"|(?P<bound>[<>\u2264\u2265])"
 )
 SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u00a3]?[\d.])")
+GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?\d|\w)")
+FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+"""Between digits, these spaces part thousands; a usual one may as well part two numbers of a sentence."""
 LONGEST_NUMBER = 28
 """Longer ones would be rounded; they are compared as they are written."""
 
@@ -56,7 +59,11 @@ def value_of(cell: str) -> str:
     zeros, currency and percent signs; number words up to ninety-nine as digits; a full hour as its number. So
     50, "50.0%" and "fifty" are the same, as are 12, "12:00" and "12.0"; 5 and "< 5" are not, nor A and "A+".
     """
-    return "" if is_blank(cell) else " ".join(_tokens(cell))
+    return "" if is_blank(cell) else " ".join(_tokens(GROUPED.sub(_together, cell)))
+
+
+def _together(number: re.Match[str]) -> str:
+    return re.sub(r"\D", "", number[0])
 
 
 def same_form(one: str, other: str) -> bool:
@@ -80,11 +87,13 @@ class Text:
         What has neither words nor numbers, such as a tick, is held by every text: nothing can be said of it.
         """
         value = value_of(cell)
-        return not value or f" {value} " in self._tokens
+        # A cell of two numbers may look like one with its thousands apart.
+        return not value or any(f" {one} " in self._tokens for one in (value, " ".join(_tokens(cell))))
 
 
 def _tokens(text: str) -> Iterator[str]:
-    plain = SIGNED.sub(" minus ", unicodedata.normalize("NFKC", text).casefold())
+    composed = unicodedata.normalize("NFKC", FIXED_SPACE.sub(",", text))
+    plain = SIGNED.sub(" minus ", composed.casefold())
     for match in TOKEN.finditer(plain):
         if match["time"]:
             yield _plain_time(match["time"])

@@ -22,6 +22,8 @@ WORDS = st.text(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
         ("24", "twenty-four"),
         ("1,250", "1250"),
         ("1,234,567.50", "1234567.5"),
+        ("1 234 567.50", "1,234,567.5"),
+        ("$1\u2019250", "1250"),
         ("$6.50", "6.5"),
         ("7:05", "07:05"),
         ("7:05", "07:05:00"),
@@ -56,6 +58,9 @@ def test_the_same_value_in_another_form_is_the_same(one: str, other: str) -> Non
         ("12:30", "1230"),
         ("1:02:33", "1:02"),
         ("3,4,5", "345"),
+        ("2008 204", "2008204"),
+        ("3 1000", "31000"),
+        ("1 000 0", "10000"),
         ("1,2345", "12345"),
         ("24-17", "24"),
         ("5 kg", "5 lb"),
@@ -154,3 +159,10 @@ def test_whole_numbers_are_equal_only_to_themselves(one: int, other: int) -> Non
 @given(st.integers(1, 23), st.integers(0, 59))
 def test_a_time_equals_a_number_only_on_the_hour(hour: int, minute: int) -> None:
     assert (value_of(f"{hour:02}:{minute:02}") == value_of(str(hour))) == (minute == 0)
+
+
+def test_thousands_are_parted_by_fixed_spaces_in_a_text_and_by_any_in_a_cell() -> None:
+    text = Text("The 5\u202f400 crowns were won in lane 7 100 m ahead.")
+    assert all(text.holds(cell) for cell in ("5,400", "5 400", "7", "100", "7 100"))
+    assert not any(text.holds(cell) for cell in ("5", "400", "7,100"))
+    assert Text("x1\u202f000").holds("x1\u202f000")
