@@ -68,7 +68,6 @@ class Controller:
         # Failed reports that a gate decides about: errors of cases of gated benchmarks.
         self.covered = 0
         self.decided_early = False
-        self.heard = 0
         self._servers: dict[Any, ChannelServer] = {}
         self._early = None
         if settings.stop_when_decided:
@@ -185,7 +184,6 @@ class Controller:
 
     def _keep(self, line: str) -> None:
         self._writer.append(line)
-        self.heard += 1
         if self._early is not None and not self.decided_early:
             record = read_record(json.loads(line))
             self._early.hear(record.benchmark, Row.of(record))
@@ -235,7 +233,8 @@ class Controller:
         if self._early is None or not self.decided_early:
             return None
         gates = [{"gate": one.gate.text, "verdict": one.verdict} for one in self._early.gates]
-        return {"cases": self.heard, "planned": max(planned, self.heard), "gates": gates}
+        cases = self._early.cases
+        return {"cases": cases, "planned": max(planned, cases), "gates": gates}
 
     async def _usage(self) -> dict[str, Any]:
         return plain_usage(self.gateway.used())

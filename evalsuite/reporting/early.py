@@ -123,11 +123,18 @@ class EarlyStop:
     def __init__(self, gates: Iterable[Gate]) -> None:
         listed = list(gates)
         self.gates = [EarlyGate(gate, 1 / len(listed)) for gate in listed]
-        self.cases = 0
+        self._heard: set[tuple[str, str]] = set()
+
+    @property
+    def cases(self) -> int:
+        """How many cases were heard."""
+        return len(self._heard)
 
     def hear(self, benchmark: str, row: Row) -> None:
-        """Takes in one finished case."""
-        self.cases += 1
+        """Takes in one finished case; one that ran twice (`--dist each`) is no second piece of evidence."""
+        if (benchmark, row.case) in self._heard:
+            return
+        self._heard.add((benchmark, row.case))
         for gate in self.gates:
             gate.hear(benchmark, row)
 

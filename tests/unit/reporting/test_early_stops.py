@@ -50,6 +50,14 @@ def test_every_case_counts_whether_a_gate_covers_it_or_not() -> None:
     assert stop.cases == 10
 
 
+def test_a_case_that_ran_twice_is_no_second_piece_of_evidence() -> None:
+    stop = run(RIGHT)
+    for _ in range(100):
+        stop.hear("numbers", row(1))
+    assert stop.cases == 1
+    assert not stop.decided
+
+
 def test_a_run_goes_on_as_long_as_one_gate_is_open() -> None:
     stop = run(RIGHT, "letters.right >= 0.5")
     for number in range(100):
