@@ -18,7 +18,7 @@ Rectangle = tuple[int, int, int, int]
 Run = tuple[int, int, int]
 """Its length, negative so that a heap gives the longest first, and its start in either sequence."""
 NOT_INDEXED = -1
-MANY_PAIRS = 100_000
+MANY_PAIRS = 300_000
 SMALL_AREA = 20_000
 
 
