@@ -184,10 +184,10 @@ class Controller:
 
     def _keep(self, line: str) -> None:
         self._writer.append(line)
-        if self._early is not None and not self.decided_early:
+        if self._early is not None:
             record = read_record(json.loads(line))
             self._early.hear(record.benchmark, Row.of(record))
-            if self._early.decided:
+            if self._early.decided and not self.decided_early:
                 self.decided_early = True
                 self._stop("every gate is decided")
 

@@ -118,11 +118,15 @@ class EarlyStop:
 
     Args:
         gates: of the run.
+
+    Attributes:
+        decided: whether nothing is open any more; what is heard from then on is counted, and changes nothing.
     """
 
     def __init__(self, gates: Iterable[Gate]) -> None:
         listed = list(gates)
         self.gates = [EarlyGate(gate, 1 / len(listed)) for gate in listed]
+        self.decided = False
         self._heard: set[tuple[str, str]] = set()
 
     @property
@@ -135,10 +139,7 @@ class EarlyStop:
         if (benchmark, row.case) in self._heard:
             return
         self._heard.add((benchmark, row.case))
-        for gate in self.gates:
-            gate.hear(benchmark, row)
-
-    @property
-    def decided(self) -> bool:
-        """Whether nothing is open any more."""
-        return bool(self.gates) and all(gate.verdict != "open" for gate in self.gates)
+        if not self.decided:
+            for gate in self.gates:
+                gate.hear(benchmark, row)
+            self.decided = bool(self.gates) and all(gate.verdict != "open" for gate in self.gates)

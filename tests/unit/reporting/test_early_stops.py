@@ -58,6 +58,16 @@ def test_a_case_that_ran_twice_is_no_second_piece_of_evidence() -> None:
     assert not stop.decided
 
 
+def test_cases_that_end_after_the_decision_are_counted_and_change_nothing() -> None:
+    stop = run(RIGHT)
+    for number in range(100):
+        stop.hear("numbers", row(number))
+    decided = stop.gates[0].verdict
+    for number in range(100, 200):
+        stop.hear("numbers", row(number, 7.0))
+    assert (stop.cases, stop.gates[0].verdict, decided) == (200, "met", "met")
+
+
 def test_a_run_goes_on_as_long_as_one_gate_is_open() -> None:
     stop = run(RIGHT, "letters.right >= 0.5")
     for number in range(100):
