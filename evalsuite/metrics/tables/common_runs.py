@@ -90,6 +90,9 @@ class CommonRuns:
         ends = ~(inner & (after == codes_b[np.minimum(columns + 1, b_high - 1)]) & (after != NOT_INDEXED))
         # Along each diagonal starts and ends alternate: sorted alike, they come in pairs.
         diagonals = (columns - rows + len(codes_a)) * len(codes_a) + rows
+        # Half as wide, they sort in half the time, which is most of all.
+        fits = (len(codes_a) + len(codes_b)) * len(codes_a) < 2**31
+        diagonals = diagonals.astype(np.int32) if fits else diagonals
         first, last = np.sort(diagonals[starts]), np.sort(diagonals[ends])
         lengths, a_starts = last - first + 1, first % len(codes_a)
         b_starts = first // len(codes_a) + a_starts - len(codes_a)
