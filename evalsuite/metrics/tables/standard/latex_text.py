@@ -63,7 +63,7 @@ class TextReader:
         return place + 1
 
     def _add(self, text: str) -> None:
-        if self._accent and not text.isspace():
+        if self._accent and text.strip():
             text, self._accent = text[0] + self._accent + text[1:], ""
         self._pieces.append(text)
 

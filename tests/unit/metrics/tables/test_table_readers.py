@@ -160,6 +160,7 @@ def test_spans_that_ask_for_millions_of_cells_get_a_few_for_each_that_is_there(m
         (r"\verb|a&b| & \verb*+\c+ \\ \verb!d & e\footnotemark[1]", [["a&b", r"\c"], [r"\verb !d", "e"]]),
         (r"50\% & \$5 \& 6 \\ a~b & x\_y", [["50%", "$5 & 6"], ["a b", "x_y"]]),
         (r"Caf\'e & \'{E}t\'e \\ \c{c}a & \~n\o", [["Café", "Été"], ["ça", "ñø"]]),
+        (r"\'\bf e & \c\textbf{c} & \'\hline{}a", [["é", "ç", "á"]]),
         (r"$x^2$ & \(a\) \\ $\pm 1$ & $\alpha$", [["x^2", "a"], ["±1", "α"]]),
         (r"\frac{1}{2} & \nothing \\ \best{7} & \cellcolor[gray]{.9} 8", [["\\frac 12", "\\nothing"], ["7", "8"]]),
         (r"\makecell[l]{a \\ b} & \begin{tabular}{@{}c@{}}c \\ d & e\end{tabular}", [["a b", "c d e"]]),
