@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.reporting.baseline import Against, compare_to_baseline
-from evalsuite.reporting.gates import Decision, Gate, Measured, decide, parse_gate
+from evalsuite.reporting.gates import Decision, Gate, Measured, decide, parse_gate, select
 from evalsuite.reporting.runs import interruption
 
 if TYPE_CHECKING:
@@ -104,7 +104,10 @@ def _by(decision: Decision) -> str:
 
 def _has_cases(gate: Gate, run: Run) -> bool:
     """Whether any case stands behind a gate; in a run of chosen cases alone, others are not asked for."""
-    return any(gate.covers(name) for name in run.benchmarks)
+    return any(
+        gate.covers(name) and len(select(bench.tally, gate.tag, gate.value))
+        for name, bench in run.benchmarks.items()
+    )
 
 
 def _decide(run: Run, gates: Sequence[Gate], shipped: Callable[[str], Benchmark | None]) -> list[Decision]:

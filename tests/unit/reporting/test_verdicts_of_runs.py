@@ -124,6 +124,14 @@ def test_a_run_of_chosen_cases_leaves_gates_about_others_undecided(desk: Desk, u
     assert verdict.remarks == ["a run of chosen cases, which leaves undecided: other.m > 0"]
 
 
+def test_a_gate_on_a_tag_of_cases_that_were_not_chosen_is_left_undecided(desk: Desk, unshipped: Any) -> None:
+    chosen = [desk.record("fr", {"m": 1.0}, tags={"region": "eu"})]
+    given = {"gate": ["capitals[eu].m > 0", "capitals[asia].m > 0"]}
+    verdict = judge_run(desk.run(chosen, settings=given, narrowed=True), unshipped)
+    assert [one.gate.text for one in verdict.decisions] == ["capitals[eu].m > 0"]
+    assert verdict.remarks == ["a run of chosen cases, which leaves undecided: capitals[asia].m > 0"]
+
+
 @pytest.mark.parametrize(("said", "status"), [("met", Status.GOOD), ("missed", Status.GATE_MISSED)])
 def test_what_was_decided_early_stands(desk: Desk, unshipped: Any, said: str, status: Status) -> None:
     # The plain means say the opposite of what the sequences said.
