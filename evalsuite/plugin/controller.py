@@ -13,7 +13,8 @@ from evalsuite.plain import dumps, plain_record, plain_usage, read_record
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.origin import versions
 from evalsuite.reporting.gates import parse_gate
-from evalsuite.reporting.runs import RECORDS, STORE, RecordWriter, RunFolder, find_folder, make_folder
+from evalsuite.reporting.record_file import RecordWriter
+from evalsuite.reporting.runs import RECORDS, STORE, RunFolder, find_folder, make_folder
 from evalsuite.reporting.tally import Row
 from evalsuite.types import Record
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
 from evalsuite.benchmarks.struc_bench.corpus_bleu import corpus_bleu
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.options import NEURAL
 from evalsuite.benchmarks.struc_bench.outputs import outputs_to_read
 from evalsuite.benchmarks.struc_bench.people import agreement_table
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
 from evalsuite.benchmarks.struc_bench.scoring import METRICS, RELEASED
+from evalsuite.reporting.cut_off import cut_off
 from evalsuite.reporting.lines import Line, lines_of
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
 """Digits of the metrics that are no shares: marks from 0 to 10, nats, a regression's output."""
-NEURAL = ("bertscore", "bartscore", "bleurt")
 
 
 def report(views: Sequence[RunView]) -> Section:
@@ -42,7 +43,7 @@ def report(views: Sequence[RunView]) -> Section:
         *_ability_map(lines),
         *_agreement(lines),
         _dataset(lines),
-        *_cut_off(lines),
+        *(word for line in lines for word in cut_off(line.label, line.tally, "STRUC_BENCH")),
         *(block for line in lines for block in outputs_to_read(line)),
     ]
     return Section(TITLE, tuple(blocks))
@@ -228,15 +229,3 @@ def _dataset(lines: Sequence[Line]) -> Table:
 def _sizes(tally: Tally) -> dict[str, Sequence[Sequence[int]]]:
     """Rows and columns of each item's tables, an item once whatever its modes and epochs."""
     return {row.cluster: row.facts["sizes"] for row in tally if "sizes" in row.facts}
-
-
-def _cut_off(lines: Sequence[Line]) -> Iterator[Passage]:
-    """A word about answers that met the limit on tokens: their scores say little about the model."""
-    for line in lines:
-        cut = sum(row.facts.get("finish") == "length" for row in line.tally)
-        if cut:
-            yield Passage(
-                "",
-                f"{line.label}: {cut} of {len(line.tally)} answers were cut off at the limit on tokens, which costs "
-                f"score. `@benchmark(STRUC_BENCH, max_tokens=...)` sets it.",
-            )

@@ -57,31 +57,16 @@ def score_table(sample: Sample, transcript: Transcript) -> Scores:
     answer = strip_answer(transcript.answer, written)
     score = h_score(answer, reference, format=written)
     predicted, wanted = read_tables(answer, written), read_tables(reference, written)
+    comparison = compare(predicted, wanted)
+    share = min(1.0, len(answer) / len(transcript.answer.strip())) if predicted else 0.0
     return {
         "h_content": Score(score.content, facts=_facts(sample, wanted), log=[_parts("standard", score)]),
         "h_format": score.format,
         **_released(answer, reference, written),
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
-        **_compared(sample, transcript, predicted, wanted, score.format),
-    }
-
-
-def _compared(
-    sample: Sample,
-    transcript: Transcript,
-    predicted: Sequence[Table],
-    wanted: Sequence[Table],
-    form: float,
-) -> Scores:
-    """What comparing tables cell by cell gives; of a page of lists, without a table, that is next to nothing."""
-    comparison = compare(predicted, wanted)
-    answer = strip_answer(transcript.answer, format_of(sample))
-    share = min(1.0, len(answer) / len(transcript.answer.strip())) if predicted else 0.0
-    source = sample.metadata["text"]
-    return {
         **error_types(comparison),
-        **abilities(comparison, source=source, form=form, share=share),
+        **abilities(comparison, source=sample.metadata["text"], form=score.format, share=share),
     }
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.treb.averages import METRICS, column_mean, columns_of, overall
 from evalsuite.benchmarks.treb.published import published_results
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
-from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+from evalsuite.reporting.cut_off import cut_off
+from evalsuite.reporting.section import Chart, Column, Section, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +26,12 @@ PICTURED = ("judge", "rouge_l")
 def report(views: Sequence[RunView]) -> Section:
     """The section for one run, or for several side by side."""
     blocks: list[Block] = [_paper_table(views, metric) for metric in METRICS]
-    blocks += [*_pictures(views), _subtasks(views), *_programs(views), *_cut_off(views)]
+    blocks += [
+        *_pictures(views),
+        _subtasks(views),
+        *_programs(views),
+        *(word for view in views for word in cut_off(view.label, view.tally, "TREB")),
+    ]
     return Section("TReB: table reasoning", tuple(blocks))
 
 
@@ -132,15 +138,3 @@ def _programs(views: Sequence[RunView]) -> Iterator[Table]:
         ]
         note = "Of ICoT the last program of a case. In PoT all but the first kind are zero on every metric."
         yield Table("Programs", heads, rows, note)
-
-
-def _cut_off(views: Sequence[RunView]) -> Iterator[Passage]:
-    """A word about answers that met the limit on tokens: their scores say little about the model."""
-    for view in views:
-        cut = sum(row.facts.get("finish") == "length" for row in view.tally)
-        if cut:
-            yield Passage(
-                "",
-                f"{view.label}: in {cut} of {len(view.tally)} cases the last answer was cut off at the limit on "
-                f"tokens, which costs score. `@benchmark(TREB, max_tokens=...)` sets it.",
-            )

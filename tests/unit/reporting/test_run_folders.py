@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 
 from evalsuite.errors import RunError
 from evalsuite.plain import dumps, plain_record
+from evalsuite.reporting.record_file import RecordWriter, mend
 from evalsuite.reporting.runs import (
     INFO,
     RECORDS,
-    RecordWriter,
     RunFolder,
     check_name,
     find_folder,
     interruption,
     load_run,
     make_folder,
-    mend,
     new_folder,
     primary_metric,
     replace_text,
@@ -299,7 +298,7 @@ def test_a_named_run_may_begin_in_a_folder_that_holds_something_else(tmp_path: P
 ROOM_FOR_HALF = """
 import resource, sys
 from pathlib import Path
-from evalsuite.reporting.runs import RecordWriter
+from evalsuite.reporting.record_file import RecordWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (90, resource.RLIM_INFINITY))
 writer = RecordWriter(Path(sys.argv[1]))
 writer.append("a" * 59)

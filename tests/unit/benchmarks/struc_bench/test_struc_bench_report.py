@@ -137,7 +137,7 @@ def test_the_worst_and_the_best_output_of_each_format_are_shown_beside_what_was_
 
 def test_answers_that_were_cut_off_are_counted() -> None:
     rows = [row("html-000", facts={"finish": "length"}), row("html-001")]
-    assert "1 of 2 answers were cut off" in render([report([view(rows)])], [])
+    assert "in 1 of 2 cases the last answer was cut off" in render([report([view(rows)])], [])
 
 
 def test_a_run_of_errors_only_still_has_its_section() -> None:
