@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalsuite.judging import multiple_evidence, pairwise, panel, single, weighted
-    from evalsuite.plugin.cases import benchmark
+    from evalsuite.plugin.collection.cases import benchmark
     from evalsuite.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
     from evalsuite.scorers import bleu, contains, exact_match, numeric_match, rouge_l, token_f1
     from evalsuite.solvers.functions import functions
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "evalsuite.judging": ("multiple_evidence", "pairwise", "panel", "single", "weighted"),
-    "evalsuite.plugin.cases": ("benchmark",),
+    "evalsuite.plugin.collection.cases": ("benchmark",),
     "evalsuite.protocols": ("Benchmark", "Dataset", "JudgedScorer", "Model", "Scorer", "Setup", "Solver"),
     "evalsuite.scorers": ("bleu", "contains", "exact_match", "numeric_match", "rouge_l", "token_f1"),
     "evalsuite.solvers.functions": ("functions",),

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalsuite.reporting.section import Estimate, Section
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.reporting.section import Section
+    from evalsuite.results.estimate import Estimate
+    from evalsuite.results.tally import RunView, Tally
     from evalsuite.types import Completion, Message, Sample, Score, Transcript
 
 
@@ -67,13 +68,13 @@ class Solver(Protocol):
         ...
 
 
-Scores = Mapping[str, "float | Score"]
+NamedScores = Mapping[str, "float | Score"]
 
 
 class Scorer(Protocol):
     """Turns a sample and its transcript into named scores without asking anybody."""
 
-    def __call__(self, sample: Sample, transcript: Transcript) -> Scores:
+    def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         """Scores one transcript; whatever it raises becomes the case's error."""
         ...
 
@@ -82,7 +83,7 @@ class Scorer(Protocol):
 class JudgedScorer(Protocol):
     """A scorer that asks a judge: known by its `judged` method."""
 
-    def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[Scores]:
+    def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[NamedScores]:
         """Scores one transcript with the judge's help."""
         ...
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 BUILD = """
 import argparse, sys
-from evalsuite.benchmarks.head_to_tail.build import add_arguments, run
+from evalsuite.builders.head_to_tail import add_arguments, run
 parser = argparse.ArgumentParser()
 add_arguments(parser)
 sys.exit(run(parser.parse_args()))

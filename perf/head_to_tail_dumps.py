@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import zstandard
 
-from evalsuite.benchmarks.head_to_tail.build.dbpedia import TEMPLATES
-from evalsuite.benchmarks.head_to_tail.build.mag import COLUMNS
+from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES
+from evalsuite.builders.head_to_tail.mag import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

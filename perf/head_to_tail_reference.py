@@ -18,9 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.build import imdb_wording as words
-from evalsuite.benchmarks.head_to_tail.build.drawing import lot
-from evalsuite.benchmarks.head_to_tail.build.questions import distinct, is_fit
+from evalsuite.builders.head_to_tail import imdb_wording as words
+from evalsuite.builders.head_to_tail.drawing import lot
+from evalsuite.builders.head_to_tail.questions import distinct, is_fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.sandbox import Sandbox, Table
+from evalsuite.sandbox import Sandbox, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,7 +33,7 @@ ROUNDS = 5
 
 async def warm(sandbox: Sandbox, count: int, at_once: int) -> None:
     """Runs programs in the sandbox, several at a time."""
-    table = Table(TABLE.encode())
+    table = TableFile(TABLE.encode())
     left = iter(range(count))
 
     async def worker() -> None:

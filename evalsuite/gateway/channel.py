@@ -13,8 +13,8 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.errors import CallFailed, EvalsuiteError
-from evalsuite.gateway.wire import plain_error, read_error
-from evalsuite.plain import dumps, plain_completion, plain_request, read_completion, read_request
+from evalsuite.gateway.wire import decode_error, encode_error
+from evalsuite.json_codec import decode_completion, decode_request, dumps, encode_completion, encode_request
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,15 +60,15 @@ class ChannelAsker:
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            self._channel.send(dumps({"number": number, "request": plain_request(request)}))
+            self._channel.send(dumps({"number": number, "request": encode_request(request)}))
             plain = await answer
         except OSError as error:
             raise CallFailed(f"the controlling process is gone: {error}") from error
         finally:
             del self._waiting[number]
         if "error" in plain:
-            raise read_error(plain["error"])
-        return read_completion(plain["completion"])
+            raise decode_error(plain["error"])
+        return decode_completion(plain["completion"])
 
     def _heard(self, text: str | None) -> None:
         if text is None:
@@ -124,13 +124,13 @@ class ChannelServer:
 
     async def _answer(self, plain: dict[str, Any]) -> None:
         try:
-            completion = await self._gateway().ask(read_request(plain["request"]))
-            answer = {"completion": plain_completion(completion)}
+            completion = await self._gateway().ask(decode_request(plain["request"]))
+            answer = {"completion": encode_completion(completion)}
         except EvalsuiteError as error:
-            answer = {"error": plain_error(error)}
+            answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the asker must hear of it, whatever it is
             answer = {
-                "error": plain_error(CallFailed(f"the gateway failed: {type(error).__name__}: {error}"))
+                "error": encode_error(CallFailed(f"the gateway failed: {type(error).__name__}: {error}"))
             }
         self._outgoing.put(dumps({"number": plain["number"], **answer}))
 

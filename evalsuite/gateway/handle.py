@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.plain import read_message
+from evalsuite.json_codec import decode_message
 from evalsuite.types import Message, Request, Usage
 
 if TYPE_CHECKING:
@@ -88,4 +88,4 @@ def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Me
     """A conversation: of a text, one message of the user's."""
     if isinstance(prompt, str):
         return (Message("user", prompt),)
-    return tuple(message if isinstance(message, Message) else read_message(message) for message in prompt)
+    return tuple(message if isinstance(message, Message) else decode_message(message) for message in prompt)

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import SettingsError, SpendLimitReached
-from evalsuite.plain import dumps, plain_message
+from evalsuite.json_codec import dumps, encode_message
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def estimate_tokens(request: Request) -> int:
     No tokenizer is at hand for every model; three characters a token errs on the high side for English, two
     bytes a token for other languages.
     """
-    text = dumps([[plain_message(message) for message in request.messages], request.tools])
+    text = dumps([[encode_message(message) for message in request.messages], request.tools])
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import RunError
-from evalsuite.plain import dumps, plain_completion, plain_request, read_completion
+from evalsuite.json_codec import decode_completion, dumps, encode_completion, encode_request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,8 @@ SCHEMA = """
 -- One row a distinct request that was answered completely. Errors are never kept: they are asked again.
 CREATE TABLE completions (
     key         TEXT PRIMARY KEY,  -- wire.request_key: backend, model, every parameter, messages, tools, epoch
-    request     TEXT NOT NULL,     -- plain.plain_request as JSON, for people; holds no secret
-    completion  TEXT NOT NULL,     -- plain.plain_completion as JSON
+    request     TEXT NOT NULL,     -- plain.encode_request as JSON, for people; holds no secret
+    completion  TEXT NOT NULL,     -- plain.encode_completion as JSON
     created     REAL NOT NULL      -- seconds since 1970
 ) WITHOUT ROWID;
 """
@@ -87,11 +87,11 @@ class Store:
     def get(self, key: str) -> Completion | None:
         """The completion kept under this key, if there is one."""
         row = self._execute("SELECT completion FROM completions WHERE key = ?", key).fetchone()
-        return read_completion(json.loads(row[0])) if row else None
+        return decode_completion(json.loads(row[0])) if row else None
 
     def put(self, key: str, request: Request, completion: Completion) -> None:
         """Keeps a completion; the first one under a key stays."""
-        texts = dumps(plain_request(request)), dumps(plain_completion(completion))
+        texts = dumps(encode_request(request)), dumps(encode_completion(completion))
         self._execute("INSERT OR IGNORE INTO completions VALUES (?, ?, ?, ?)", key, *texts, time.time())
 
     def take_over(self, other: Path) -> None:

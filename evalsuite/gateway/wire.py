@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from evalsuite import errors
-from evalsuite.plain import Plain, dumps, plain_request
+from evalsuite.json_codec import Plain, dumps, encode_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 KEY_VERSION = 1
 
 
-def plain_error(error: errors.EvalsuiteError) -> Plain:
+def encode_error(error: errors.EvalsuiteError) -> Plain:
     """An error of ours by its kind and message."""
     return {"kind": type(error).__name__, "message": str(error)}
 
 
-def read_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
-    """The reverse of `plain_error`; a kind that a message alone does not make is a plain `EvalsuiteError`."""
+def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
+    """The reverse of `encode_error`; a kind that a message alone does not make is a plain `EvalsuiteError`."""
     kind = getattr(errors, str(plain["kind"]), None)
     if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
         kind = errors.EvalsuiteError
@@ -42,5 +42,5 @@ def request_key(identity: str, request: Request) -> str:
         identity: the backend and its address, as `Backend.identity` says it.
         request: the request; its own `base_url` is part of the identity already.
     """
-    plain = plain_request(request) | {"base_url": identity, "version": KEY_VERSION}
+    plain = encode_request(request) | {"base_url": identity, "version": KEY_VERSION}
     return hashlib.sha256(dumps(plain).encode()).hexdigest()

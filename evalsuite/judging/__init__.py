@@ -4,7 +4,7 @@ Each of these makes a scorer in one line: `scorers=[panel(["critic", "scientist"
 """
 
 from evalsuite.judging.forms import Aspect
-from evalsuite.judging.roles import Role
+from evalsuite.judging.roles import DebaterRole
 from evalsuite.judging.scorers import (
     JudgeScorer,
     multiple_evidence,
@@ -16,8 +16,8 @@ from evalsuite.judging.scorers import (
 
 __all__ = [
     "Aspect",
+    "DebaterRole",
     "JudgeScorer",
-    "Role",
     "multiple_evidence",
     "pairwise",
     "panel",

@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from evalsuite.errors import JudgeError
-from evalsuite.judging.asking import ask_until_parsed
+from evalsuite.judging.gather_all import together
 from evalsuite.judging.opinions import Ballot
-from evalsuite.judging.sampled import OFFICE
-from evalsuite.judging.together import together
+from evalsuite.judging.parse_retry import ask_until_parsed
+from evalsuite.judging.repeated_judge import OFFICE
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from evalsuite.judging.judged_input import JudgedInput
     from evalsuite.judging.opinions import Log, Opinion
     from evalsuite.judging.panels import Panel
-    from evalsuite.judging.roles import Role
-    from evalsuite.judging.subject import Subject
+    from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Debate:
     """
 
     panel: Panel
-    subject: Subject
+    subject: JudgedInput
     model: Model
     swapped: bool
     heard: list[str] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Debate:
         for seat in () if self.swapped else self.panel.debaters:
             self.log.append(self._entry(seat.name, 0, {"role": "system", "content": self._part(seat)}))
 
-    async def speak(self, seat: Role, turn: int) -> Speech[str]:
+    async def speak(self, seat: DebaterRole, turn: int) -> Speech[str]:
         """A debater's contribution, from what is in `heard` at this moment."""
         return await self._ask(seat, turn, TALK.format(name=seat.name), spoken)
 
@@ -107,7 +107,7 @@ class Debate:
         for speech in speeches:
             self.log.extend(speech.log)
 
-    async def _ask(self, seat: Role, turn: int, request: str, parse: Callable[[str], T]) -> Speech[T]:
+    async def _ask(self, seat: DebaterRole, turn: int, request: str, parse: Callable[[str], T]) -> Speech[T]:
         model = self.model.peer(seat.model) if seat.model else self.model
         debate = "\n\n".join(["What the panel has said so far:", *self.heard]) if self.heard else ""
         question = "\n\n".join(part for part in (self._shown(), debate, request) if part)
@@ -131,7 +131,7 @@ class Debate:
     def _shown(self) -> str:
         return self.subject.shown(swapped=self.swapped)
 
-    def _part(self, seat: Role) -> str:
+    def _part(self, seat: DebaterRole) -> str:
         return f"{seat.prompt} You sit on a panel and are called {seat.name}. {OFFICE}"
 
     def _entry(self, speaker: str, turn: int, said: Mapping[str, Any], model: str = "") -> dict[str, Any]:

@@ -12,7 +12,7 @@ from evalsuite.judging.opinions import Opinion, averaged, better, majority
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.judging.opinions import Verdict
+    from evalsuite.judging.opinions import PairVerdict
 
 T = TypeVar("T")
 Lead = Literal["Reply", "End"]
@@ -77,7 +77,7 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ScoresForm:
     """One answer, a score for each aspect; the result is each score's mean."""
 
     aspects: tuple[Aspect, ...] = (QUALITY,)
@@ -129,7 +129,7 @@ class PairedScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChoiceForm:
     """Two answers, which is better; the result is the majority's, a tie where there is none.
 
     A verdict may end a sentence, but all that are mentioned must be the same: an echo of the question is none.
@@ -152,7 +152,7 @@ class Choice:
         said = {word.lower() for word in re.findall(VERDICT, text, re.IGNORECASE)}
         if not re.search(rf"{VERDICT}[*`.]*[ \t\r]*$", text, re.IGNORECASE | re.MULTILINE):
             raise ValueError("no line ends with one of Verdict: 1, Verdict: 2 and Verdict: tie.")
-        meant: dict[str, Verdict] = {"1": "first", "2": "second", "tie": "tie"}
+        meant: dict[str, PairVerdict] = {"1": "first", "2": "second", "tie": "tie"}
         return Opinion(verdict=meant[_one(said, "Verdict")])
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.judging.subject import Subject
+    from evalsuite.judging.judged_input import JudgedInput
     from evalsuite.protocols import Model
 
-Verdict = Literal["first", "second", "tie"]
+PairVerdict = Literal["first", "second", "tie"]
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 
 
@@ -27,7 +27,7 @@ class Opinion:
     """
 
     scores: Mapping[str, float] = field(default_factory=dict)
-    verdict: Verdict | None = None
+    verdict: PairVerdict | None = None
 
     def exchanged(self) -> Opinion:
         """The same opinion where the two answers stood in the other order."""
@@ -95,7 +95,7 @@ class Assessment:
 class Judge(Protocol):
     """A way to judge: one model once, several times, or a panel."""
 
-    async def __call__(self, subject: Subject, model: Model) -> Assessment:
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         """Judges.
 
         Raises:
@@ -105,13 +105,13 @@ class Judge(Protocol):
         ...
 
 
-def majority(verdicts: Sequence[Verdict]) -> Verdict:
+def majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
     """The verdict of more than half of the votes; a tie where there is none."""
     winner, votes = Counter(verdicts).most_common(1)[0]
     return winner if 2 * votes > len(verdicts) else "tie"
 
 
-def better(first: float, second: float) -> Verdict:
+def better(first: float, second: float) -> PairVerdict:
     """The answer with the higher score; a tie where both are equal."""
     if math.isclose(first, second, rel_tol=1e-12):
         return "tie"

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.judging.asking import ask_until_parsed
-from evalsuite.judging.together import together
+from evalsuite.judging.gather_all import together
+from evalsuite.judging.parse_retry import ask_until_parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
 from evalsuite.judging.debate import STRATEGIES, Debate
+from evalsuite.judging.gather_all import together
 from evalsuite.judging.opinions import Assessment
-from evalsuite.judging.together import together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalsuite.judging.debate import Strategy
     from evalsuite.judging.forms import Form
+    from evalsuite.judging.judged_input import JudgedInput
     from evalsuite.judging.opinions import Ballot, Log
-    from evalsuite.judging.roles import Role
-    from evalsuite.judging.subject import Subject
+    from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
 
 
@@ -42,7 +42,7 @@ class Panel:
     """
 
     form: Form
-    debaters: tuple[Role, ...]
+    debaters: tuple[DebaterRole, ...]
     strategy: Strategy = "one_by_one"
     turns: int = 2
     swap: bool = True
@@ -59,7 +59,7 @@ class Panel:
             seats, turns = len(self.debaters), self.turns
             raise SettingsError(f"a panel needs a debater and 0 turns or more; got {seats} and {turns}")
 
-    async def __call__(self, subject: Subject, model: Model) -> Assessment:
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         """See `Judge`."""
         orders = (False, True) if self.form.compares and self.swap else (False,)
         debates = await together(self._debate(subject, model, swapped=swapped) for swapped in orders)
@@ -76,7 +76,7 @@ class Panel:
         summaries = self.turns if self.strategy == "simultaneous_summarizer" else 0
         return orders * (len(self.debaters) * (self.turns + 1) + summaries)
 
-    async def _debate(self, subject: Subject, model: Model, *, swapped: bool) -> tuple[list[Ballot], Log]:
+    async def _debate(self, subject: JudgedInput, model: Model, *, swapped: bool) -> tuple[list[Ballot], Log]:
         debate = Debate(self, subject, model, swapped)
         for turn in range(1, self.turns + 1):
             await STRATEGIES[self.strategy](debate, turn)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class DebaterRole:
     """A debater.
 
     Attributes:
@@ -45,14 +45,16 @@ ROLES = {
 ANNOTATOR = "You are an annotator. You judge answers by the instructions that you are given."
 
 
-def role(name: str | Role) -> Role:
+def role(name: str | DebaterRole) -> DebaterRole:
     """The role of this name, or a new one that is described by its name alone."""
-    if isinstance(name, Role):
+    if isinstance(name, DebaterRole):
         return name
-    return Role(name, ROLES.get(name, f"You judge as a {name} would, with the knowledge and cares of one."))
+    return DebaterRole(
+        name, ROLES.get(name, f"You judge as a {name} would, with the knowledge and cares of one.")
+    )
 
 
-def debaters(roles: int | Sequence[str | Role], *, same_role: bool = False) -> tuple[Role, ...]:
+def debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool = False) -> tuple[DebaterRole, ...]:
     """The panel's seats, each with a name of its own.
 
     Args:
@@ -73,7 +75,7 @@ def debaters(roles: int | Sequence[str | Role], *, same_role: bool = False) -> t
     return _numbered(seats)
 
 
-def _numbered(seats: Sequence[Role]) -> tuple[Role, ...]:
+def _numbered(seats: Sequence[DebaterRole]) -> tuple[DebaterRole, ...]:
     often = {name for name, times in Counter(seat.name for seat in seats).items() if times > 1}
     seen: Counter[str] = Counter()
     named = []

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from evalsuite.errors import ScoringError, SettingsError
-from evalsuite.judging.forms import QUALITY, Aspect, Choice, PairedScores, Scores
+from evalsuite.judging.forms import QUALITY, Aspect, ChoiceForm, PairedScores, ScoresForm
+from evalsuite.judging.g_eval import STARS, Weighted
+from evalsuite.judging.judged_input import JudgedInput, conversation, without_names
 from evalsuite.judging.panels import Panel
+from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
-from evalsuite.judging.sampled import Sampled
-from evalsuite.judging.subject import Subject, conversation, without_names
-from evalsuite.judging.weights import STARS, Weighted
 from evalsuite.types import Score
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from evalsuite.judging.debate import Strategy
     from evalsuite.judging.forms import Form
     from evalsuite.judging.opinions import Assessment, Judge
-    from evalsuite.judging.roles import Role
+    from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
     from evalsuite.types import Sample, Transcript
 
-Decision = Literal["vote", "scores"]
+DecisionRule = Literal["vote", "scores"]
 PREFERENCE = "preference"
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 """What a verdict is worth to the first answer, which is the answer under test."""
@@ -67,14 +67,14 @@ class JudgeScorer:
         """The same judge, told or spared more; see the attributes."""
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
-    def subject(self, sample: Sample, transcript: Transcript) -> Subject:
+    def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
         """What the judge gets to see of a case.
 
         Raises:
             ScoringError: the sample lacks the rival answer or the background.
         """
         answers = [transcript.answer, *([_text(sample, self.rival)] if self.rival else [])]
-        return Subject(
+        return JudgedInput(
             question=conversation(sample.input),
             answers=tuple(without_names(answer, self.hide) for answer in answers),
             background=_text(sample, self.background) if self.background else "",
@@ -99,7 +99,7 @@ def single(
     Raises:
         SettingsError: an aspect is named twice, or its scale is empty.
     """
-    judge = Sampled(Scores(_aspects(aspects)), attempts=attempts, params=params)
+    judge = Sampled(ScoresForm(_aspects(aspects)), attempts=attempts, params=params)
     return JudgeScorer(judge)
 
 
@@ -122,7 +122,7 @@ def pairwise(
         attempts: see `single`.
         params: see `single`.
     """
-    judge = Sampled(Choice(), swap=swap, attempts=attempts, params=params)
+    judge = Sampled(ChoiceForm(), swap=swap, attempts=attempts, params=params)
     return JudgeScorer(judge, rival)
 
 
@@ -180,13 +180,13 @@ def weighted(
 
 
 def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
-    roles: int | Sequence[str | Role] = 3,
+    roles: int | Sequence[str | DebaterRole] = 3,
     *,
     strategy: Strategy = "one_by_one",
     turns: int = 2,
     aspects: Sequence[str | Aspect] = (),
     rival: str | None = None,
-    decide: Decision = "vote",
+    decide: DecisionRule = "vote",
     swap: bool = True,
     same_role: bool = False,
     summarizer: str | None = None,
@@ -221,14 +221,14 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     return JudgeScorer(judge, rival)
 
 
-def _form(aspects: Sequence[str | Aspect], rival: str | None, decide: Decision) -> Form:
+def _form(aspects: Sequence[str | Aspect], rival: str | None, decide: DecisionRule) -> Form:
     wanted = _aspects(aspects)
-    if decide not in get_args(Decision):
+    if decide not in get_args(DecisionRule):
         raise SettingsError(f"a comparison is decided by vote or by scores; got {decide!r}")
     if rival is None:
-        return Scores(wanted)
+        return ScoresForm(wanted)
     _one_aspect(wanted, rival)
-    return Choice(wanted[0]) if decide == "vote" else PairedScores(wanted[0])
+    return ChoiceForm(wanted[0]) if decide == "vote" else PairedScores(wanted[0])
 
 
 def _aspects(aspects: Sequence[str | Aspect], plain: Aspect = QUALITY) -> tuple[Aspect, ...]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evalsuite.json_codec import decode_tool_call, encode_message
 from evalsuite.models.protocol import Transient
-from evalsuite.plain import plain_message, read_tool_call
 from evalsuite.types import Completion, Request, TokenLogprob, Usage
 
 # The first tag may be missing: some chat templates put it into the prompt.
@@ -23,7 +23,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
     """The body of the POST to `/chat/completions`."""
     body: dict[str, Any] = {
         "model": model,
-        "messages": [plain_message(message) for message in request.messages],
+        "messages": [encode_message(message) for message in request.messages],
     }
     if request.tools:
         body["tools"] = [
@@ -48,7 +48,7 @@ def read_answer(answer: Any) -> Completion:
         return Completion(
             text=text,
             reasoning=reasoning if isinstance(reasoning, str) else thought,
-            tool_calls=tuple(read_tool_call(call) for call in message.get("tool_calls") or ()),
+            tool_calls=tuple(decode_tool_call(call) for call in message.get("tool_calls") or ()),
             finish_reason=str(choice.get("finish_reason") or "stop"),
             usage=Usage(1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)),
             logprobs=_logprobs(choice.get("logprobs")),

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.json_codec import decode_tool_call, dumps, encode_request
 from evalsuite.models.chat_format import split_reasoning
 from evalsuite.models.protocol import RateLimited, Transient
-from evalsuite.plain import dumps, plain_request, read_tool_call
 from evalsuite.types import Completion, TokenLogprob, Usage
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class FunctionBackend:
         """Calls the function once."""
         function = self._loaded()
         # A copy, which the function may change, and the same as if it had come from a worker.
-        plain = json.loads(dumps(plain_request(request)))
+        plain = json.loads(dumps(encode_request(request)))
         given = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:
             said = await self._called(function, plain["messages"], _accepted(function, given))
@@ -113,7 +113,7 @@ class FunctionBackend:
             return Completion(
                 text=text,
                 reasoning=said.get("reasoning_content") or reasoning,
-                tool_calls=tuple(read_tool_call(call) for call in said.get("tool_calls") or ()),
+                tool_calls=tuple(decode_tool_call(call) for call in said.get("tool_calls") or ()),
                 finish_reason=said.get("finish_reason") or "stop",
                 usage=Usage(
                     1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)

@@ -16,10 +16,10 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies
 
 from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
+from evalsuite.json_codec import dumps
 from evalsuite.models.address import redact
 from evalsuite.models.chat_format import read_answer, request_body
 from evalsuite.models.protocol import RateLimited, Transient, Unreachable
-from evalsuite.plain import dumps
 
 if TYPE_CHECKING:
     import aiohttp

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.plugin.asked import check_asked
-from evalsuite.plugin.ending import conclude, show_summary, stop
-from evalsuite.plugin.fixtures import evalsuite_case, judge, model, sample, scores, transcript
-from evalsuite.plugin.item_stages import begin_item, close_item, note_report
-from evalsuite.plugin.selection import choose_items
-from evalsuite.plugin.setting_up import announce, check_hosts, start, start_node, watch
+from evalsuite.plugin.collection.preflight import check_asked
+from evalsuite.plugin.collection.selection import choose_items
+from evalsuite.plugin.run.fixtures import evalsuite_case, judge, model, sample, scores, transcript
+from evalsuite.plugin.run.item_stages import begin_item, close_item, note_report
+from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
+from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """With -n, a worker knows its share of the cases at once unless --dist says otherwise."""
-    from evalsuite.plugin.setting_up import prefer_worksteal
+    from evalsuite.plugin.session.session_start import prefer_worksteal
 
     prefer_worksteal(config)
 
@@ -69,7 +69,7 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A benchmark's function becomes its cases."""
-    from evalsuite.plugin.item_stages import make_items
+    from evalsuite.plugin.run.item_stages import make_items
 
     make_items(metafunc)
 

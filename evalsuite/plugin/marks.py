@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from evalsuite.plugin.cases import Case
-    from evalsuite.plugin.outcomes import Findings
+    from evalsuite.plugin.collection.cases import Case
+    from evalsuite.plugin.run.outcomes import Findings
 
 MARK = "evalsuite"
 """The mark that `@benchmark` puts on a test function."""

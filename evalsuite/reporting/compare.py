@@ -9,16 +9,17 @@ from evalsuite.reporting.markdown import render
 from evalsuite.reporting.plots import draw_all
 from evalsuite.reporting.radar import radar
 from evalsuite.reporting.report import benchmark_section, view
-from evalsuite.reporting.runs import load_run, primary_metric, replace_text
-from evalsuite.reporting.section import Block, Cell, Chart, Column, Estimate, Section, Table
+from evalsuite.reporting.section import Block, Cell, Chart, Column, Section, Table
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.runs import load_run, primary_metric, replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evalsuite.protocols import Benchmark
-    from evalsuite.reporting.runs import Run, RunFolder
-    from evalsuite.reporting.tally import Tally
+    from evalsuite.results.runs import Run, RunFolder
+    from evalsuite.results.tally import Tally
 
 
 def write_comparison(

@@ -11,7 +11,7 @@ from evalsuite.reporting.section import Cell, Chart, Column, Section, Series, Ta
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.results.tally import RunView, Tally
 
 MOST_VALUES = 20
 """A tag with more values than this is no group but a name."""

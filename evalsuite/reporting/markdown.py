@@ -6,12 +6,13 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from evalsuite.reporting.section import Cell, Chart, Column, Estimate, Passage, Section, Table
+from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Table
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.gates import Decision
+    from evalsuite.decisions.gates import GateDecision
 
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500
@@ -112,7 +113,7 @@ def cut(text: str, longest: int) -> str:
     return f"{text[:head]}\n[... {len(text) - head - tail:,} characters ...]\n{text[len(text) - tail :]}"
 
 
-def decision_line(decision: Decision) -> str:
+def decision_line(decision: GateDecision) -> str:
     """A gate's decision for a terminal."""
     found, estimate = decision.reason, decision.estimate
     if estimate is not None:

@@ -7,11 +7,13 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.reporting.section import Chart, Estimate
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
+
+    from evalsuite.reporting.section import Chart
 
 # Okabe and Ito's palette, which most colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.reporting.section import Section
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.results.tally import RunView, Tally
 
 FEWEST, MOST = 3, 12
 """Spokes of a radar that can be read."""

@@ -6,21 +6,21 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.reporting.baseline import baseline_section
+from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.markdown import cut
-from evalsuite.reporting.runs import primary_metric
 from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
-from evalsuite.reporting.tally import RunView
+from evalsuite.results.runs import primary_metric
+from evalsuite.results.tally import RunView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from evalsuite.decisions.gates import GateDecision, Measured
+    from evalsuite.decisions.verdict import Verdict
     from evalsuite.protocols import Benchmark
-    from evalsuite.reporting.gates import Decision, Measured
-    from evalsuite.reporting.runs import Run
-    from evalsuite.reporting.tally import Row
-    from evalsuite.reporting.verdict import Verdict
+    from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Row
     from evalsuite.types import Record
 
 LOWEST = 3
@@ -103,7 +103,7 @@ def _tokens(usage: Mapping[str, Any]) -> str:
     return f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {usage['calls']:,} calls"
 
 
-def _gates(decisions: Sequence[Decision]) -> Section:
+def _gates(decisions: Sequence[GateDecision]) -> Section:
     marks = {"met": "✅ met", "missed": "❌ missed"}
     rows: list[list[Cell]] = [
         [
@@ -217,7 +217,7 @@ def _judgements(record: Record) -> list[Passage]:
     """What judges said of a case, whole."""
     if not record.logs:
         return []
-    from evalsuite.judging.minutes import minutes
+    from evalsuite.judging.log_text import minutes
 
     case = record.case.rpartition("::")[2]
     return [

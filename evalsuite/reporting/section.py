@@ -5,37 +5,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Style = Literal["text", "count", "percent", "number"]
-Kind = Literal["bars", "lines", "radar", "heatmap"]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its confidence interval.
-
-    Attributes:
-        value: the point estimate, on the metric's own scale (a share is 0.25, not 25).
-        low: lower bound; None where no interval can be given.
-        high: upper bound, likewise.
-        n: number of cases behind it.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-
-    def within(self, low: float, high: float) -> Estimate:
-        """The same with its interval cut at the range of the metric, which a t interval knows nothing of."""
-        if self.low is None or self.high is None:
-            return self
-        return replace(self, low=max(self.low, low), high=min(self.high, high))
+ChartKind = Literal["bars", "lines", "radar", "heatmap"]
 
 
 Cell = str | int | float | Estimate | None
@@ -90,7 +69,7 @@ class Chart:
         y_title: of the value axis.
     """
 
-    kind: Kind
+    kind: ChartKind
     name: str
     title: str
     labels: Sequence[str]

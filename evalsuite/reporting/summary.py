@@ -6,17 +6,18 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.reporting.section import Cell, Estimate, Table
+from evalsuite.reporting.section import Cell, Table
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evalsuite.reporting.baseline import Against
-    from evalsuite.reporting.gates import Measured
-    from evalsuite.reporting.runs import Run
+    from evalsuite.decisions.baseline import Against
+    from evalsuite.decisions.gates import Measured
+    from evalsuite.decisions.verdict import Verdict
     from evalsuite.reporting.section import Section
-    from evalsuite.reporting.tally import Tally
-    from evalsuite.reporting.verdict import Verdict
+    from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Tally
 
 
 def summarise(

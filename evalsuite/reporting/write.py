@@ -7,21 +7,21 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.errors import in_words
 from evalsuite.reporting.markdown import cut, render
 from evalsuite.reporting.plots import can_draw, draw_all
 from evalsuite.reporting.report import build_report
-from evalsuite.reporting.runs import COMMENT, REPORT, SUMMARY, find_folder, load_run, replace_text
 from evalsuite.reporting.section import Chart
 from evalsuite.reporting.summary import summarise
-from evalsuite.reporting.verdict import Status, Verdict, judge_run, measure
+from evalsuite.results.runs import COMMENT, REPORT, SUMMARY, find_folder, load_run, replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalsuite.protocols import Benchmark
-    from evalsuite.reporting.runs import Run, RunFolder
     from evalsuite.reporting.section import Section
+    from evalsuite.results.runs import Run, RunFolder
 
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox import bubblewrap
 from evalsuite.sandbox.inside.limits import Limits
-from evalsuite.sandbox.session import Session
+from evalsuite.sandbox.session import ProgramSession
 from evalsuite.sandbox.unavailable import why
 from evalsuite.sandbox.warm import WarmInterpreter
 
@@ -72,10 +72,12 @@ class Sandbox:
             SandboxUnavailable: no sandbox is to be had on this machine; the message says how to get one.
             SandboxError: a table cannot be loaded, or the sandbox failed.
         """
-        async with Session(self, tables or {}, timeout, once=True) as session:
+        async with ProgramSession(self, tables or {}, timeout, once=True) as session:
             return await session.run(code)
 
-    def session(self, tables: Mapping[str, TableSource] | None = None, timeout: float = TIMEOUT) -> Session:
+    def session(
+        self, tables: Mapping[str, TableSource] | None = None, timeout: float = TIMEOUT
+    ) -> ProgramSession:
         """A program in several rounds, whose variables live on from one to the next.
 
             async with sandbox.session(tables={"df": "cities.csv"}) as session:
@@ -86,7 +88,7 @@ class Sandbox:
             tables: as for `run`, loaded before the first round.
             timeout: for each round that does not say otherwise.
         """
-        return Session(self, tables or {}, timeout)
+        return ProgramSession(self, tables or {}, timeout)
 
     async def aclose(self) -> None:
         """Ends the warm interpreter and every program; a later `run` starts anew."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.warm import Ending, WarmInterpreter
 
 
-class Session:
+class ProgramSession:
     """A program whose variables live on between its rounds; see `Sandbox.session`.
 
     A round that is stopped, or whose process dies, costs the variables: the next round starts afresh, with

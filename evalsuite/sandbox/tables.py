@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    TableSource: TypeAlias = "Table | Path | str | pd.DataFrame"
+    TableSource: TypeAlias = "TableFile | Path | str | pd.DataFrame"
 else:
     TableSource = object
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableFile:
     """A table as comma-separated values, which become a pandas DataFrame inside the sandbox.
 
     Attributes:
@@ -36,7 +36,7 @@ class Table:
     header_rows: int = 1
 
     @classmethod
-    def read(cls, path: Path | str, header_rows: int = 1) -> Table:
+    def read(cls, path: Path | str, header_rows: int = 1) -> TableFile:
         """A CSV file of this machine.
 
         Raises:
@@ -71,8 +71,8 @@ def _packed(name: str, source: TableSource) -> tuple[Literal["csv", "pickle"], b
     if not re.fullmatch(r"[^\W\d]\w*", name):
         raise SandboxError(f"a table is called {name!r}, which is no name for a variable")
     if isinstance(source, (str, Path)):
-        source = Table.read(source)
-    if isinstance(source, Table):
+        source = TableFile.read(source)
+    if isinstance(source, TableFile):
         return "csv", source.content, source.header_rows
     pandas = sys.modules.get("pandas")  # whoever holds a frame has loaded it
     if pandas is not None and isinstance(source, pandas.DataFrame):

@@ -14,7 +14,7 @@ from evalsuite.stats.intervals import bootstrap_interval, share_interval, wilson
 from evalsuite.stats.jackknife import jackknife_interval
 from evalsuite.stats.krippendorff import Level, krippendorff_alpha
 from evalsuite.stats.multiplicity import holm
-from evalsuite.stats.noninferiority import Comparison, Verdict, compare_paired, verdicts
+from evalsuite.stats.noninferiority import NonInferiority, NonInferiorityVerdict, compare_paired, verdicts
 from evalsuite.stats.paired import PairedDifference, mcnemar, paired_difference
 from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
 from evalsuite.stats.power import (
@@ -32,15 +32,15 @@ from evalsuite.stats.sequences import ConfidenceSequence
 __all__ = [
     "BinarySequence",
     "BoundedSequence",
-    "Comparison",
     "ConfidenceSequence",
     "Interval",
     "Kappa",
     "Level",
+    "NonInferiority",
+    "NonInferiorityVerdict",
     "PairedDifference",
     "PredictionPowered",
     "Significance",
-    "Verdict",
     "Weights",
     "at_least_k_of_m",
     "bootstrap_interval",

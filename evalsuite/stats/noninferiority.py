@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from evalsuite.stats.clustering import ClusteredMean
     from evalsuite.stats.inputs import Array, Labels, Values
 
-Verdict = Literal["no worse", "worse", "undecided"]
+NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class NonInferiority:
     """Two runs on the same cases, by one metric.
 
     Attributes:
@@ -63,7 +63,7 @@ def compare_paired(
     confidence: float = 0.95,
     scale: float = 1.0,
     lower_is_better: bool = False,
-) -> Comparison:
+) -> NonInferiority:
     """Compares two runs case by case.
 
     0/1 scores of independent cases: McNemar's exact test, Tango's score interval and his one-sided score test
@@ -102,7 +102,7 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
     return binary and (clusters is None or len(set(clusters)) == len(clusters))
 
 
-def _turned(found: Comparison) -> Comparison:
+def _turned(found: NonInferiority) -> NonInferiority:
     """The comparison with the runs' roles exchanged back."""
     return replace(
         found,
@@ -114,11 +114,11 @@ def _turned(found: Comparison) -> Comparison:
     )
 
 
-def _compare_shares(before: Array, after: Array, margin: float, confidence: float) -> Comparison:
+def _compare_shares(before: Array, after: Array, margin: float, confidence: float) -> NonInferiority:
     lost, won = discordant(before, after)
     n = len(before)
     interval = tango_interval(lost, won, n, confidence)
-    return Comparison(
+    return NonInferiority(
         n=n,
         baseline=float(before.mean()),
         candidate=float(after.mean()),
@@ -140,11 +140,11 @@ def _compare_means(
     margin: float,
     confidence: float,
     scale: float,
-) -> Comparison:
+) -> NonInferiority:
     totals, sizes = cluster_totals(after - before, clusters)
     found = mean_of_clusters(totals, sizes)
     interval = found.interval(confidence)
-    return Comparison(
+    return NonInferiority(
         n=len(before),
         baseline=float(before.mean()),
         candidate=float(after.mean()),
@@ -198,7 +198,9 @@ def _detectable(found: ClusteredMean, confidence: float, scale: float) -> float:
     return drop if drop <= scale else math.inf
 
 
-def verdicts(comparisons: Sequence[Comparison], *, confidence: float = 0.95) -> list[Verdict]:
+def verdicts(
+    comparisons: Sequence[NonInferiority], *, confidence: float = 0.95
+) -> list[NonInferiorityVerdict]:
     """The verdict on each of several metrics, with Holm's correction over all of them.
 
     - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a

@@ -15,7 +15,7 @@ import pytest
 import scipy.special  # noqa: F401
 
 # One that a test patches must be the one that the session uses.
-import evalsuite.plugin.choice  # noqa: F401
+import evalsuite.plugin.session.model_check  # noqa: F401
 
 if TYPE_CHECKING:
     from pathlib import Path

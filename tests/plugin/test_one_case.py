@@ -6,7 +6,7 @@ import json
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from evalsuite.reporting.runs import RunFolder, load_run
+from evalsuite.results.runs import RunFolder, load_run
 
 if TYPE_CHECKING:
     import pytest

@@ -116,7 +116,7 @@ def test_an_xdist_whose_queue_cannot_be_seen_still_runs_every_case_and_says_so(s
     suite.pytester.makeconftest(
         """
         pytest_plugins = ["evalsuite.plugin"]
-        import evalsuite.plugin.upcoming as upcoming
+        import evalsuite.plugin.run.upcoming as upcoming
         upcoming.hasattr = lambda thing, name: name != "lock" and __builtins__["hasattr"](thing, name)
         """
     )

@@ -20,15 +20,19 @@ HOUSE = Path(evalsuite.__file__).parent
 # As drawn in ARCHITECTURE.md; rooms of one row may import each other.
 ROWS = (
     ("types", "errors"),
-    ("protocols", "plain", "settings"),
+    ("protocols", "json_codec", "settings"),
     ("models",),
     ("gateway",),
     ("metrics", "stats", "sandbox"),
     ("tools",),
     ("solvers", "judging", "scorers"),
+    ("results",),
+    ("decisions",),
     ("reporting",),
     ("benchmarks",),
-    ("plugin", "cli"),
+    ("builders",),
+    ("commands",),
+    ("plugin", "cli", "__main__"),
 )
 ROW_OF = {room: row for row, rooms in enumerate(ROWS) for room in rooms}
 # What works by itself: without pytest, without a run.
@@ -140,7 +144,7 @@ LIGHT = [
     "evalsuite.gateway.channel",
     "evalsuite.models",
     "evalsuite.settings",
-    "evalsuite.reporting.gates",
+    "evalsuite.decisions.gates",
 ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
-from evalsuite.benchmarks.reading import expect, read_json, read_json_lines, read_text, take
+from evalsuite.benchmarks.dataset_files import expect, read_json, read_json_lines, read_text, take
 from evalsuite.errors import DatasetError
 from evalsuite.protocols import Dataset
 from evalsuite.types import Sample

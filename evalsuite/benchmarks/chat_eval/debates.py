@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.judging.minutes import minutes
+from evalsuite.judging.log_text import minutes
 from evalsuite.reporting.section import Passage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.reporting.tally import Row, RunView, Tally
+    from evalsuite.results.tally import Row, RunView, Tally
 
 SHOWN = 2
 """Judgements shown for each judge; all of them are in records.jsonl."""

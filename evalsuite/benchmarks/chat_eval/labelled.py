@@ -6,7 +6,7 @@ import math
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.chat_eval.people import dialogues, pairs
+from evalsuite.benchmarks.chat_eval.human_scores import dialogues, pairs
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.reporting.judges import corrected_mean
 from evalsuite.reporting.judges.corrected import FEWEST
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.reporting.judges import Corrected
-    from evalsuite.reporting.tally import Row, Tally
+    from evalsuite.results.tally import Row, Tally
 
 WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
 

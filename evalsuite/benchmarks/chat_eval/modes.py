@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast
 if TYPE_CHECKING:
     from evalsuite.judging.debate import Strategy
 
-Kind = Literal["single", "mec", "weighted", "panel"]
+JudgingMethod = Literal["single", "mec", "weighted", "panel"]
 PANEL = "3 roles and 2 turns, or else: append :4roles, :3turns, :same_role, in this order"
 MODES = {
     "single": "one judgement, pairs in both orders",
@@ -25,7 +25,7 @@ SUFFIXES = "(?::(?P<roles>[1-9])roles)?(?::(?P<turns>[0-9])turns)?(?::(?P<same_r
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class JudgingMode:
     """A way of judging.
 
     Attributes:
@@ -36,17 +36,21 @@ class Mode:
         same_role: whether all debaters have the same role.
     """
 
-    kind: Kind
+    kind: JudgingMethod
     strategy: Strategy | None = None
     roles: int = 1
     turns: int = 0
     same_role: bool = False
 
 
-SIMPLE: Mapping[str, Mode] = {"single": Mode("single"), "mec": Mode("mec"), "weighted": Mode("weighted")}
+SIMPLE: Mapping[str, JudgingMode] = {
+    "single": JudgingMode("single"),
+    "mec": JudgingMode("mec"),
+    "weighted": JudgingMode("weighted"),
+}
 
 
-def read_mode(name: str) -> Mode:
+def read_mode(name: str) -> JudgingMode:
     """The mode of this name.
 
     Raises:
@@ -61,7 +65,7 @@ def read_mode(name: str) -> Mode:
         raise KeyError(name)
     roles, turns = int(found["roles"] or 3), int(found["turns"] or 2)
     strategy = cast("Strategy", found["strategy"])
-    return Mode("panel", strategy, roles, turns, same_role=bool(found["same_role"]))
+    return JudgingMode("panel", strategy, roles, turns, same_role=bool(found["same_role"]))
 
 
 class Modes(Mapping[str, str]):

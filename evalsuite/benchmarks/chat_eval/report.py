@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.chat_eval import published
+from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.debates import debates
+from evalsuite.benchmarks.chat_eval.human_scores import correlation, dialogues, kappa, pairs
 from evalsuite.benchmarks.chat_eval.labelled import corrected
 from evalsuite.benchmarks.chat_eval.modes import read_mode
-from evalsuite.benchmarks.chat_eval.people import correlation, dialogues, kappa, pairs
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.reporting.judges import agreement_table, bias_table, corrected_table
 from evalsuite.reporting.judges.ballots import judged
@@ -18,11 +18,11 @@ from evalsuite.reporting.section import Chart, Column, Passage, Section, Series,
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evalsuite.benchmarks.chat_eval.modes import Mode
-    from evalsuite.benchmarks.chat_eval.people import Coefficient
-    from evalsuite.benchmarks.chat_eval.published import OnPairs
+    from evalsuite.benchmarks.chat_eval.human_scores import Coefficient
+    from evalsuite.benchmarks.chat_eval.modes import JudgingMode
+    from evalsuite.benchmarks.chat_eval.paper_results import OnPairs
     from evalsuite.reporting.section import Block, Cell
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.results.tally import RunView, Tally
 
 THEIRS = (
     "Rows with a number in brackets are published on FairEval's 80 questions or Topical-Chat's 360 "
@@ -37,11 +37,11 @@ UNPARSED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class JudgeSetting:
     """One mode of one run."""
 
     name: str
-    mode: Mode
+    mode: JudgingMode
     tally: Tally
     view: RunView
 
@@ -66,12 +66,12 @@ def report(views: Sequence[RunView]) -> Section:
     return Section("ChatEval: do judges agree with people?", tuple(filter(None, blocks)))
 
 
-def _judges(views: Sequence[RunView]) -> list[Judge]:
+def _judges(views: Sequence[RunView]) -> list[JudgeSetting]:
     found = []
     for view in views:
         modes = view.tally.groups("mode")
         for name, tally in modes.items():
-            found.append(Judge(f"{view.label}, {name}", read_mode(name), tally, view))
+            found.append(JudgeSetting(f"{view.label}, {name}", read_mode(name), tally, view))
     return found
 
 
@@ -85,7 +85,7 @@ def _about(views: Sequence[RunView]) -> Passage:
     )
 
 
-def _on_pairs(judges: Sequence[Judge]) -> Table | None:
+def _on_pairs(judges: Sequence[JudgeSetting]) -> Table | None:
     if not judges:
         return None
     theirs = [_theirs(row) for row in (*published.PEOPLE, *published.JUDGES)]
@@ -105,14 +105,14 @@ def _theirs(row: OnPairs) -> tuple[Cell, ...]:
     return (row.name, row.accuracy, row.kappa, None, 80)
 
 
-def _ours(judge: Judge) -> tuple[Cell, ...]:
+def _ours(judge: JudgeSetting) -> tuple[Cell, ...]:
     compared = pairs(judge.tally)
     unparsed = compared.mean("parsed")
     silent = None if unparsed is None else 1 - unparsed
     return (judge.name, compared.estimate("accuracy"), kappa(judge.tally), silent, len(compared))
 
 
-def _by_category(judges: Sequence[Judge]) -> Table | None:
+def _by_category(judges: Sequence[JudgeSetting]) -> Table | None:
     found = {judge.name: pairs(judge.tally).groups("category") for judge in judges}
     categories = sorted({category for groups in found.values() for category in groups})
     if not categories:
@@ -134,12 +134,12 @@ def _by_category(judges: Sequence[Judge]) -> Table | None:
     )
 
 
-def _on_dialogues(judges: Sequence[Judge]) -> list[Table]:
+def _on_dialogues(judges: Sequence[JudgeSetting]) -> list[Table]:
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
     return [_correlations(rated, sign, title) for sign, title in COEFFICIENTS.items()] if rated else []
 
 
-def _correlations(rated: Sequence[Judge], sign: Coefficient, title: str) -> Table:
+def _correlations(rated: Sequence[JudgeSetting], sign: Coefficient, title: str) -> Table:
     wanted = [*((name,) for name in ASPECT_NAMES), ASPECT_NAMES]
     columns = (
         Column("Judge"),
@@ -167,7 +167,7 @@ def _coverage(tally: Tally) -> tuple[Cell, Cell]:
     return (1 - usable / len(rated) if len(rated) else None), usable
 
 
-def _strategies(judges: Sequence[Judge]) -> Table | None:
+def _strategies(judges: Sequence[JudgeSetting]) -> Table | None:
     panels = [judge for judge in judges if judge.mode.strategy]
     if not panels:
         return None
@@ -179,11 +179,11 @@ def _strategies(judges: Sequence[Judge]) -> Table | None:
     return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows)
 
 
-def _plain(judge: Judge, strategy: str) -> bool:
+def _plain(judge: JudgeSetting, strategy: str) -> bool:
     return judge.mode.strategy == strategy and not judge.mode.same_role
 
 
-def _growth(judges: Sequence[Judge]) -> list[Chart]:
+def _growth(judges: Sequence[JudgeSetting]) -> list[Chart]:
     """Accuracy against the number of roles and of turns, where panels of one model differ in it alone."""
     panels = [judge for judge in judges if judge.mode.strategy]
     charts = [
@@ -198,7 +198,10 @@ def _counted(number: int, what: str) -> str:
 
 
 def _chart(
-    panels: Sequence[Judge], name: str, along: Callable[[Mode], int], fixed: Callable[[Mode], str]
+    panels: Sequence[JudgeSetting],
+    name: str,
+    along: Callable[[JudgingMode], int],
+    fixed: Callable[[JudgingMode], str],
 ) -> Chart | None:
     lines: dict[str, dict[int, Tally]] = {}
     for judge in panels:
@@ -223,7 +226,7 @@ def _chart(
     )
 
 
-def _model(judge: Judge) -> str:
+def _model(judge: JudgeSetting) -> str:
     """The model that debates: several runs of it make one line, whatever the runs are called."""
     models = dict.fromkeys(vote.model for case in judged(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Scores
+    from evalsuite.protocols import NamedScores
     from evalsuite.types import Sample, Transcript
 
 
-def against_people(sample: Sample, transcript: Transcript) -> Scores:
+def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
     """`parsed`: whether the judge gave a usable judgement at all; and what it said.
 
     For pairs `accuracy`: 1.0 where the verdict is people's own, else 0.0, also without a verdict. For

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.chat_eval.modes import read_mode
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
 from evalsuite.errors import JudgeError, SettingsError
-from evalsuite.judging.forms import Choice, PairedScores, Scores
+from evalsuite.judging.forms import ChoiceForm, PairedScores, ScoresForm
+from evalsuite.judging.g_eval import STARS, Weighted
+from evalsuite.judging.judged_input import JudgedInput, without_names
 from evalsuite.judging.panels import Panel
+from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
-from evalsuite.judging.sampled import Sampled
-from evalsuite.judging.subject import Subject, without_names
-from evalsuite.judging.weights import STARS, Weighted
 from evalsuite.types import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.benchmarks.chat_eval.modes import Mode
+    from evalsuite.benchmarks.chat_eval.modes import JudgingMode
     from evalsuite.judging.forms import Form
     from evalsuite.judging.opinions import Assessment, Judge
     from evalsuite.protocols import Model, Setup
@@ -58,10 +58,10 @@ class AsJudge:
         facts = {**_known(sample, subject), **found.plain(), "judged": dict(found.opinion.scores)}
         return Transcript(_answer(found), events=_events(found.log), facts=facts)
 
-    def judge(self, mode: Mode, task: str) -> Judge:
+    def judge(self, mode: JudgingMode, task: str) -> Judge:
         """The judge of a mode for pairs or dialogues."""
         params = {**PARAMS[mode.kind], **self.params}
-        form: Form = Choice() if task == "pairs" else Scores(HUMAN_ASPECTS)
+        form: Form = ChoiceForm() if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if mode.kind == "mec":
             scored = PairedScores() if task == "pairs" else form
             return Sampled(scored, repeats=3, reasons=True, attempts=self.attempts, params=params)
@@ -87,14 +87,14 @@ def as_judge(setup: Setup) -> AsJudge:
         raise SettingsError(f"@benchmark(CHAT_EVAL, ...) takes attempts and params; got {given}") from error
 
 
-def shown(sample: Sample) -> Subject:
+def shown(sample: Sample) -> JudgedInput:
     """What the judge gets to see of a sample: never who wrote an answer, nor what people said of it."""
     names = sample.metadata["names"]
     answers = tuple(without_names(answer, names) for answer in sample.metadata["answers"])
-    return Subject(str(sample.input), answers, sample.metadata.get("background", ""))
+    return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
 
 
-def _known(sample: Sample, subject: Subject) -> dict[str, Any]:
+def _known(sample: Sample, subject: JudgedInput) -> dict[str, Any]:
     kept = ("human", "systems", "dialogue")
     facts = {name: sample.metadata[name] for name in kept if name in sample.metadata}
     return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}

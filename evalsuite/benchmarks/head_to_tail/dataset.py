@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.benchmarks.dataset_files import expect, read_json
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.companions import is_ranked, predicate_buckets
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
-from evalsuite.benchmarks.reading import expect, read_json
+from evalsuite.benchmarks.head_to_tail.sidecar_files import is_ranked, predicate_buckets
 from evalsuite.errors import DatasetError
 from evalsuite.metrics.text import as_texts
 from evalsuite.protocols import Dataset
@@ -40,7 +40,7 @@ _SHAPE = "[entity, template id, question, answer]"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class QuestionItem:
     """One question of a file.
 
     Attributes:
@@ -77,7 +77,7 @@ def load(setup: Setup) -> Dataset:
     return Dataset(tuple(_samples(items, setup.modes or (DEFAULT_MODE,))), source)
 
 
-def read_items(path: Path) -> list[Item]:
+def read_items(path: Path) -> list[QuestionItem]:
     """The questions of one file, head first.
 
     Raises:
@@ -97,7 +97,7 @@ def read_items(path: Path) -> list[Item]:
     return list(_with_facets(items, path, len(top["head"])))
 
 
-def _with_facets(items: Iterable[Item], path: Path, heads: int) -> Iterator[Item]:
+def _with_facets(items: Iterable[QuestionItem], path: Path, heads: int) -> Iterator[QuestionItem]:
     """The items, head first, with what lies beside their file tells of them."""
     tenth, predicates = (heads + 9) // 10 if is_ranked(path) else 0, predicate_buckets(path)
     for place, item in enumerate(items):
@@ -115,7 +115,7 @@ def _files(folder: Path) -> list[Path]:
     raise DatasetError(folder, "", "no .json file" if folder.is_dir() else "no such folder", expected)
 
 
-def _item(record: Any, bucket: str, path: Path, where: str) -> Item:
+def _item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem:
     parts = expect(record, list, path, where)
     if len(parts) != 4:
         raise DatasetError(path, where, f"a list of {len(parts)}", f"a list of 4: {_SHAPE}")
@@ -124,7 +124,7 @@ def _item(record: Any, bucket: str, path: Path, where: str) -> Item:
     source = _slug(re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE))
     domain = _domain(source, template)
     answers = tuple(_answers(parts[3], path, f"{where}, answer"))
-    return Item(source or domain, domain, bucket, template, question, answers, parts[0])
+    return QuestionItem(source or domain, domain, bucket, template, question, answers, parts[0])
 
 
 def _domain(source: str, template: str) -> str:
@@ -167,7 +167,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _samples(items: Iterable[Item], modes: Sequence[str]) -> Iterator[Sample]:
+def _samples(items: Iterable[QuestionItem], modes: Sequence[str]) -> Iterator[Sample]:
     seen: Counter[tuple[str, str]] = Counter()
     for item in items:
         seen[item.origin, item.bucket] += 1

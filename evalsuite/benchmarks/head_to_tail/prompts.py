@@ -27,7 +27,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class PromptMode:
     """One way to ask.
 
     Attributes:
@@ -45,11 +45,13 @@ class Mode:
 
 DEFAULT_MODE = "few_shot"
 MODES = {
-    "few_shot": Mode("brief or unsure, with two examples, one of them answered unsure"),
-    "zero_shot": Mode("brief or unsure, without examples", examples="none"),
-    "in_domain": Mode("brief or unsure, with two examples of the question's own domain", examples="domain"),
-    "no_brief": Mode("as few_shot, but without asking for a brief answer", brief=False),
-    "no_unsure": Mode("as few_shot, but without leave to be unsure", unsure=False),
+    "few_shot": PromptMode("brief or unsure, with two examples, one of them answered unsure"),
+    "zero_shot": PromptMode("brief or unsure, without examples", examples="none"),
+    "in_domain": PromptMode(
+        "brief or unsure, with two examples of the question's own domain", examples="domain"
+    ),
+    "no_brief": PromptMode("as few_shot, but without asking for a brief answer", brief=False),
+    "no_unsure": PromptMode("as few_shot, but without leave to be unsure", unsure=False),
 }
 
 # Of each three: one to be answered, one that nobody can answer since its subject is made up, and one to be
@@ -97,7 +99,7 @@ def prompt(mode: str, question: str, domain: str) -> tuple[Message, ...]:
     return (*chain.from_iterable(turns), asks(question))
 
 
-def _examples(mode: Mode, domain: str) -> Sequence[Example]:
+def _examples(mode: PromptMode, domain: str) -> Sequence[Example]:
     if mode.examples == "none":
         return ()
     if mode.examples == "domain" and domain not in _BY_DOMAIN:

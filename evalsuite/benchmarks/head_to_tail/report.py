@@ -13,8 +13,9 @@ from evalsuite.reporting.section import Chart, Column, Passage, Section, Series,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from evalsuite.reporting.section import Block, Cell, Estimate
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.results.estimate import Estimate
+    from evalsuite.results.tally import RunView, Tally
 
 TITLE = "Head-to-Tail: what is known of the popular and of the rest"
 PREFACE = (
@@ -28,7 +29,7 @@ COUNT = Column("Questions", "count")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class QuestionGroup:
     """What has a row of its own: a run, or one mode of it where it asked in several."""
 
     kind: Literal["Run", "Mode"]
@@ -64,19 +65,19 @@ def report(views: Sequence[RunView]) -> Section:
     return Section(TITLE, blocks)
 
 
-def _lines(view: RunView, *, alone: bool) -> Iterator[Line]:
+def _lines(view: RunView, *, alone: bool) -> Iterator[QuestionGroup]:
     modes = view.tally.groups("mode")
     if len(modes) < 2:
-        yield Line("Run", view.label, view.tally, view.judge)
+        yield QuestionGroup("Run", view.label, view.tally, view.judge)
         return
     for mode, tally in modes.items():
         if alone:
-            yield Line("Mode", mode, tally, view.judge)
+            yield QuestionGroup("Mode", mode, tally, view.judge)
         else:
-            yield Line("Run", f"{view.label}, {mode}", tally, view.judge)
+            yield QuestionGroup("Run", f"{view.label}, {mode}", tally, view.judge)
 
 
-def _preface(views: Sequence[RunView], lines: Sequence[Line]) -> Passage:
+def _preface(views: Sequence[RunView], lines: Sequence[QuestionGroup]) -> Passage:
     said = [PREFACE]
     said += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
     deciders = dict.fromkeys(line.decided_by for line in lines)
@@ -102,27 +103,29 @@ def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
     return [len(scored), *(one and one.within(0.0, 1.0) for one in found)]
 
 
-def _by_verdict(lines: Sequence[Line]) -> Table:
+def _by_verdict(lines: Sequence[QuestionGroup]) -> Table:
     rows = _rows(VERDICTS, lines, lambda verdict, line: _cells(line.tally, VERDICTS[verdict]))
     return Table("Right, made up, missing", _columns("Right by", lines, (COUNT, *RATES)), rows)
 
 
-def _by_tag(title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[Line]) -> Table:
-    def cells(value: str, line: Line) -> list[Cell]:
+def _by_tag(
+    title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[QuestionGroup]
+) -> Table:
+    def cells(value: str, line: QuestionGroup) -> list[Cell]:
         return _cells(line.tally.where(lambda row: row.tags.get(tag) == value))
 
     return Table(title, _columns(heading, lines, (COUNT, *RATES)), _rows(values, lines, cells))
 
 
-def _domain_by_bucket(lines: Sequence[Line]) -> Table:
-    def cells(domain: str, line: Line) -> list[Cell]:
+def _domain_by_bucket(lines: Sequence[QuestionGroup]) -> Table:
+    def cells(domain: str, line: QuestionGroup) -> list[Cell]:
         return [line.tally.where(domain=domain, bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
 
     columns = _columns("Domain", lines, [Column(bucket, "percent") for bucket in BUCKETS])
     return Table("Accuracy by domain and popularity", columns, _rows(_domains(lines), lines, cells))
 
 
-def _figure(lines: Sequence[Line]) -> Chart:
+def _figure(lines: Sequence[QuestionGroup]) -> Chart:
     """Figure 1 of the paper; a single run is also drawn domain by domain, without intervals."""
     series = [Series(line.label, _by_bucket(line.tally)) for line in lines]
     if len(lines) == 1:
@@ -148,13 +151,13 @@ def _by_bucket(tally: Tally) -> list[Estimate | None]:
     return [tally.where(bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
 
 
-def _columns(heading: str, lines: Sequence[Line], rest: Sequence[Column]) -> list[Column]:
+def _columns(heading: str, lines: Sequence[QuestionGroup], rest: Sequence[Column]) -> list[Column]:
     run = [Column(lines[0].kind)] if len(lines) > 1 else []
     return [Column(heading), *run, *rest]
 
 
 def _rows(
-    values: Iterable[str], lines: Sequence[Line], cells: Callable[[str, Line], list[Cell]]
+    values: Iterable[str], lines: Sequence[QuestionGroup], cells: Callable[[str, QuestionGroup], list[Cell]]
 ) -> list[list[Cell]]:
     """For each value all runs, one below the other."""
     return [
@@ -164,6 +167,6 @@ def _rows(
     ]
 
 
-def _domains(lines: Sequence[Line]) -> list[str]:
+def _domains(lines: Sequence[QuestionGroup]) -> list[str]:
     found = {row.tags["domain"] for line in lines for row in line.tally if "domain" in row.tags}
     return sorted(found, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.missing import is_missing
+from evalsuite.benchmarks.head_to_tail.abstention import is_missing
 from evalsuite.benchmarks.head_to_tail.prompts import judge_prompt
 from evalsuite.benchmarks.head_to_tail.variants import widened
-from evalsuite.judging.asking import ask_until_parsed
+from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.metrics.text import as_texts, exact_match, normalise, rouge_l, token_f1
 from evalsuite.types import Score
 

@@ -11,16 +11,17 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.paper_results import published
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
-from evalsuite.benchmarks.head_to_tail.published import published
-from evalsuite.reporting.section import Column, Estimate, Table
-from evalsuite.reporting.tally import Tally
+from evalsuite.reporting.section import Column, Table
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalsuite.reporting.section import Block, Cell
-    from evalsuite.reporting.tally import Row, RunView
+    from evalsuite.results.tally import Row, RunView
 
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 _RATES = ("accuracy", "hallucination", "missing")

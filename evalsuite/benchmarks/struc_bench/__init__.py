@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.protocols import JudgedScorer, Scorer, Setup, Solver
-    from evalsuite.reporting.section import Estimate, Section
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.reporting.section import Section
+    from evalsuite.results.estimate import Estimate
+    from evalsuite.results.tally import RunView, Tally
 
 
 def _solver(setup: Setup) -> Solver:

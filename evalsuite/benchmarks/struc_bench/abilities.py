@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.values import Text, is_blank, value_of
+from evalsuite.benchmarks.struc_bench.cell_values import Text, is_blank, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalsuite.benchmarks.struc_bench.comparison import Comparison
+    from evalsuite.benchmarks.struc_bench.comparison import TableComparison
 
 ABILITIES = {
     "coverage": "Coverage",
@@ -26,7 +26,7 @@ ABILITIES = {
 """Metric names and spokes of the radar chart."""
 
 
-def abilities(comparison: Comparison, *, source: str, form: float, share: float) -> dict[str, float]:
+def abilities(comparison: TableComparison, *, source: str, form: float, share: float) -> dict[str, float]:
     """The abilities that an output shows, each in [0, 1]; one that it gives no occasion for is left out.
 
     Where no table was wanted, formatting alone is measured; where none of the wanted cells holds a value, there
@@ -69,13 +69,13 @@ def abilities(comparison: Comparison, *, source: str, form: float, share: float)
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _reasoning(comparison: Comparison, text: Text) -> float | None:
+def _reasoning(comparison: TableComparison, text: Text) -> float | None:
     derived = [pair for pair in comparison.cells if not text.holds(pair.wanted)]
     right = sum(pair.verdict in {"same", "other form"} for pair in derived)
     return _share(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
 
 
-def _supported(comparison: Comparison, text: Text, wanted: Counter[str]) -> float | None:
+def _supported(comparison: TableComparison, text: Text, wanted: Counter[str]) -> float | None:
     said = [cell for cell in comparison.predicted if not is_blank(cell)]
     return _share(sum(text.holds(cell) or value_of(cell) in wanted for cell in said), len(said))
 

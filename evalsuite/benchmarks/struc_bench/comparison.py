@@ -6,15 +6,15 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.struc_bench.values import is_blank, same_form, value_of
+from evalsuite.benchmarks.struc_bench.cell_values import is_blank, same_form, value_of
 from evalsuite.metrics.tables import pair_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalsuite.metrics.tables import Table
+    from evalsuite.metrics.tables import CellGrid
 
-Verdict = Literal["same", "other form", "differs", "missing", "unwanted", "blank"]
+CellVerdict = Literal["same", "other form", "differs", "missing", "unwanted", "blank"]
 """`missing`: it should hold something and does not. `unwanted`: it should be empty. `blank`: it is, and should be."""
 
 
@@ -24,11 +24,11 @@ class CellPair:
 
     predicted: str
     wanted: str
-    verdict: Verdict
+    verdict: CellVerdict
 
 
 @dataclass(slots=True)
-class Comparison:
+class TableComparison:
     """What the comparison of all tables of two texts found.
 
     A table's first row holds the names of its columns and, in tables of two columns or more, its first
@@ -57,9 +57,9 @@ class Comparison:
         return [*(pair.wanted for pair in self.cells), *self.lost]
 
 
-def compare(prediction: Sequence[Table], reference: Sequence[Table]) -> Comparison:
+def compare(prediction: Sequence[CellGrid], reference: Sequence[CellGrid]) -> TableComparison:
     """Compares all tables; see `pair_tables` for which is compared with which."""
-    found = Comparison(tables=len(reference))
+    found = TableComparison(tables=len(reference))
     for predicted, wanted in pair_tables(prediction, reference):
         if predicted and wanted:
             _compare_pair(_Named(predicted), _Named(wanted), found)
@@ -75,7 +75,7 @@ def compare(prediction: Sequence[Table], reference: Sequence[Table]) -> Comparis
 class _Named:
     """A table with names for its rows and columns."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: CellGrid) -> None:
         self.has_row_names = table.width > 1
         first = int(self.has_row_names)
         self.corner = next(iter(table.columns[:first]), "")
@@ -94,7 +94,7 @@ class _Named:
         ]
 
 
-def _compare_pair(predicted: _Named, wanted: _Named, found: Comparison) -> None:
+def _compare_pair(predicted: _Named, wanted: _Named, found: TableComparison) -> None:
     rows, columns = align(predicted.rows, wanted.rows), align(predicted.columns, wanted.columns)
     for what, pairs, names in (
         ("rows", rows, (predicted.rows, wanted.rows)),
@@ -122,7 +122,7 @@ def _compare_pair(predicted: _Named, wanted: _Named, found: Comparison) -> None:
                 found.cells.append(CellPair(said, cell, judge_cell(said, cell)))
 
 
-def judge_cell(predicted: str, wanted: str) -> Verdict:
+def judge_cell(predicted: str, wanted: str) -> CellVerdict:
     """How a predicted data cell stands to the wanted one."""
     if same_form(predicted, wanted):
         return "blank" if is_blank(wanted) else "same"

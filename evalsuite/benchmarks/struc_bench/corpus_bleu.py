@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.reporting.section import Estimate
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.tally import Tally
+    from evalsuite.results.tally import Tally
 
 FACT = "bleu"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.struc_bench.human_scores import FILE, HumanScores, of_model, read_human_scores
 from evalsuite.benchmarks.struc_bench.items import find_files, read_items
-from evalsuite.benchmarks.struc_bench.options import Options
-from evalsuite.benchmarks.struc_bench.people import FILE, HumanScores, of_model, read_human_scores
+from evalsuite.benchmarks.struc_bench.options import StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.prompts import question
 from evalsuite.errors import DatasetError
 from evalsuite.protocols import Dataset
@@ -16,7 +16,7 @@ from evalsuite.types import Sample
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from evalsuite.benchmarks.struc_bench.items import Item
+    from evalsuite.benchmarks.struc_bench.items import TableItem
     from evalsuite.metrics.tables import Format
     from evalsuite.protocols import Setup
 
@@ -35,7 +35,7 @@ def load(setup: Setup) -> Dataset:
         DatasetError: a file is not as published, an item lacks the description that `format_cot` needs, or
             people rated an item that there is not.
     """
-    folder, options = setup.data or SHIPPED, Options.of(setup)
+    folder, options = setup.data or SHIPPED, StrucBenchOptions.of(setup)
     people = _people(folder, setup.model)
     samples, counts, ids = list[Sample](), list[str](), set[str]()
     for written, path in find_files(folder).items():
@@ -67,7 +67,7 @@ def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) ->
 
 def _sample(
     name: str,
-    item: Item,
+    item: TableItem,
     written: Format,
     mode: str,
     modes: tuple[str, ...],

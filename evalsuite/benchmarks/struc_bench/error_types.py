@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalsuite.benchmarks.struc_bench.comparison import Comparison
+    from evalsuite.benchmarks.struc_bench.comparison import TableComparison
 
 ERROR_TYPES = {
     "structure_error": "Structure error",
@@ -17,7 +17,7 @@ ERROR_TYPES = {
 ERROR_FREE = "error_free"
 
 
-def error_types(comparison: Comparison) -> dict[str, float]:
+def error_types(comparison: TableComparison) -> dict[str, float]:
     """Which types of errors an output has, 1.0 for each that it has, and `error_free`, 1.0 if it has none.
 
     - structure: a table, row or column is missing or too many;

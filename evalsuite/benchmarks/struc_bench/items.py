@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.reading import expect, read_json, take
+from evalsuite.benchmarks.dataset_files import expect, read_json, take
 from evalsuite.errors import DatasetError
 from evalsuite.metrics.tables import FORMATS, Format
 
@@ -24,7 +24,7 @@ WORDS: Mapping[Format, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TableItem:
     """One item.
 
     Attributes:
@@ -41,7 +41,7 @@ class Item:
     format_description: str = ""
 
 
-def read_items(path: Path) -> list[Item]:
+def read_items(path: Path) -> list[TableItem]:
     """Reads one file.
 
     Raises:
@@ -53,7 +53,7 @@ def read_items(path: Path) -> list[Item]:
     return [_read_item(record, path, f"item {place}") for place, record in enumerate(records)]
 
 
-def _read_item(record: object, path: Path, where: str) -> Item:
+def _read_item(record: object, path: Path, where: str) -> TableItem:
     fields = expect(record, dict, path, where)
     instruction, text, output = (
         take(fields, name, str, path, where) for name in ("instruction", "input", "output")
@@ -63,10 +63,10 @@ def _read_item(record: object, path: Path, where: str) -> Item:
     description = expect(
         fields.get("format_description", ""), str, path, f"{where}, field 'format_description'"
     )
-    return Item(instruction, text, output, description)
+    return TableItem(instruction, text, output, description)
 
 
-def items_json(items: Iterable[Item]) -> str:
+def items_json(items: Iterable[TableItem]) -> str:
     """Items as they are read; half a surrogate pair is no part of a file and becomes a question mark."""
     records = [
         {name: value for name, value in asdict(item).items() if value} | _required(item) for item in items
@@ -75,13 +75,13 @@ def items_json(items: Iterable[Item]) -> str:
     return f"{text}\n".encode("utf-8", "replace").decode()
 
 
-def write_items(path: Path, items: Iterable[Item]) -> None:
+def write_items(path: Path, items: Iterable[TableItem]) -> None:
     """Writes items as they are read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(items_json(items), encoding="utf-8")
 
 
-def _required(item: Item) -> dict[str, str]:
+def _required(item: TableItem) -> dict[str, str]:
     return {"instruction": item.instruction, "input": item.input, "output": item.output}
 
 

@@ -16,7 +16,7 @@ QUICK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class StrucBenchOptions:
     """See the module.
 
     Attributes:
@@ -38,7 +38,7 @@ class Options:
     bleurt: str | None = None
 
     @classmethod
-    def of(cls, setup: Setup) -> Options:
+    def of(cls, setup: Setup) -> StrucBenchOptions:
         """The options of a run.
 
         Raises:

@@ -10,14 +10,14 @@ from evalsuite.reporting.section import Passage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.reporting.lines import Line
-    from evalsuite.reporting.tally import Row
+    from evalsuite.reporting.table_rows import LabelledCases
+    from evalsuite.results.tally import Row
     from evalsuite.types import Record
 
 RANKED_BY = "h_content"
 
 
-def outputs_to_read(line: Line) -> Iterator[Passage]:
+def outputs_to_read(line: LabelledCases) -> Iterator[Passage]:
     """The outputs of lowest and highest content H-Score, of several with one score the first; folded."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
@@ -30,7 +30,7 @@ def outputs_to_read(line: Line) -> Iterator[Passage]:
             yield _passage(f"{line.label}, {name}: the best output", best, line)
 
 
-def _passage(title: str, row: Row, line: Line) -> Passage:
+def _passage(title: str, row: Row, line: LabelledCases) -> Passage:
     heading = (
         f"{title}, {row.sample} (content {row.scores[RANKED_BY]:.3f}, format {row.scores['h_format']:.3f})"
     )

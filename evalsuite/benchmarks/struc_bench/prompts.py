@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.benchmarks.struc_bench.items import Item
+    from evalsuite.benchmarks.struc_bench.items import TableItem
     from evalsuite.metrics.tables import Format
 
 FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", "html": "HTML"}
@@ -21,13 +21,13 @@ ANSWER: Mapping[Format, str] = {
 }
 
 
-def question(item: Item, written: Format, mode: str) -> str:
+def question(item: TableItem, written: Format, mode: str) -> str:
     """The whole question for an item."""
     parts = [instruction(item, mode), f"The text:\n{item.input}", ANSWER[written]]
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def instruction(item: Item, mode: str) -> str:
+def instruction(item: TableItem, mode: str) -> str:
     """What to do, in the mode `format_cot` with the description of the format."""
     parts = [item.instruction]
     if mode == "format_cot":

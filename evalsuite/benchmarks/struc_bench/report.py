@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
 from evalsuite.benchmarks.struc_bench.corpus_bleu import corpus_bleu
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.human_scores import agreement_table
 from evalsuite.benchmarks.struc_bench.options import NEURAL
 from evalsuite.benchmarks.struc_bench.outputs import outputs_to_read
-from evalsuite.benchmarks.struc_bench.people import agreement_table
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
 from evalsuite.benchmarks.struc_bench.scoring import METRICS, RELEASED
-from evalsuite.reporting.cut_off import cut_off
-from evalsuite.reporting.lines import Line, lines_of
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+from evalsuite.reporting.table_rows import LabelledCases, lines_of
+from evalsuite.reporting.truncation_note import cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.reporting.section import Block, Cell
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.results.tally import RunView, Tally
 
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
@@ -49,7 +49,7 @@ def report(views: Sequence[RunView]) -> Section:
     return Section(TITLE, tuple(blocks))
 
 
-def _preface(views: Sequence[RunView], lines: Sequence[Line]) -> Passage:
+def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     measured = {metric for line in lines for metric in line.tally.metrics()}
     missing = []
     if "p_content" not in measured:
@@ -66,7 +66,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[Line]) -> Passage:
     )
 
 
-def _metrics(lines: Sequence[Line]) -> Iterator[Table]:
+def _metrics(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Table 2: rows models or runs, columns the metrics, a block a format."""
     columns = [Column("Run"), Column("Outputs", "count"), *map(_column, METRICS.items())]
     note = (
@@ -96,7 +96,7 @@ def _estimate(tally: Tally, metric: str) -> Cell:
     return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
-def _released(lines: Sequence[Line]) -> Table:
+def _released(lines: Sequence[LabelledCases]) -> Table:
     """The H-Score of the published numbers: sums of parts, by format."""
     rows: list[list[Cell]] = [
         [
@@ -118,7 +118,7 @@ def _released(lines: Sequence[Line]) -> Table:
     return Table("H-Score as released", columns, rows, note)
 
 
-def _by_format(lines: Sequence[Line]) -> Iterator[tuple[str, str, Tally]]:
+def _by_format(lines: Sequence[LabelledCases]) -> Iterator[tuple[str, str, Tally]]:
     """All formats together first, then each by itself."""
     for line in lines:
         yield "all", line.label, line.tally
@@ -129,7 +129,7 @@ def _by_format(lines: Sequence[Line]) -> Iterator[tuple[str, str, Tally]]:
                 yield name, line.label, tally
 
 
-def _errors(lines: Sequence[Line]) -> Table:
+def _errors(lines: Sequence[LabelledCases]) -> Table:
     """Figure 2 and Appendix A.2: the share of outputs with each type of error."""
     shown = {**ERROR_TYPES, ERROR_FREE: "No error"}
     rows: list[list[Cell]] = [
@@ -148,7 +148,7 @@ def _errors(lines: Sequence[Line]) -> Table:
     return Table("Types of errors", columns, rows, note)
 
 
-def _errors_chart(lines: Sequence[Line]) -> Iterator[Chart]:
+def _errors_chart(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
     shown = {**ERROR_TYPES, ERROR_FREE: "No error"}
     series = [Series(name, [tally.estimate(kind) for kind in shown]) for name, tally in _polygons(lines)]
     title = "Share of outputs with each type of error"
@@ -164,7 +164,7 @@ def _errors_chart(lines: Sequence[Line]) -> Iterator[Chart]:
     )
 
 
-def _abilities(lines: Sequence[Line]) -> Table:
+def _abilities(lines: Sequence[LabelledCases]) -> Table:
     """The numbers behind Figure 5."""
     rows: list[list[Cell]] = [
         [name, label, *(tally.share(ability) for ability in ABILITIES)]
@@ -175,7 +175,7 @@ def _abilities(lines: Sequence[Line]) -> Table:
     return Table("Abilities", columns, rows, note)
 
 
-def _ability_map(lines: Sequence[Line]) -> Iterator[Chart]:
+def _ability_map(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
     """Figure 5."""
     series = [
         Series(name, [tally.mean(ability) for ability in ABILITIES]) for name, tally in _polygons(lines)
@@ -184,7 +184,7 @@ def _ability_map(lines: Sequence[Line]) -> Iterator[Chart]:
     yield Chart("radar", "struc_bench_abilities", "Ability map", labels, series, "percent", limits=(0.0, 1.0))
 
 
-def _polygons(lines: Sequence[Line]) -> list[tuple[str, Tally]]:
+def _polygons(lines: Sequence[LabelledCases]) -> list[tuple[str, Tally]]:
     """What a picture compares: runs and modes, or the formats of the only one."""
     if len(lines) > 1:
         return [(line.label, line.tally) for line in lines]
@@ -192,7 +192,7 @@ def _polygons(lines: Sequence[Line]) -> list[tuple[str, Tally]]:
     return [(name, tally) for name, tally in tallies if len(tally)]
 
 
-def _agreement(lines: Sequence[Line]) -> Iterator[Table]:
+def _agreement(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Table 3, where people's scores were given."""
     metrics = {**METRICS, **RELEASED}
     for line in lines:
@@ -203,7 +203,7 @@ def _agreement(lines: Sequence[Line]) -> Iterator[Table]:
             yield agreement_table(f"Agreement with people, {line.label}", metrics, outputs)
 
 
-def _dataset(lines: Sequence[Line]) -> Table:
+def _dataset(lines: Sequence[LabelledCases]) -> Table:
     """Table 1: what was asked. The same items of several runs and modes are one row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
     for line in lines:

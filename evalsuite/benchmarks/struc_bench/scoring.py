@@ -9,7 +9,7 @@ from evalsuite.benchmarks.struc_bench.abilities import abilities
 from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
 from evalsuite.benchmarks.struc_bench.error_types import error_types
-from evalsuite.benchmarks.struc_bench.options import NEURAL, Options
+from evalsuite.benchmarks.struc_bench.options import NEURAL, StrucBenchOptions
 from evalsuite.errors import ScoringError
 from evalsuite.judging.p_score import p_score
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer
@@ -19,8 +19,8 @@ from evalsuite.types import Score
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.metrics.tables import Format, HScore, Table
-    from evalsuite.protocols import JudgedScorer, Model, Scorer, Scores, Setup
+    from evalsuite.metrics.tables import CellGrid, Format, HScore
+    from evalsuite.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup
     from evalsuite.types import Sample, Transcript
 
 METRICS = {
@@ -43,7 +43,7 @@ RELEASED = {
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     """What scores an answer; the P-Score only where the run has a judge."""
-    options = Options.of(setup)
+    options = StrucBenchOptions.of(setup)
     found: list[Scorer | JudgedScorer] = [score_table]
     folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
     if folders:
@@ -51,7 +51,7 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     return [*found, PScorer()] if setup.judge else found
 
 
-def score_table(sample: Sample, transcript: Transcript) -> Scores:
+def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     """All scores that need no model."""
     written, reference = format_of(sample), str(sample.target)
     answer = strip_answer(transcript.answer, written)
@@ -70,7 +70,7 @@ def score_table(sample: Sample, transcript: Transcript) -> Scores:
     }
 
 
-def _facts(sample: Sample, wanted: Sequence[Table]) -> dict[str, Any]:
+def _facts(sample: Sample, wanted: Sequence[CellGrid]) -> dict[str, Any]:
     """What the report counts by: rows and columns of the wanted tables, and what people gave."""
     rated = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
     return {"sizes": [[len(table.rows), table.width] for table in wanted], **rated}
@@ -81,7 +81,7 @@ def format_of(sample: Sample) -> Format:
     return cast("Format", sample.tags["format"])
 
 
-def _released(answer: str, reference: str, written: Format) -> Scores:
+def _released(answer: str, reference: str, written: Format) -> NamedScores:
     """The released variant; it has no score for some markup, which then is not measured by it."""
     try:
         score = h_score(answer, reference, format=written, variant="released")
@@ -108,7 +108,7 @@ class NeuralScorer:
         self._folders = folders
         self._loaded: dict[str, Any] = {}
 
-    def __call__(self, sample: Sample, transcript: Transcript) -> Scores:
+    def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         """Scores one transcript."""
         answer = strip_answer(transcript.answer, format_of(sample))
         return {name: self._score(name, answer, str(sample.target)) for name in self._folders}
@@ -126,7 +126,7 @@ class NeuralScorer:
 class PScorer:
     """The paper's P-Score."""
 
-    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Scores:
+    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
         """Scores one transcript with the judge's help."""
         answer = strip_answer(transcript.answer, format_of(sample))
         score = await p_score(judge, answer, str(sample.target), format=format_of(sample))

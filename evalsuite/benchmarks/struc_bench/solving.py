@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.options import Options
+from evalsuite.benchmarks.struc_bench.options import StrucBenchOptions
 from evalsuite.solvers.generate import generate
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def solver(setup: Setup) -> Solver:
     """The solver of both modes; what differs is the question."""
-    options = Options.of(setup)
+    options = StrucBenchOptions.of(setup)
     # Other models may think before they answer, and are not paid for tokens that they do not write.
     fewest = 0 if setup.model.startswith("local:") else 2048
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evalsuite.protocols import JudgedScorer, Scorer, Setup, Solver
     from evalsuite.reporting.section import Section
-    from evalsuite.reporting.tally import RunView
+    from evalsuite.results.tally import RunView
 
 
 def _solver(setup: Setup) -> Solver:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.tool_eyes.options import Options
-from evalsuite.benchmarks.tool_eyes.published import LIBRARY, Query, read_library, read_queries
+from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
+from evalsuite.benchmarks.tool_eyes.paper_results import LIBRARY, Query, read_library, read_queries
 from evalsuite.errors import DatasetError
 from evalsuite.protocols import Dataset
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
@@ -40,7 +40,7 @@ def load(setup: Setup) -> Dataset:
         if query.subject not in documents:
             known = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), known)
-    chosen = _first_of_each(queries, Options.of(setup).queries)
+    chosen = _first_of_each(queries, ToolEyesOptions.of(setup).queries)
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
     samples = [

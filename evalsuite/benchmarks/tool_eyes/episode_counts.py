@@ -11,8 +11,8 @@ from evalsuite.reporting.section import Chart, Column, Series, Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.lines import Line
     from evalsuite.reporting.section import Cell
+    from evalsuite.reporting.table_rows import LabelledCases
 
 # What can go wrong in a turn, in the order in which an episode meets it.
 FAULTS = {
@@ -30,7 +30,7 @@ FAULTS = {
 }
 
 
-def turns(lines: Sequence[Line]) -> Table:
+def turns(lines: Sequence[LabelledCases]) -> Table:
     """Figure 4 of the paper as numbers: how many episodes took so many turns."""
     longest = _longest(lines)
     columns = [Column("Run"), *(Column(str(turns), "count") for turns in range(1, longest + 1))]
@@ -43,7 +43,7 @@ def turns(lines: Sequence[Line]) -> Table:
     return Table("Episodes by their number of turns", columns, rows)
 
 
-def turns_chart(lines: Sequence[Line]) -> Chart:
+def turns_chart(lines: Sequence[LabelledCases]) -> Chart:
     """Figure 4 of the paper."""
     labels = [str(turns) for turns in range(1, _longest(lines) + 1)]
     series = []
@@ -65,11 +65,11 @@ def turns_chart(lines: Sequence[Line]) -> Chart:
     )
 
 
-def _longest(lines: Sequence[Line]) -> int:
+def _longest(lines: Sequence[LabelledCases]) -> int:
     return max((row.facts["turns"] for line in lines for row in episodes(line.tally)), default=0)
 
 
-def failures(lines: Sequence[Line]) -> Table:
+def failures(lines: Sequence[LabelledCases]) -> Table:
     """Figure 7 and Table 4 of the paper: how often what went wrong."""
     columns = [Column("What went wrong")]
     for line in lines:
@@ -83,16 +83,16 @@ def failures(lines: Sequence[Line]) -> Table:
     return Table("What went wrong", columns, rows, "Each count is of turns or calls; a call may count twice.")
 
 
-def _count(line: Line, fault: str) -> int:
+def _count(line: LabelledCases, fault: str) -> int:
     return sum(row.facts["faults"].get(fault, 0) for row in episodes(line.tally))
 
 
-def _share(line: Line, fault: str) -> float | None:
+def _share(line: LabelledCases, fault: str) -> float | None:
     turns = sum(row.facts["turns"] for row in episodes(line.tally))
     return _count(line, fault) / turns if turns else None
 
 
-def failures_chart(lines: Sequence[Line]) -> Chart:
+def failures_chart(lines: Sequence[LabelledCases]) -> Chart:
     """Figure 7 of the paper."""
     found = [fault for fault in FAULTS if any(_count(line, fault) for line in lines)]
     return Chart(

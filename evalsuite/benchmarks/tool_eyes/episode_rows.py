@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalsuite.reporting.tally import Row, Tally
+    from evalsuite.results.tally import Row, Tally
 
 
 def named(metric: str) -> str:

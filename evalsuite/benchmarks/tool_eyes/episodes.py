@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.options import Options
+from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES
 from evalsuite.errors import SettingsError
 from evalsuite.solvers.functions import functions
@@ -41,7 +41,7 @@ class Episodes:
     """
 
     def __init__(self, setup: Setup) -> None:
-        self.options = Options.of(setup)
+        self.options = ToolEyesOptions.of(setup)
         # Without a judge the model under test plays its own tools and users; records and report say so.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = Simulator(

@@ -20,7 +20,7 @@ small model on a few cores reads some hundred tokens a second and seldom keeps t
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ToolEyesOptions:
     """What `@benchmark(TOOL_EYES, ...)` may say further.
 
     Attributes:
@@ -51,7 +51,7 @@ class Options:
     observation_limit: int = OBSERVATION_LIMIT
 
     @classmethod
-    def of(cls, setup: Setup) -> Options:
+    def of(cls, setup: Setup) -> ToolEyesOptions:
         """The options of a setup; see `QUICK` for what a local model gets.
 
         Raises:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.judging.forms import Aspect, Scores
+from evalsuite.judging.forms import Aspect, ScoresForm
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_FORM = Scores((Aspect("Score"),))
+_FORM = ScoresForm((Aspect("Score"),))
 
 _CRITERIA = {
     "intent": """\

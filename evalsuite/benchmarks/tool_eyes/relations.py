@@ -6,18 +6,18 @@ import math
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample, named
-from evalsuite.benchmarks.tool_eyes.published import SCENARIOS
+from evalsuite.benchmarks.tool_eyes.paper_results import SCENARIOS
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, OVERALL
 from evalsuite.reporting.section import Chart, Column, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.reporting.lines import Line
     from evalsuite.reporting.section import Block, Cell
+    from evalsuite.reporting.table_rows import LabelledCases
 
 
-def anova(lines: Sequence[Line]) -> Table:
+def anova(lines: Sequence[LabelledCases]) -> Table:
     """Table 3 of the paper: do scenarios differ? Repetitions of a sample count once, with their mean."""
     from evalsuite.stats import welch_anova
 
@@ -37,7 +37,7 @@ def anova(lines: Sequence[Line]) -> Table:
     return Table("Do scenarios differ?", columns, rows, note)
 
 
-def correlations(line: Line, number: int) -> list[Block]:
+def correlations(line: LabelledCases, number: int) -> list[Block]:
     """Figure 6 of the paper, as a table and a heat map; nothing where fewer than two capabilities stand."""
     measured = [name for name in CAPABILITIES if line.tally.values(name)]
     if len(measured) < 2:

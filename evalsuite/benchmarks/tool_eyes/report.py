@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.episode_counts import failures, failures_chart, turns, turns_chart
 from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
-from evalsuite.benchmarks.tool_eyes.published import SCENARIOS
+from evalsuite.benchmarks.tool_eyes.paper_results import SCENARIOS
 from evalsuite.benchmarks.tool_eyes.relations import anova, correlations
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, OVERALL, RULES
 from evalsuite.benchmarks.tool_eyes.transcript_table import episode_tables
-from evalsuite.reporting.lines import lines_of
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+from evalsuite.reporting.table_rows import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.lines import Line
     from evalsuite.reporting.section import Block, Cell
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.reporting.table_rows import LabelledCases
+    from evalsuite.results.tally import RunView, Tally
 
 TITLE = "ToolEyes: using tools, from the form of a call to the answer"
 PREFACE = (
@@ -52,7 +52,7 @@ def report(views: Sequence[RunView]) -> Section:
     return Section(TITLE, blocks)
 
 
-def _preface(views: Sequence[RunView], lines: Sequence[Line]) -> Passage:
+def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     said = [PREFACE]
     for view in views:
         modes = ", ".join(view.tally.groups("mode"))
@@ -90,7 +90,7 @@ def _untold(tally: Tally) -> str:
     )
 
 
-def _by_scenario(title: str, metric: str, lines: Sequence[Line]) -> Table:
+def _by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Table:
     """Table 2 of the paper, for any metric."""
     present = [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
     columns = [Column("Run"), *(Column(name, "percent") for name in (*present, "all"))]
@@ -105,7 +105,7 @@ def _by_scenario(title: str, metric: str, lines: Sequence[Line]) -> Table:
     return Table(title, columns, rows)
 
 
-def _capabilities(lines: Sequence[Line]) -> Table:
+def _capabilities(lines: Sequence[LabelledCases]) -> Table:
     columns = [Column("Run"), *(Column(named(name), "percent") for name in (*CAPABILITIES, OVERALL))]
     rows: list[list[Cell]] = [
         [line.label, *(line.tally.share(name) for name in (*CAPABILITIES, OVERALL))] for line in lines
@@ -113,7 +113,7 @@ def _capabilities(lines: Sequence[Line]) -> Table:
     return Table("Five capabilities", columns, rows)
 
 
-def _radar(lines: Sequence[Line]) -> Chart:
+def _radar(lines: Sequence[LabelledCases]) -> Chart:
     """Figure 5 of the paper; without a judge there is only one spoke to draw, and so no figure."""
     judged = [line for line in lines if line.tally.values(OVERALL)]
     series = [Series(line.label, [line.tally.mean(name) for name in CAPABILITIES]) for line in judged]
@@ -123,7 +123,7 @@ def _radar(lines: Sequence[Line]) -> Chart:
     )
 
 
-def _rules(lines: Sequence[Line]) -> Table:
+def _rules(lines: Sequence[LabelledCases]) -> Table:
     columns = [
         Column("Run"),
         Column("Episodes", "count"),

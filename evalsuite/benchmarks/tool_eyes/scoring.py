@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.prompts import documents_text, judge_prompt, parse_score
-from evalsuite.judging.asking import ask_until_parsed
+from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.judging.asking import Judgement
+    from evalsuite.judging.parse_retry import Judgement
     from evalsuite.protocols import Model
     from evalsuite.types import Sample, Transcript
 

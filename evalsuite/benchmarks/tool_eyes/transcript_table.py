@@ -11,7 +11,7 @@ from evalsuite.reporting.section import Column, Table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from evalsuite.reporting.tally import Row, Tally
+    from evalsuite.results.tally import Row, Tally
     from evalsuite.types import Record, Transcript
 
 LONGEST = 240

@@ -13,14 +13,14 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS
-from evalsuite.reporting.section import Estimate
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalsuite.reporting.tally import Row, Tally
+    from evalsuite.results.tally import Row, Tally
 
-Column = tuple[str, str]
+AverageColumn = tuple[str, str]
 # The metrics that the paper's tables are made of, with their titles.
 METRICS = {
     "rouge_l": "ROUGE-L",
@@ -30,17 +30,17 @@ METRICS = {
 }
 
 
-def columns_of(metric: str) -> tuple[Column, ...]:
+def columns_of(metric: str) -> tuple[AverageColumn, ...]:
     """The columns (skill, mode) of the paper's table for a metric: that of exact match is without NLU."""
     return tuple(column for column in COLUMNS if metric != "exact_match" or column[0] != "NLU")
 
 
-def column_of(row: Row) -> Column:
+def column_of(row: Row) -> AverageColumn:
     """The column that a case counts in."""
     return row.tags["skill"], COLUMN_OF[row.tags["mode"]]
 
 
-def column_mean(tally: Tally, metric: str, column: Column) -> float | None:
+def column_mean(tally: Tally, metric: str, column: AverageColumn) -> float | None:
     """The mean over the subtasks of a column that have a measured case; None where none has."""
     scored = tally.scored(metric).where(lambda row: column_of(row) == column)
     return _mean([cases.mean(metric) or 0.0 for cases in scored.groups("subtask").values()])
@@ -72,7 +72,7 @@ OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in M
 
 def _weights(scored: Iterable[Row]) -> list[float]:
     """What each case counts for: 1 / (columns x subtasks in its column x cases of its subtask there)."""
-    cells: dict[Column, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    cells: dict[AverageColumn, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in scored:
         cells[column_of(row)][row.tags["subtask"]] += 1
     return [

@@ -8,8 +8,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.treb.options import Options, is_quick
-from evalsuite.benchmarks.treb.records import Record, read_records
+from evalsuite.benchmarks.treb.options import TrebOptions, is_quick
+from evalsuite.benchmarks.treb.records import QuestionRecord, read_records
 from evalsuite.benchmarks.treb.subtasks import SUBTASKS, find_subtask
 from evalsuite.errors import DatasetError
 from evalsuite.metrics.words import HAN
@@ -52,7 +52,7 @@ def load(setup: Setup) -> Dataset:
         pairs = [
             (each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted
         ]
-    published = Options.of(setup).published
+    published = TrebOptions.of(setup).published
     samples = [_sample(record, mode, published=published) for record, mode in pairs]
     return Dataset(samples, _source(setup, paths, len(records), len({record.id for record, _ in pairs})))
 
@@ -78,7 +78,7 @@ def files(root: Path) -> list[Path]:
     return [path for _, _, path in sorted(found)]
 
 
-def distinct(records: Iterable[Record]) -> Iterator[Record]:
+def distinct(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
     """The records with ids of their own: English and Chinese files may share one, the later gets a `#2`."""
     seen: Counter[str] = Counter()
     for record in records:
@@ -95,7 +95,7 @@ def wanted_modes(modes: Iterable[str]) -> set[str]:
     return wanted | {"tcot"} if wanted & {"tcot_markdown", "tcot_html"} else wanted
 
 
-def in_turn(records: Iterable[Record]) -> Iterator[tuple[Record, str]]:
+def in_turn(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
     """The first record of each subtask, the modes taking turns: each mode is seen, each subtask once."""
     turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
     seen = set()
@@ -105,7 +105,7 @@ def in_turn(records: Iterable[Record]) -> Iterator[tuple[Record, str]]:
             yield record, next(turns[record.subtask.modes])
 
 
-def _sample(record: Record, mode: str, *, published: bool) -> Sample:
+def _sample(record: QuestionRecord, mode: str, *, published: bool) -> Sample:
     tags = {
         "skill": record.subtask.skill,
         "subtask": record.subtask.name,

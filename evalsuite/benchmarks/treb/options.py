@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TrebOptions:
     """See the module.
 
     Attributes:
@@ -34,7 +34,7 @@ class Options:
     published: bool = False
 
     @classmethod
-    def of(cls, setup: Setup) -> Options:
+    def of(cls, setup: Setup) -> TrebOptions:
         """The options of a run.
 
         Raises:

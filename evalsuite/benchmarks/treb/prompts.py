@@ -9,7 +9,7 @@ from evalsuite.types import Message
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.benchmarks.treb.tables import Table
+    from evalsuite.benchmarks.treb.tables import SourceTable
     from evalsuite.types import Sample
 
 SMALL_ROWS, SMALL_COLUMNS = 50, 20
@@ -74,7 +74,7 @@ def with_rounds(sample: Sample, described: str) -> list[Message]:
     return _asked(ROUNDS, WITH_ROUNDS, sample, described)
 
 
-def table_text(table: Table, given: str, mode: str, limit: int) -> str:
+def table_text(table: SourceTable, given: str, mode: str, limit: int) -> str:
     """A table for TCoT: whole if it is small, else its first 50 rows, and as many as the limit allows.
 
     Args:
@@ -103,7 +103,7 @@ def clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
-def _written(table: Table, mode: str) -> str:
+def _written(table: SourceTable, mode: str) -> str:
     return table.html() if mode == "tcot_html" else table.markdown()
 
 

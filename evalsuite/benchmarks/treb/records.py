@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.reading import expect, parse_json, read_json_lines, read_text, take
+from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json_lines, read_text, take
 from evalsuite.benchmarks.treb.rules import broken_rules
 from evalsuite.benchmarks.treb.subtasks import Subtask, find_subtask
 from evalsuite.errors import DatasetError, ScoringError
@@ -21,7 +21,7 @@ _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RecordSource:
     """Where a record stands, for messages and for the files that it names.
 
     Attributes:
@@ -40,7 +40,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class QuestionRecord:
     """A question with its tables.
 
     Attributes:
@@ -62,14 +62,14 @@ class Record:
     rules: Sequence[Mapping[str, Any]] | None
 
 
-def read_records(path: Path, root: Path) -> Iterator[Record]:
+def read_records(path: Path, root: Path) -> Iterator[QuestionRecord]:
     """The records of one subtask's file, a JSON list or JSON lines.
 
     Raises:
         DatasetError: the file or a record is not as published.
     """
     for where, raw in _objects(path):
-        yield _record(raw, Source(root, path, where))
+        yield _record(raw, RecordSource(root, path, where))
 
 
 def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -84,7 +84,7 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield place, expect(value, dict, path, place)
 
 
-def _record(raw: Mapping[str, Any], source: Source) -> Record:
+def _record(raw: Mapping[str, Any], source: RecordSource) -> QuestionRecord:
     name = take(raw, "id", str, source.path, source.where)
     subtask = find_subtask(name.split("|")[0]) or find_subtask(source.path.stem)
     if not subtask:
@@ -92,7 +92,7 @@ def _record(raw: Mapping[str, Any], source: Source) -> Record:
     question = take(raw, "question", str, source.path, source.where)
     titles = [title for title in _texts(raw, "title", source) if title]
     answer = _answer(raw, source)
-    return Record(
+    return QuestionRecord(
         id=name,
         subtask=subtask,
         question="\n".join([question, *titles] if subtask.titled else [question]),
@@ -103,7 +103,7 @@ def _record(raw: Mapping[str, Any], source: Source) -> Record:
     )
 
 
-def _rules(raw: Mapping[str, Any], source: Source) -> Sequence[Mapping[str, Any]] | None:
+def _rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str, Any]] | None:
     if "rules" not in raw:
         return None
     place = f"{source.where}, field 'rules'"
@@ -117,13 +117,13 @@ def _rules(raw: Mapping[str, Any], source: Source) -> Sequence[Mapping[str, Any]
     return rules
 
 
-def _texts(raw: Mapping[str, Any], field: str, source: Source) -> list[str]:
+def _texts(raw: Mapping[str, Any], field: str, source: RecordSource) -> list[str]:
     value = raw.get(field, [])
     several = value if isinstance(value, list) else [value]
     return [expect(text, str, source.path, f"{source.where}, field {field!r}") for text in several]
 
 
-def _answer(raw: Mapping[str, Any], source: Source) -> str:
+def _answer(raw: Mapping[str, Any], source: RecordSource) -> str:
     if "answer" not in raw:
         return take(raw, "answer", str, source.path, source.where)
     value = raw["answer"]
@@ -133,7 +133,7 @@ def _answer(raw: Mapping[str, Any], source: Source) -> str:
     return ", ".join(map(str, parts))
 
 
-def _number(value: Any, answer: str, source: Source) -> str | None:
+def _number(value: Any, answer: str, source: RecordSource) -> str | None:
     if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
         return None
     found = parse_number(value) if isinstance(value, (str, int, float)) else None
@@ -147,7 +147,7 @@ def _number(value: Any, answer: str, source: Source) -> str | None:
     return str(value)
 
 
-def _tables(raw: Mapping[str, Any], source: Source) -> tuple[Mapping[str, Any], ...]:
+def _tables(raw: Mapping[str, Any], source: RecordSource) -> tuple[Mapping[str, Any], ...]:
     files, markdown, html = (
         _texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html")
     )
@@ -172,7 +172,7 @@ def _nth(texts: Sequence[str], index: int) -> str:
     return texts[index] if index < len(texts) else ""
 
 
-def _header_rows(headers: Any, index: int, source: Source) -> int:
+def _header_rows(headers: Any, index: int, source: RecordSource) -> int:
     several = expect(headers, list, source.path, f"{source.where}, field 'columnslable'")
     if index >= len(several):
         return 1
@@ -182,7 +182,7 @@ def _header_rows(headers: Any, index: int, source: Source) -> int:
     return rows
 
 
-def _csv(written: str, source: Source) -> str | None:
+def _csv(written: str, source: RecordSource) -> str | None:
     """The CSV file beside the record's file, or at the same place below the benchmark's folder.
 
     The authors' paths may start at a folder of theirs: leading parts are dropped until a file is found.

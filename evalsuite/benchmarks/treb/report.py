@@ -6,16 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.treb.averages import METRICS, column_mean, columns_of, overall
-from evalsuite.benchmarks.treb.published import published_results
+from evalsuite.benchmarks.treb.paper_results import published_results
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
-from evalsuite.reporting.cut_off import cut_off
 from evalsuite.reporting.section import Chart, Column, Section, Series, Table
+from evalsuite.reporting.truncation_note import cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.reporting.section import Block, Cell, Kind
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.reporting.section import Block, Cell, ChartKind
+    from evalsuite.results.tally import RunView, Tally
 
 RULES = "instruction_following"
 PROGRAM_STATES = ("ok", "failed", "timed out", "missing")
@@ -78,7 +78,7 @@ def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
         labels, series = list(SKILLS), _bars(views[0].tally, metric)
     else:
         labels, series = [" ".join(column) for column in COLUMNS], _polygons(views, metric)
-    kind: Kind = "bars" if len(views) == 1 else "radar"
+    kind: ChartKind = "bars" if len(views) == 1 else "radar"
     yield Chart(
         kind, "treb_by_skill_and_mode", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric]
     )

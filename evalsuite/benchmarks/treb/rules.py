@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.reading import read_json
+from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.errors import ScoringError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.treb.prompts import clipped
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.errors import ScoringError
-from evalsuite.judging.asking import ask_until_parsed
+from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.solvers.interleaved import last_boxed

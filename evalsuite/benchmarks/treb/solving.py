@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.reading import read_text
+from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.treb import prompts
 from evalsuite.benchmarks.treb.answers import answer_in_words
-from evalsuite.benchmarks.treb.options import Options
-from evalsuite.benchmarks.treb.tables import Table, from_csv, from_markdown
+from evalsuite.benchmarks.treb.options import TrebOptions
+from evalsuite.benchmarks.treb.tables import SourceTable, from_csv, from_markdown
 from evalsuite.errors import DatasetError
 from evalsuite.sandbox import Sandbox
-from evalsuite.sandbox import Table as Sent
+from evalsuite.sandbox import TableFile as Sent
 from evalsuite.solvers.interleaved import interleaved
 from evalsuite.solvers.program_of_thought import program_of_thought
 from evalsuite.types import Message, Transcript
@@ -89,7 +89,7 @@ class Reasoner:
 
 def solver(setup: Setup) -> Reasoner:
     """The solver of a run."""
-    options = Options.of(setup)
+    options = TrebOptions.of(setup)
     half = options.context // 2
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
     shared: dict[str, Any] = {"tables": tables_of, "timeout": options.timeout, **params}
@@ -122,7 +122,7 @@ def tables_of(sample: Sample) -> dict[str, Sent]:
     }
 
 
-def _table(source: Mapping[str, Any]) -> Table:
+def _table(source: Mapping[str, Any]) -> SourceTable:
     path, text, read = source["csv"], source["markdown"], from_markdown
     if path:
         text, read = read_text(Path(path)), from_csv

@@ -18,7 +18,7 @@ _RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(\|\s*+:?-++:?\s*+)*+\|?\s*+")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SourceTable:
     """Cells as written, without blanks around them; every row is as wide as the widest.
 
     Attributes:
@@ -34,7 +34,7 @@ class Table:
         """The number of columns."""
         return len((self.header or self.rows)[0]) if self.header or self.rows else 0
 
-    def first(self, rows: int) -> Table:
+    def first(self, rows: int) -> SourceTable:
         """The same table with this many rows of data at most."""
         return replace(self, rows=self.rows[:rows])
 
@@ -57,7 +57,7 @@ class Table:
         return text.getvalue()
 
 
-def from_csv(text: str, header_rows: int) -> Table:
+def from_csv(text: str, header_rows: int) -> SourceTable:
     """Reads CSV text; blank lines are passed over and short rows filled up.
 
     Raises:
@@ -71,7 +71,7 @@ def from_csv(text: str, header_rows: int) -> Table:
     return _table(lines, header_rows)
 
 
-def from_markdown(text: str, header_rows: int) -> Table:
+def from_markdown(text: str, header_rows: int) -> SourceTable:
     r"""Reads a pipe table: lines without a bar and the rule are passed over; `\|` is a bar.
 
     Raises:
@@ -86,12 +86,12 @@ def from_markdown(text: str, header_rows: int) -> Table:
     return _table(cells, header_rows)
 
 
-def _table(lines: Sequence[Sequence[str]], header_rows: int) -> Table:
+def _table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
     if len(lines) < header_rows:
         raise ValueError(f"{len(lines)} rows, fewer than its {header_rows} header rows")
     width = max(map(len, lines), default=0)
     full = tuple((*(cell.strip() for cell in line), *[""] * (width - len(line))) for line in lines)
-    return Table(full[:header_rows], full[header_rows:])
+    return SourceTable(full[:header_rows], full[header_rows:])
 
 
 def _bars(cells: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.answer import strip_answer
-from evalsuite.metrics.tables.grid import Table
+from evalsuite.metrics.tables.grid import CellGrid
 from evalsuite.metrics.tables.names import FORMATS, VARIANTS, Format, Variant
 from evalsuite.metrics.tables.standard.parts import pair_tables
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMATS",
     "VARIANTS",
+    "CellGrid",
     "Format",
     "HScore",
-    "Table",
     "Variant",
     "h_score",
     "pair_tables",
@@ -80,12 +80,12 @@ def h_score(
     return _standard(strip_answer(prediction, format), reference, format)
 
 
-def read_tables(text: str, format: Format) -> list[Table]:  # noqa: A002 - the word of the contract
+def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
     """All tables of a text, as `standard` reads them. Bad markup never raises: it gives what can be read."""
     from evalsuite.metrics.tables.standard import html, latex, markdown
 
     if format == "html":
-        return html.Page(text).tables
+        return html.PageTables(text).tables
     return latex.read_latex(text) if format == "latex" else markdown.read_markdown(text)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Rectangle = tuple[int, int, int, int]
 """A range of the first sequence and one of the second: start, end, start, end."""
-Run = tuple[int, int, int]
+CommonRun = tuple[int, int, int]
 """Its length, negative so that a heap gives the longest first, and its start in either sequence."""
 NOT_INDEXED = -1
 MANY_PAIRS = 300_000
@@ -50,7 +50,7 @@ class CommonRuns:
         pairs = sum(count * in_b[code] for code, count in in_a.items() if code != NOT_INDEXED)
         return pairs <= MANY_PAIRS
 
-    def long_runs(self, rectangle: Rectangle) -> list[Run]:
+    def long_runs(self, rectangle: Rectangle) -> list[CommonRun]:
         """The maximal runs, cut at the rectangle's edges, that are longer than half the longest one."""
         a_low, a_high, b_low, b_high = rectangle
         if (a_high - a_low) * (b_high - b_low) > SMALL_AREA:
@@ -59,7 +59,7 @@ class CommonRuns:
         half = min(runs, default=(0,))[0] / 2
         return [run for run in runs if run[0] < half]
 
-    def _runs(self, rectangle: Rectangle) -> Iterator[Run]:
+    def _runs(self, rectangle: Rectangle) -> Iterator[CommonRun]:
         a_low, a_high, b_low, b_high = rectangle
         running: dict[int, int] = {}
         for a_place in range(a_low, a_high + 1):
@@ -74,7 +74,7 @@ class CommonRuns:
                 length = a_place - a_start
                 yield -length, a_start, b_last + 1 - length
 
-    def _long_runs_of_many(self, rectangle: Rectangle) -> list[Run]:
+    def _long_runs_of_many(self, rectangle: Rectangle) -> list[CommonRun]:
         """The same by arrays, which pays for more than a few pairs."""
         import numpy as np
 

@@ -15,7 +15,7 @@ WIDEST_SPAN = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CellGrid:
     """A table that was read.
 
     Attributes:

@@ -19,7 +19,7 @@ WHITELIST = frozenset({
 BYTE_ORDER_MARK = "\ufeff"
 
 
-class Listener:
+class HtmlListener:
     """What lxml calls while it parses. Every start has its end; one text may come in several pieces."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -44,7 +44,7 @@ class Listener:
         """The end of the document."""
 
 
-def listen(markup: str, listener: Listener) -> None:
+def listen(markup: str, listener: HtmlListener) -> None:
     """Parses any text as HTML; nothing in it is an error. Lone surrogates are read as question marks.
 
     Raises:

@@ -19,7 +19,7 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.common_runs import NOT_INDEXED, CommonRuns, Rectangle, Run
+from evalsuite.metrics.tables.common_runs import NOT_INDEXED, CommonRun, CommonRuns, Rectangle
 from evalsuite.metrics.tables.substrings import Substrings
 
 if TYPE_CHECKING:
@@ -174,13 +174,13 @@ def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
     return size
 
 
-def _holds(rectangle: Rectangle, run: Run) -> bool:
+def _holds(rectangle: Rectangle, run: CommonRun) -> bool:
     a_low, a_high, b_low, b_high = rectangle
     negative, a_start, b_start = run
     return a_low <= a_start <= a_high + negative and b_low <= b_start <= b_high + negative
 
 
-def _parts(run: Run, free: Sequence[Rectangle], place: int) -> Iterator[Run]:
+def _parts(run: CommonRun, free: Sequence[Rectangle], place: int) -> Iterator[CommonRun]:
     """What is left of a run within the rectangles from this place on."""
     negative, a_start, b_start = run
     for index in range(place, len(free)):

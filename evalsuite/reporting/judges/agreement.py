@@ -8,20 +8,21 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.reporting.judges.ballots import judged
-from evalsuite.reporting.section import Column, Estimate, Table
+from evalsuite.reporting.section import Column, Table
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from evalsuite.reporting.judges.ballots import Judged
     from evalsuite.reporting.section import Cell
-    from evalsuite.reporting.tally import Tally
+    from evalsuite.results.tally import Tally
     from evalsuite.stats.krippendorff import Level
 
     Question = tuple[str, Level, Sequence["Rating"]]
 
 Value = str | float
-Kind = Literal["judges", "epochs"]
+RaterKind = Literal["judges", "epochs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Agreement:
         kappas: Cohen's for each two raters of verdicts; None where it is undefined.
     """
 
-    kind: Kind
+    kind: RaterKind
     question: str
     raters: tuple[str, ...]
     alpha: Estimate | None
@@ -151,7 +152,7 @@ def _mean_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
     ]
 
 
-def _measured(kind: Kind, questions: Iterable[Question]) -> list[Agreement]:
+def _measured(kind: RaterKind, questions: Iterable[Question]) -> list[Agreement]:
     found = []
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.reporting.tally import Row, Tally
+    from evalsuite.results.tally import Row, Tally
 
 
 @dataclass(frozen=True, slots=True)

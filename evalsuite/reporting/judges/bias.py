@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.judges.shares import share
-from evalsuite.reporting.section import Column, Estimate, Table
+from evalsuite.reporting.section import Column, Table
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalsuite.reporting.judges.ballots import Judged
     from evalsuite.reporting.section import Cell
-    from evalsuite.reporting.tally import Tally
+    from evalsuite.results.tally import Tally
 
 FAMILIES = {
     "GPT": r"gpt|chatgpt|davinci|(?<![a-z])o[134](?![a-z0-9])",
@@ -32,7 +33,7 @@ FAMILIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PairedChoice:
     """One decision in which a bias could show.
 
     Attributes:
@@ -128,7 +129,7 @@ def _flips(cases: Sequence[Judged]) -> Bias:
     return Bias("changes with the order", share(values, clusters))
 
 
-def _first_place(cases: Sequence[Judged]) -> Iterator[Choice]:
+def _first_place(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
     for case in cases:
         # Only judges that saw both orders: else the better answer may simply have stood first.
         both = {vote.judge for vote in case.votes if vote.swapped} & {
@@ -136,17 +137,17 @@ def _first_place(cases: Sequence[Judged]) -> Iterator[Choice]:
         }
         for vote in case.votes:
             if vote.judge in both and vote.verdict != "tie":
-                yield Choice(case.sample, float(vote.verdict == vote.first_shown))
+                yield PairedChoice(case.sample, float(vote.verdict == vote.first_shown))
 
 
-def _longer(cases: Sequence[Judged]) -> Iterator[Choice]:
+def _longer(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
     for case in cases:
         first, second = case.facts.get("lengths") or (0, 0)
         if first != second:
             yield from _chosen(case, "first" if first > second else "second")
 
 
-def _own_family(cases: Sequence[Judged]) -> Iterator[Choice]:
+def _own_family(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
     for case in cases:
         families = [family(system) for system in case.facts.get("systems") or ()]
         own = {family(vote.model) for vote in case.votes}
@@ -154,15 +155,15 @@ def _own_family(cases: Sequence[Judged]) -> Iterator[Choice]:
             yield from _chosen(case, "first" if families[0] in own else "second")
 
 
-def _chosen(case: Judged, favoured: str) -> Iterator[Choice]:
+def _chosen(case: Judged, favoured: str) -> Iterator[PairedChoice]:
     human = case.facts.get("human")
     if case.verdict == "tie" or human == "tie":
         return
     people = None if human is None else float(human == favoured)
-    yield Choice(case.sample, float(case.verdict == favoured), people)
+    yield PairedChoice(case.sample, float(case.verdict == favoured), people)
 
 
-def _against(name: str, choices: Sequence[Choice]) -> Bias:
+def _against(name: str, choices: Sequence[PairedChoice]) -> Bias:
     found = share([choice.judge for choice in choices], [choice.sample for choice in choices])
     people = [choice.people for choice in choices if choice.people is not None]
     if found is None:
@@ -174,7 +175,7 @@ def _against(name: str, choices: Sequence[Choice]) -> Bias:
     return Bias(name, found, math.fsum(people) / len(people), _over_people(choices, people))
 
 
-def _over_people(choices: Sequence[Choice], people: Sequence[float]) -> Estimate:
+def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
     from evalsuite.stats import paired_difference
     from evalsuite.stats.paired_shares import tango_interval
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.reporting.section import Table
-    from evalsuite.reporting.tally import RunView, Tally
+    from evalsuite.results.tally import RunView, Tally
 
 
 def judge_blocks(views: Sequence[RunView]) -> list[Table]:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.reporting.section import Column, Estimate, Table
+from evalsuite.reporting.section import Column, Table
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,7 +32,7 @@ DYING_SECONDS = 1.0
 SOCKET_BYTES = 1 << 20
 
 
-class WarmInterpreter:
+class ForkingInterpreter:
     """See the module; the host speaks to it over `control` (see `__main__`)."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -287,4 +287,4 @@ def _load(name: str) -> None:
 
 def serve_forever() -> NoReturn:
     """Serves the host on the standard input."""
-    WarmInterpreter(socket.socket(fileno=0)).serve()
+    ForkingInterpreter(socket.socket(fileno=0)).serve()

@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from evalsuite import errors
-from evalsuite.gateway.wire import plain_error, read_error, request_key
-from evalsuite.plain import dumps, plain_request, read_request
+from evalsuite.gateway.wire import decode_error, encode_error, request_key
+from evalsuite.json_codec import decode_request, dumps, encode_request
 from evalsuite.types import Message, Request
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -45,7 +45,7 @@ def reordered(value: Any) -> Any:
 @modest
 def test_equal_requests_have_one_key_whatever_the_order_of_their_parameters(request: Request) -> None:
     turned = replace(request, params=reordered(request.params), tools=tuple(map(reordered, request.tools)))
-    over_the_wire = read_request(json.loads(dumps(plain_request(request))))
+    over_the_wire = decode_request(json.loads(dumps(encode_request(request))))
     assert request_key("a", request) == request_key("a", turned) == request_key("a", over_the_wire)
 
 
@@ -54,7 +54,7 @@ def test_equal_requests_have_one_key_whatever_the_order_of_their_parameters(requ
 def test_different_requests_have_different_keys(one: Request, other: Request) -> None:
     assume(one != other)
     # Equal to Python, but not the same request: 1 and 1.0, True and 1.
-    assume(dumps(plain_request(one)) != dumps(plain_request(other)))
+    assume(dumps(encode_request(one)) != dumps(encode_request(other)))
     assert request_key("a", one) != request_key("a", other)
 
 
@@ -117,7 +117,7 @@ def test_the_key_of_a_request_stays_what_it_is() -> None:
     ],
 )
 def test_an_error_keeps_kind_and_words_on_its_way(error: errors.EvalsuiteError) -> None:
-    back = read_error(json.loads(dumps(plain_error(error))))
+    back = decode_error(json.loads(dumps(encode_error(error))))
     assert (type(back), str(back)) == (type(error), str(error))
 
 
@@ -125,10 +125,10 @@ def test_an_error_keeps_kind_and_words_on_its_way(error: errors.EvalsuiteError) 
     "kind", ["Exception", "KeyboardInterrupt", "TYPE_CHECKING", "annotations", "", "NoSuch"]
 )
 def test_an_unknown_kind_of_error_is_a_plain_one_with_the_same_words(kind: str) -> None:
-    back = read_error({"kind": kind, "message": "words"})
+    back = decode_error({"kind": kind, "message": "words"})
     assert (type(back), str(back)) == (errors.EvalsuiteError, "words")
 
 
 def test_an_error_that_takes_more_than_a_message_keeps_its_words() -> None:
     error = errors.DatasetError("f.json", "line 3", "a list", "an object")
-    assert str(read_error(plain_error(error))) == str(error)
+    assert str(decode_error(encode_error(error))) == str(error)

@@ -10,16 +10,16 @@ import pytest
 
 from evalsuite.errors import RequestRefused, SettingsError
 from evalsuite.judging import Aspect, multiple_evidence, pairwise, single, weighted
-from evalsuite.judging.subject import Subject
-from evalsuite.judging.weights import expectation
+from evalsuite.judging.g_eval import expectation
+from evalsuite.judging.judged_input import JudgedInput
 from evalsuite.types import Completion, TokenLogprob
 
-ONE = Subject("Why?", ("because",))
-PAIR = Subject("Why?", ("long answer", "short"))
+ONE = JudgedInput("Why?", ("because",))
+PAIR = JudgedInput("Why?", ("long answer", "short"))
 STARS = Aspect("stars", low=1, high=5)
 
 
-def judged(scorer: Any, subject: Subject, model: Any) -> Any:
+def judged(scorer: Any, subject: JudgedInput, model: Any) -> Any:
     return asyncio.run(scorer.judge(subject, model))
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.errors import SettingsError
-from evalsuite.judging.forms import Aspect, Choice, PairedScores, Scores
-from evalsuite.judging.opinions import Opinion, Verdict, better, majority
+from evalsuite.judging.forms import Aspect, ChoiceForm, PairedScores, ScoresForm
+from evalsuite.judging.opinions import Opinion, PairVerdict, better, majority
 
 CLEAR = Aspect("clarity", low=1, high=5)
 DEPTH = Aspect("depth", low=0, high=1)
@@ -25,8 +25,8 @@ DEPTH = Aspect("depth", low=0, high=1)
         ("Verdict: 2\nto repeat\nVerdict: 2", "second"),
     ],
 )
-def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: Verdict) -> None:
-    assert Choice().parse(text) == Opinion(verdict=verdict)
+def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdict) -> None:
+    assert ChoiceForm().parse(text) == Opinion(verdict=verdict)
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: Verdict) -
 )
 def test_what_is_no_verdict_or_more_than_one_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        Choice().parse(text)
+        ChoiceForm().parse(text)
 
 
 def test_a_score_is_read_for_every_aspect_with_or_without_the_scale() -> None:
-    said = Scores((CLEAR, DEPTH)).parse("Thoughts.\nClarity: 4/5\n- depth: 0.5")
+    said = ScoresForm((CLEAR, DEPTH)).parse("Thoughts.\nClarity: 4/5\n- depth: 0.5")
     assert said.scores == {"clarity": 4.0, "depth": 0.5}
-    assert Scores((CLEAR, DEPTH)).parse("clarity: 4, depth: 0.5.") == said
+    assert ScoresForm((CLEAR, DEPTH)).parse("clarity: 4, depth: 0.5.") == said
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_score_is_read_for_every_aspect_with_or_without_the_scale() -> None:
 )
 def test_missing_contradicting_and_impossible_scores_are_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        Scores((CLEAR, DEPTH)).parse(text)
+        ScoresForm((CLEAR, DEPTH)).parse(text)
 
 
 def test_two_scored_answers_are_compared_and_equal_scores_tie() -> None:
@@ -81,7 +81,7 @@ def test_two_scored_answers_are_compared_and_equal_scores_tie() -> None:
 
 @given(st.text())
 def test_no_text_breaks_a_parser_but_by_being_refused(text: str) -> None:
-    for form in (Choice(), PairedScores(), Scores((CLEAR,))):
+    for form in (ChoiceForm(), PairedScores(), ScoresForm((CLEAR,))):
         try:
             said = form.parse(text)
         except ValueError:
@@ -95,7 +95,7 @@ def test_no_text_breaks_a_parser_but_by_being_refused(text: str) -> None:
     ids=["stars", "spaces", "words", "digits"],
 )
 def test_an_endless_answer_is_refused_at_once(text: str) -> None:
-    for form in (Choice(), PairedScores(), Scores((CLEAR,))):
+    for form in (ChoiceForm(), PairedScores(), ScoresForm((CLEAR,))):
         with pytest.raises(ValueError, match="no line"):
             form.parse(text)
 
@@ -119,13 +119,15 @@ def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, 
         (["tie", "tie", "first"], "tie"),
     ],
 )
-def test_a_comparison_needs_more_than_half_of_the_votes(votes: list[Verdict], result: Verdict) -> None:
+def test_a_comparison_needs_more_than_half_of_the_votes(
+    votes: list[PairVerdict], result: PairVerdict
+) -> None:
     assert majority(votes) == result
-    assert Choice().settle([Opinion(verdict=vote) for vote in votes]).verdict == result
+    assert ChoiceForm().settle([Opinion(verdict=vote) for vote in votes]).verdict == result
 
 
 def test_scores_are_settled_by_their_mean() -> None:
-    settled = Scores((CLEAR, DEPTH)).settle(
+    settled = ScoresForm((CLEAR, DEPTH)).settle(
         [Opinion({"clarity": 1, "depth": 0}), Opinion({"clarity": 4, "depth": 1})]
     )
     assert settled.scores == {"clarity": 2.5, "depth": 0.5}

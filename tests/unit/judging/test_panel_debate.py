@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.errors import CallFailed, JudgeError, SettingsError
-from evalsuite.judging import Aspect, Role, panel
-from evalsuite.judging.forms import Choice
+from evalsuite.judging import Aspect, DebaterRole, panel
+from evalsuite.judging.forms import ChoiceForm
+from evalsuite.judging.judged_input import JudgedInput
 from evalsuite.judging.panels import Panel
 from evalsuite.judging.roles import ANNOTATOR, ROLES, debaters
-from evalsuite.judging.subject import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalsuite.judging.debate import Strategy
 
-PAIR = Subject("Why is the sky blue?", ("Scattering.", "Paint."))
+PAIR = JudgedInput("Why is the sky blue?", ("Scattering.", "Paint."))
 TRIO = ("general public", "critic", "scientist")
 SPEAKER = re.compile(r"called ([a-z ]+\d?)\.")
 
@@ -51,7 +51,7 @@ def speaking(verdict: str = "Verdict: 1") -> Callable[[Any], str]:
 
 
 def debate(model: Any, **options: Any) -> Any:
-    options = {"form": Choice(), "debaters": debaters(TRIO), "swap": False, **options}
+    options = {"form": ChoiceForm(), "debaters": debaters(TRIO), "swap": False, **options}
     return asyncio.run(Panel(**options)(PAIR, model))
 
 
@@ -127,7 +127,7 @@ def test_both_orders_are_debated_apart_and_at_once(scripted: Any) -> None:
 
 
 def test_debaters_and_the_summarizer_may_be_different_models(scripted: Any) -> None:
-    seats = debaters([Role("critic", "You are strict.", model="gpt-4"), "scientist"])
+    seats = debaters([DebaterRole("critic", "You are strict.", model="gpt-4"), "scientist"])
     model = scripted(speaking(), "judge")
     options = {"debaters": seats, "strategy": "simultaneous_summarizer", "turns": 1, "summarizer": "small"}
     found = debate(model, **options)
@@ -148,7 +148,7 @@ def test_direct_scores_are_averaged_over_the_debaters_in_one_order(scripted: Any
         lambda asked: f"clarity: {given_score[seat(asked)]}" if turn_of(asked) == "vote" else "hm"
     )
     judge = panel(TRIO, turns=1, aspects=[Aspect("clarity", low=1, high=5)]).judge
-    found = asyncio.run(judge(Subject("Q", ("A",)), model))
+    found = asyncio.run(judge(JudgedInput("Q", ("A",)), model))
     assert found.opinion.scores == {"clarity": 3.0}
     assert found.calls == len(model.calls) == 6
 
@@ -163,7 +163,9 @@ def test_a_panel_makes_as_many_calls_as_the_documented_formula(
     found = debate(model, debaters=debaters(seats), strategy=strategy, turns=turns, swap=swap)
     orders, summaries = (2 if swap else 1), (turns if strategy == "simultaneous_summarizer" else 0)
     assert len(model.calls) == orders * (seats * (turns + 1) + summaries)
-    assert len(model.calls) == found.calls == Panel(Choice(), debaters(seats), strategy, turns, swap).calls()
+    assert (
+        len(model.calls) == found.calls == Panel(ChoiceForm(), debaters(seats), strategy, turns, swap).calls()
+    )
 
 
 def test_the_log_holds_everything_said_in_order_and_the_answers_once(scripted: Any) -> None:

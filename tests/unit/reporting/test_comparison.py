@@ -10,15 +10,16 @@ from scipy.stats import binomtest
 from evalsuite import cli
 from evalsuite.errors import RunError
 from evalsuite.reporting.compare import compare_runs, label_runs, paired_table, write_comparison
-from evalsuite.reporting.section import Chart, Estimate, Table
+from evalsuite.reporting.section import Chart, Table
+from evalsuite.results.estimate import Estimate
 from evalsuite.stats import paired_difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.runs import Run
     from evalsuite.reporting.section import Section
-    from tests.unit.reporting.conftest import Desk
+    from evalsuite.results.runs import Run
+    from tests.unit.conftest import Desk
 
 
 def charts(sections: Sequence[Section]) -> list[Chart]:

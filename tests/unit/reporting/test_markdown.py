@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.reporting.gates import Decision, parse_gate
+from evalsuite.decisions.gates import GateDecision, parse_gate
 from evalsuite.reporting.markdown import (
     LONGEST,
     cut,
@@ -21,7 +21,8 @@ from evalsuite.reporting.markdown import (
     render_table,
     show,
 )
-from evalsuite.reporting.section import Chart, Column, Estimate, Passage, Section, Series, Table
+from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+from evalsuite.results.estimate import Estimate
 
 # What would be markup, broken or whole, is tried more often than chance would.
 hostile = st.lists(
@@ -221,7 +222,7 @@ def test_sections_stand_in_order_and_only_drawn_pictures_are_shown() -> None:
 
 def test_a_decision_is_one_line_for_a_terminal() -> None:
     gate = parse_gate("a.b >= 0.5")
-    met = Decision(gate, "a.b", "met", Estimate(2 / 3, 0.25, 0.75, 9))
+    met = GateDecision(gate, "a.b", "met", Estimate(2 / 3, 0.25, 0.75, 9))
     assert decision_line(met) == "     met  a.b >= 0.5   a.b: 0.6667 [0.2500, 0.7500]"
-    lacking = Decision(gate, "a.b", "no data", reason="no such metric")
+    lacking = GateDecision(gate, "a.b", "no data", reason="no such metric")
     assert decision_line(lacking) == " no data  a.b >= 0.5   a.b: no such metric"

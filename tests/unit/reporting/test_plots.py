@@ -9,12 +9,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evalsuite.reporting.plots import draw, draw_all
-from evalsuite.reporting.section import Chart, Estimate, Series
+from evalsuite.reporting.section import Chart, Series
+from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalsuite.reporting.section import Kind
+    from evalsuite.reporting.section import ChartKind
 
 pytest.importorskip("matplotlib", reason="the extra `plots` is not there")
 
@@ -61,7 +62,7 @@ def test_a_chart_without_any_value_is_not_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bars", "lines"])
-def test_only_a_value_with_an_interval_gets_its_mark(kind: Kind, tmp_path: Path) -> None:
+def test_only_a_value_with_an_interval_gets_its_mark(kind: ChartKind, tmp_path: Path) -> None:
     draw(replace(lines("gpt-4"), kind=kind), tmp_path / "chart.svg")
     drawn = ET.parse(tmp_path / "chart.svg").getroot()
     marks = drawn.findall(f".//{SVG}g[@id='LineCollection_1']//{SVG}path")

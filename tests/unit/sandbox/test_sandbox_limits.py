@@ -169,9 +169,9 @@ def test_the_patrol_finds_the_limit_that_a_program_has_met(
 ) -> None:
     """Here without a sandbox: on one core no program can be made to spend its CPU time before its wall time."""
     from evalsuite.sandbox.inside.forked import Forked
-    from evalsuite.sandbox.inside.forking import WarmInterpreter
+    from evalsuite.sandbox.inside.forking import ForkingInterpreter
 
-    patrol = object.__new__(WarmInterpreter)
+    patrol = object.__new__(ForkingInterpreter)
     patrol.limits, patrol.baseline = Limits(memory=memory, output=10), 0
     with tempfile.TemporaryFile() as out:
         os.ftruncate(out.fileno(), printed)

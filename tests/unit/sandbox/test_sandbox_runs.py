@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.errors import SandboxError
-from evalsuite.sandbox import Sandbox, Table, bubblewrap
+from evalsuite.sandbox import Sandbox, TableFile, bubblewrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 Lab = Any
-CITIES = Table(b"city,people\nOslo,709\nBergen,\n")
+CITIES = TableFile(b"city,people\nOslo,709\nBergen,\n")
 
 
 def test_what_a_program_prints_comes_back(lab: Lab) -> None:
@@ -133,12 +133,12 @@ def test_a_table_comes_from_a_path_as_data(lab: Lab, tmp_path: Path) -> None:
 def test_as_many_header_rows_as_said_name_the_columns(
     lab: Lab, header_rows: int, columns: str, rows: str
 ) -> None:
-    table = Table(b"a,b\n1,2\n3,4\n", header_rows)
+    table = TableFile(b"a,b\n1,2\n3,4\n", header_rows)
     assert lab.run("print(list(df.columns)); print(len(df))", {"df": table}).stdout == f"{columns}\n{rows}\n"
 
 
 def test_byte_order_marks_and_broken_characters_do_not_stop_a_table(lab: Lab) -> None:
-    table = Table(b"\xef\xbb\xbfname\ncaf\xe9\n")
+    table = TableFile(b"\xef\xbb\xbfname\ncaf\xe9\n")
     assert lab.run("print(list(df.columns), df.name[0])", {"df": table}).stdout == "['name'] caf\ufffd\n"
 
 
@@ -157,7 +157,7 @@ def test_a_frame_keeps_its_types_and_index(lab: Lab) -> None:
 
 
 def test_several_tables_have_their_own_names(lab: Lab) -> None:
-    tables = {"left": CITIES, "右": Table(b"city,country\nOslo,NO\n")}
+    tables = {"left": CITIES, "右": TableFile(b"city,country\nOslo,NO\n")}
     assert lab.run("print(left.merge(右).country[0])", tables).stdout == "NO\n"
 
 
@@ -167,9 +167,12 @@ def test_several_tables_have_their_own_names(lab: Lab) -> None:
         ({"df": "no/such.csv"}, "the table no/such.csv cannot be read: No such file"),
         ({"a b": CITIES}, "'a b', which is no name for a variable"),
         ({"df": [[1]]}, "the table 'df' is a list: give a path, a Table or a pandas DataFrame"),
-        ({"df": Table(b"")}, "the program's tables could not be loaded: EmptyDataError"),
-        ({"df": Table(b"a\n1,2,3\n1\n1,2,3,4,5\n")}, "the program's tables could not be loaded: ParserError"),
-        ({"df": Table(b"a\n1\n", 5)}, "the program's tables could not be loaded"),
+        ({"df": TableFile(b"")}, "the program's tables could not be loaded: EmptyDataError"),
+        (
+            {"df": TableFile(b"a\n1,2,3\n1\n1,2,3,4,5\n")},
+            "the program's tables could not be loaded: ParserError",
+        ),
+        ({"df": TableFile(b"a\n1\n", 5)}, "the program's tables could not be loaded"),
     ],
 )
 def test_a_table_that_cannot_be_loaded_is_an_error_and_no_programs_failure(
@@ -180,7 +183,7 @@ def test_a_table_that_cannot_be_loaded_is_an_error_and_no_programs_failure(
 
 
 def test_a_table_too_large_for_the_time_is_an_error_and_no_programs_failure(lab: Lab) -> None:
-    table = Table(b"a,b\n" + b"1,2\n" * 4_000_000)
+    table = TableFile(b"a,b\n" + b"1,2\n" * 4_000_000)
     with pytest.raises(
         SandboxError, match=r"could not be loaded within its 0.001 s and its limits \(timeout\)"
     ):

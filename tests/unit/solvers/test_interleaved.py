@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.sandbox import Execution, Table
+from evalsuite.sandbox import Execution, TableFile
 from evalsuite.solvers.interleaved import interleaved, last_boxed, show_result
 from evalsuite.types import Sample
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.types import Transcript
 
 SAMPLE = Sample(
-    "s", "How many people?", metadata={"tables": {"df": Table(b"city,people\nOslo,709\nBergen,291\n")}}
+    "s", "How many people?", metadata={"tables": {"df": TableFile(b"city,people\nOslo,709\nBergen,291\n")}}
 )
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.errors import SandboxError
-from evalsuite.sandbox import Limits, Sandbox, Table
+from evalsuite.sandbox import Limits, Sandbox, TableFile
 from evalsuite.solvers.program_of_thought import program_of_thought
 from evalsuite.solvers.programs import conversation, describe_tables, python_block
 from evalsuite.types import Message, Sample
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evalsuite.types import Transcript
 
-CITIES = Table(b"city,people\nOslo,709\nBergen,291\n")
+CITIES = TableFile(b"city,people\nOslo,709\nBergen,291\n")
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_generation_parameters_reach_the_model(program_runner: Any, scripted: An
 
 
 def test_a_large_table_is_shown_by_its_first_ten_rows(solve: Callable[..., Transcript]) -> None:
-    table = Table(b"n\n" + b"".join(b"%d\n" % (1000 + n) for n in range(50)))
+    table = TableFile(b"n\n" + b"".join(b"%d\n" % (1000 + n) for n in range(50)))
     transcript = solve(block("print(1)"), Sample("s", "?", metadata={"tables": {"df": table}}))
     assert "Its first ten rows:" in transcript.messages[0].content
     assert "1009" in transcript.messages[0].content
@@ -216,7 +216,7 @@ def test_any_text_has_a_block_or_none(text: str) -> None:
 
 def test_the_describing_program_names_each_table_by_its_variable(solve: Callable[..., Transcript]) -> None:
     code = describe_tables(["df", "other"])
-    tables = {"df": CITIES, "other": Table(b"1,2\n", 0)}
+    tables = {"df": CITIES, "other": TableFile(b"1,2\n", 0)}
     transcript = solve(block(code), Sample("s", "?"), tables=lambda _: tables)
     assert "`df` has 2 rows and 2 columns." in transcript.answer
     assert "`other` has 1 rows and 2 columns.\nColumn names: [0, 1]" in transcript.answer

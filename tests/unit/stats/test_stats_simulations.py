@@ -29,16 +29,18 @@ def beyond_chance(share: float, repetitions: int) -> float:
 
 
 @cache
-def verdict_on_shares(lost: int, won: int, n: int) -> stats.Verdict:
+def verdict_on_shares(lost: int, won: int, n: int) -> stats.NonInferiorityVerdict:
     same = [1] * (n - lost - won)
     before, after = [1] * lost + [0] * won + same, [0] * lost + [1] * won + same
     return stats.verdicts([stats.compare_paired(before, after, margin=MARGIN)])[0]
 
 
-def verdicts_on_shares(n: int, loss: float, win: float, repetitions: int) -> Counter[stats.Verdict]:
+def verdicts_on_shares(
+    n: int, loss: float, win: float, repetitions: int
+) -> Counter[stats.NonInferiorityVerdict]:
     """How often each verdict falls where a case is lost or won with these probabilities."""
     drawn = np.random.default_rng(8).multinomial(n, [loss, win, 1 - loss - win], repetitions)
-    found: Counter[stats.Verdict] = Counter()
+    found: Counter[stats.NonInferiorityVerdict] = Counter()
     for (lost, won), times in Counter((int(row[0]), int(row[1])) for row in drawn).items():
         found[verdict_on_shares(lost, won, n)] += times
     return found
@@ -46,7 +48,7 @@ def verdicts_on_shares(n: int, loss: float, win: float, repetitions: int) -> Cou
 
 def verdicts_on_scores(
     draw: Draw, n: int, repetitions: int, clusters: list[int] | None = None
-) -> Counter[stats.Verdict]:
+) -> Counter[stats.NonInferiorityVerdict]:
     """How often each verdict falls where the differences are drawn like this."""
     before = np.full(n, 0.5)
     return Counter(

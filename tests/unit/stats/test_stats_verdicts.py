@@ -12,7 +12,7 @@ from evalsuite import stats
 SHARES = stats.compare_paired([1] * 60 + [0] * 40, [1] * 50 + [0] * 50, margin=0.05)
 
 
-def compared(pvalue: float, no_worse: float, *, deteriorated: bool = True) -> stats.Comparison:
+def compared(pvalue: float, no_worse: float, *, deteriorated: bool = True) -> stats.NonInferiority:
     return replace(SHARES, pvalue=pvalue, pvalue_no_worse=no_worse, deteriorated=deteriorated)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import ScoringError
-from evalsuite.metrics.tables.html_events import WHITELIST, Listener, listen
+from evalsuite.metrics.tables.html_events import WHITELIST, HtmlListener, listen
 from evalsuite.metrics.tables.similarity import levenshtein_similarity, matching_ratio
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ NOT_TEXT = frozenset({"rt", "rp", "style", "script", "template"})
 SPECIAL = PRESERVING | NOT_TEXT
 
 
-class Page(Listener):
+class ReleasedPage(HtmlListener):
     """What the definition needs of a page.
 
     Attributes:
@@ -160,7 +160,7 @@ def parts(prediction: str, reference: str) -> dict[str, float]:
     Raises:
         ScoringError: a flattened tag tree is longer than `TREE_LIMIT`.
     """
-    predicted, wanted = Page(prediction), Page(reference)
+    predicted, wanted = ReleasedPage(prediction), ReleasedPage(reference)
     tags = wanted.cell_tags()
     cells, wanted_cells = predicted.cells(tags), wanted.cells(tags)
     tree, wanted_tree = predicted.tree(), wanted.tree()

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, Cell, Table, lay_out, tidy
-from evalsuite.metrics.tables.html_events import WHITELIST, Listener, listen
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, Cell, CellGrid, lay_out, tidy
+from evalsuite.metrics.tables.html_events import WHITELIST, HtmlListener, listen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -59,13 +59,13 @@ class _Table:
             self.begin_row()
         self.rows[-1].append(cell)
 
-    def read(self) -> Table:
+    def read(self) -> CellGrid:
         rows = [[Cell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows]
         laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)), groups=self.groups)
-        return Table(tuple(tuple(row) for row in laid_out if row), name=self.caption.text())
+        return CellGrid(tuple(tuple(row) for row in laid_out if row), name=self.caption.text())
 
 
-class Page(Listener):
+class PageTables(HtmlListener):
     """A page that was read.
 
     A table within a cell is a table of its own, and its text is not the outer cell's. Cells outside of any
@@ -89,7 +89,7 @@ class Page(Listener):
         listen(markup, self)
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[CellGrid]:
         """All tables that have cells, in the order in which they begin."""
         return [table.read() for table in self._tables if any(table.rows)]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from evalsuite.metrics.tables.standard.latex_macros import CAPTIONS
 from evalsuite.metrics.tables.standard.latex_tabular import Tabular
 from evalsuite.metrics.tables.standard.latex_text import TABULARS, read_caption
-from evalsuite.metrics.tables.standard.latex_tokens import Source
+from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
 
 if TYPE_CHECKING:
-    from evalsuite.metrics.tables.grid import Table
+    from evalsuite.metrics.tables.grid import CellGrid
 
 FLOATS = frozenset({
     "table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable", "figure", "figure*",
@@ -27,13 +27,13 @@ class _Float:
     tables: list[int] = field(default_factory=list)
 
 
-def read_latex(text: str) -> list[Table]:
+def read_latex(text: str) -> list[CellGrid]:
     """All tables of a text, in order.
 
     Text in groups and formatting macros is cell text, and so are tabulars within a cell; `multicolumn` and
     `multirow` fill the cells they span. Of a longtable the head of its first page stays, and no foot.
     """
-    source = Source(text)
+    source = LatexSource(text)
     outermost = _Float(len(source.tokens))
     floats, open_, tables, place = [outermost], [outermost], list[Tabular](), 0
     while place < len(source.tokens):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, Table
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid
 from evalsuite.metrics.tables.standard.latex_columns import read_columns
 from evalsuite.metrics.tables.standard.latex_macros import CAPTIONS, ROW_END_MACROS
 from evalsuite.metrics.tables.standard.latex_text import TextReader, read_caption
@@ -14,7 +14,7 @@ from evalsuite.metrics.tables.standard.latex_text import TextReader, read_captio
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from evalsuite.metrics.tables.standard.latex_tokens import Source
+    from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
 
 SPANNING = frozenset({"multicolumn", "multirow"})
 HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"})
@@ -48,7 +48,7 @@ class Tabular:
         caption: of a caption within it; empty if there is none.
     """
 
-    def __init__(self, source: Source, begin: int) -> None:
+    def __init__(self, source: LatexSource, begin: int) -> None:
         self.source, self.end = source, source.partner[begin]
         self.caption = ""
         self._rows: list[list[SpannedCell]] = [[]]
@@ -64,7 +64,7 @@ class Tabular:
             place = self._read_inside(place) if inside else self._read(place)
         self._end_row()
 
-    def read(self, caption: str = "") -> Table:
+    def read(self, caption: str = "") -> CellGrid:
         """The table; the caption is for one that has none within it."""
         allowance = 100 + 20 * sum(map(len, self._rows))
         grid, written = list[list[str]](), list[bool]()
@@ -82,7 +82,7 @@ class Tabular:
         for row_place, column_place, cell in hanging:
             _fill(grid, row_place, column_place, cell)
         rows = tuple(tuple(row) for row, keep in zip(grid, written, strict=True) if keep)
-        return Table(rows, name=self.caption or caption, alignment=self.alignment)
+        return CellGrid(rows, name=self.caption or caption, alignment=self.alignment)
 
     def _step_inside(self, place: int) -> int:
         """1 where a group or another environment begins, -1 where it ends."""

@@ -8,7 +8,7 @@ from evalsuite.metrics.tables.grid import tidy
 from evalsuite.metrics.tables.standard import latex_macros as macros
 
 if TYPE_CHECKING:
-    from evalsuite.metrics.tables.standard.latex_tokens import Source
+    from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
 
 TABULARS = frozenset({
     "tabular", "tabular*", "tabularx", "tabulary", "xltabular", "longtable", "longtable*", "supertabular", "tabu",
@@ -24,7 +24,7 @@ class TextReader:
         source: what is read.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: LatexSource) -> None:
         self.source = source
         self._pieces: list[str] = []
         self._accent = ""
@@ -117,7 +117,7 @@ class TextReader:
         return self.source.group_text(place), self.source.group_end(place)
 
 
-def read_caption(source: Source, place: int) -> tuple[str, int]:
+def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
     r"""The caption whose macro stands here, and the place after it; `\captionof` names its kind first."""
     reader = TextReader(source)
     start = source.after_star(place + 1)

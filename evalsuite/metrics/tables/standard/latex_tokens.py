@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Literal, cast
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Kind = Literal["begin", "end", "macro", "sign", "open", "close", "ampersand", "text", "verbatim", "blank"]
+TokenKind = Literal[
+    "begin", "end", "macro", "sign", "open", "close", "ampersand", "text", "verbatim", "blank"
+]
 TOKEN = re.compile(
     r"""(?P<comment>%[^\n]*(?:\n[ \t]*)?)
     |\\begin[ \t]*\{(?P<begin>[^{}\\]*)\}
@@ -47,14 +49,14 @@ class Token:
         end: the place after it.
     """
 
-    kind: Kind
+    kind: TokenKind
     value: str
     start: int
     end: int
 
 
 @dataclass(slots=True)
-class Source:
+class LatexSource:
     """A text in tokens.
 
     Attributes:
@@ -177,4 +179,4 @@ def _tokens(text: str) -> Iterator[Token]:
     for match in TOKEN.finditer(text):
         kind = match.lastgroup
         if kind and kind not in IGNORED:
-            yield Token(cast("Kind", kind), match[kind].strip() or " ", match.start(), match.end())
+            yield Token(cast("TokenKind", kind), match[kind].strip() or " ", match.start(), match.end())

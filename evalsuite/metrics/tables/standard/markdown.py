@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.grid import Table, tidy
+from evalsuite.metrics.tables.grid import CellGrid, tidy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,14 +22,14 @@ NAMED_ROW = re.compile(r"([^|\\:]{1,80}:)[*_ ]*(\|.*\|)")
 LONGEST_NAME = 80
 
 
-def read_markdown(text: str) -> list[Table]:
+def read_markdown(text: str) -> list[CellGrid]:
     """All tables of a text, in order.
 
     A table is a block of lines with pipes: two such lines, or one that begins with a pipe. A short line
     right above it, or with only blank lines and code fences between, is its name; so is what stands before
     the first pipe, if it ends with a colon and the line below begins with a pipe.
     """
-    tables: list[Table] = []
+    tables: list[CellGrid] = []
     block = _Block()
     for line in _lines(text):
         if is_row(line) or (block.lines and GRID_RULE.fullmatch(line)):
@@ -75,13 +75,13 @@ class _Block:
     name: str = ""
     lines: list[str] = field(default_factory=list)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[CellGrid]:
         """The block's table, if it is one."""
         if not is_table(self.lines):
             return []
         split = [_cells(line) for line in self.lines if not GRID_RULE.fullmatch(line)]
         rows = [row for place, row in enumerate(split) if any(row) and not _is_separator(place, row)]
-        return [Table(tuple(rows), name=_plain(self.name))] if rows else []
+        return [CellGrid(tuple(rows), name=_plain(self.name))] if rows else []
 
 
 def _cells(line: str) -> tuple[str, ...]:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.html_events import WHITELIST
 from evalsuite.metrics.tables.similarity import levenshtein_similarity, matching_ratio
-from evalsuite.metrics.tables.standard.html import LIST_TAGS, Page
+from evalsuite.metrics.tables.standard.html import LIST_TAGS, PageTables
 from evalsuite.metrics.tables.standard.latex import read_latex
 from evalsuite.metrics.tables.standard.markdown import read_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evalsuite.metrics.tables.grid import Table
+    from evalsuite.metrics.tables.grid import CellGrid
 
-    Pair = tuple[Table | None, Table | None]
+    Pair = tuple[CellGrid | None, CellGrid | None]
 
 DATA = ("data_levenshtein_score", "data_difflib_score")
 SIZE = ("num_rows_match", "num_cols_match")
@@ -68,7 +68,7 @@ def html_parts(prediction: str, reference: str) -> dict[str, float]:
 
     The numbers of rows and columns are parts only where the reference has a table.
     """
-    predicted, wanted = Page(prediction), Page(reference)
+    predicted, wanted = PageTables(prediction), PageTables(reference)
     if tables := wanted.tables:
         pairs = pair_tables(predicted.tables, tables)
         cells = [cell for table in predicted.tables for cell in table.cells]
@@ -89,7 +89,7 @@ def html_parts(prediction: str, reference: str) -> dict[str, float]:
     }
 
 
-def pair_tables(prediction: Sequence[Table], reference: Sequence[Table]) -> list[Pair]:
+def pair_tables(prediction: Sequence[CellGrid], reference: Sequence[CellGrid]) -> list[Pair]:
     """Which table is to be compared with which: the same name first, then the order among the rest.
 
     Returns:
@@ -118,7 +118,9 @@ def _size(pairs: Sequence[Pair]) -> dict[str, float]:
     }
 
 
-def _both(pairs: Sequence[Pair], name: str, sequence: Callable[[Table], Sequence[str]]) -> dict[str, float]:
+def _both(
+    pairs: Sequence[Pair], name: str, sequence: Callable[[CellGrid], Sequence[str]]
+) -> dict[str, float]:
     """Both similarities of a sequence that every table has."""
     return {
         f"{name}_levenshtein_score": _mean(
@@ -128,7 +130,7 @@ def _both(pairs: Sequence[Pair], name: str, sequence: Callable[[Table], Sequence
     }
 
 
-def _mean(pairs: Sequence[Pair], part: Callable[[Table, Table], float]) -> float:
+def _mean(pairs: Sequence[Pair], part: Callable[[CellGrid, CellGrid], float]) -> float:
     """The mean of a part over the pairs; 1.0 where neither side has a table."""
     if not pairs:
         return 1.0

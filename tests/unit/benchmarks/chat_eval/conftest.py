@@ -12,7 +12,7 @@ import pytest
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 from evalsuite.errors import ModelError
 from evalsuite.protocols import Setup
-from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.results.tally import Row, RunView, Tally
 from evalsuite.types import Completion, Record
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.modes import MODES, Mode, read_mode
+from evalsuite.benchmarks.chat_eval.modes import MODES, JudgingMode, read_mode
 from evalsuite.errors import CallFailed, SettingsError
 
 SCORES = "naturalness: 2, coherence: 3, engagingness: 1, groundedness: 1"
@@ -140,15 +140,18 @@ def test_a_panels_whole_debate_is_in_the_transcript(judged: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "mode"),
     [
-        ("single", Mode("single")),
-        ("panel:simultaneous", Mode("panel", "simultaneous", 3, 2)),
-        ("panel:one_by_one:5roles", Mode("panel", "one_by_one", 5, 2)),
-        ("panel:one_by_one:0turns", Mode("panel", "one_by_one", 3, 0)),
-        ("panel:simultaneous_summarizer:4roles:3turns", Mode("panel", "simultaneous_summarizer", 4, 3)),
-        ("panel:one_by_one:same_role", Mode("panel", "one_by_one", 3, 2, same_role=True)),
+        ("single", JudgingMode("single")),
+        ("panel:simultaneous", JudgingMode("panel", "simultaneous", 3, 2)),
+        ("panel:one_by_one:5roles", JudgingMode("panel", "one_by_one", 5, 2)),
+        ("panel:one_by_one:0turns", JudgingMode("panel", "one_by_one", 3, 0)),
+        (
+            "panel:simultaneous_summarizer:4roles:3turns",
+            JudgingMode("panel", "simultaneous_summarizer", 4, 3),
+        ),
+        ("panel:one_by_one:same_role", JudgingMode("panel", "one_by_one", 3, 2, same_role=True)),
     ],
 )
-def test_a_modes_suffixes_say_how_many_roles_and_turns(name: str, mode: Mode) -> None:
+def test_a_modes_suffixes_say_how_many_roles_and_turns(name: str, mode: JudgingMode) -> None:
     assert read_mode(name) == mode
     assert name in CHAT_EVAL.modes
     assert CHAT_EVAL.modes[name]

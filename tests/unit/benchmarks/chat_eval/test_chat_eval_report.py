@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
+from evalsuite.benchmarks.chat_eval.human_scores import correlation, kappa
 from evalsuite.benchmarks.chat_eval.labelled import corrected
-from evalsuite.benchmarks.chat_eval.people import correlation, kappa
 from evalsuite.benchmarks.chat_eval.report import report
-from evalsuite.reporting.section import Chart, Estimate, Passage, Table
-from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.reporting.section import Chart, Passage, Table
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row, RunView, Tally
 from evalsuite.stats import cohen_kappa, kendall, spearman
 
 

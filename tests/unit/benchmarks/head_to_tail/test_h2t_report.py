@@ -8,8 +8,9 @@ import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.reporting.section import Chart, Estimate, Passage, Section, Table
-from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.reporting.section import Chart, Passage, Section, Table
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row, RunView, Tally
 
 if TYPE_CHECKING:
     from evalsuite.types import Outcome

@@ -9,7 +9,7 @@ import pytest
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.dataset import load
-from evalsuite.benchmarks.head_to_tail.published import published
+from evalsuite.benchmarks.head_to_tail.paper_results import published
 from evalsuite.benchmarks.head_to_tail.studies import (
     predicates,
     prompts,
@@ -20,13 +20,15 @@ from evalsuite.benchmarks.head_to_tail.studies import (
 )
 from evalsuite.errors import DatasetError
 from evalsuite.protocols import Setup
-from evalsuite.reporting.section import Estimate, Table
-from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row, RunView, Tally
 from evalsuite.types import Record, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from evalsuite.reporting.section import Table
 
 TEN = range(10)
 

@@ -8,29 +8,29 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, abilities
 from evalsuite.benchmarks.struc_bench.comparison import compare
-from evalsuite.metrics.tables import Table
+from evalsuite.metrics.tables import CellGrid
 
 SOURCE = "The Gulls have seven wins and 88 points, the Otters 4 wins and 81 points."
 CELLS = st.sampled_from(["", "-", "1", "1.0", "2", "x", "X", "\u2713"])
 TABLES = st.lists(
     st.builds(
-        Table, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
+        CellGrid, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
     ),
     max_size=2,
 )
 SHARES = st.floats(0, 1)
 
 
-def table(*rows: str) -> Table:
-    return Table(tuple(tuple(row.split(",")) for row in rows))
+def table(*rows: str) -> CellGrid:
+    return CellGrid(tuple(tuple(row.split(",")) for row in rows))
 
 
 WANTED = table(",Wins,Points,Lead", "Gulls,7,88,3", "Otters,4,81,")
 
 
 def shown(
-    prediction: list[Table],
-    wanted: list[Table] | None = None,
+    prediction: list[CellGrid],
+    wanted: list[CellGrid] | None = None,
     *,
     source: str = SOURCE,
     form: float = 1.0,
@@ -102,7 +102,7 @@ def test_where_no_value_was_wanted_nothing_is_said_of_values() -> None:
 
 @given(TABLES, TABLES, st.text(max_size=40), SHARES, SHARES)
 def test_every_ability_is_a_share(
-    prediction: list[Table], wanted: list[Table], source: str, form: float, share: float
+    prediction: list[CellGrid], wanted: list[CellGrid], source: str, form: float, share: float
 ) -> None:
     found = shown(prediction, wanted, source=source, form=form, share=share)
     assert set(found) <= set(ABILITIES)
@@ -110,5 +110,5 @@ def test_every_ability_is_a_share(
 
 
 @given(TABLES, st.text(max_size=40))
-def test_a_table_against_itself_lacks_no_ability(tables: list[Table], source: str) -> None:
+def test_a_table_against_itself_lacks_no_ability(tables: list[CellGrid], source: str) -> None:
     assert set(shown(tables, tables, source=source).values()) <= {1.0}

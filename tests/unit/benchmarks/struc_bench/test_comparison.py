@@ -8,33 +8,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalsuite.benchmarks.struc_bench.cell_values import is_blank
 from evalsuite.benchmarks.struc_bench.comparison import CellPair, align, compare, judge_cell
-from evalsuite.benchmarks.struc_bench.values import is_blank
-from evalsuite.metrics.tables import Table
+from evalsuite.metrics.tables import CellGrid
 
-WANTED = Table((("", "Wins", "Points"), ("Gulls", "7", "88"), ("Otters", "4", "81")), name="Team")
+WANTED = CellGrid((("", "Wins", "Points"), ("Gulls", "7", "88"), ("Otters", "4", "81")), name="Team")
 CELLS = st.sampled_from(["", "-", "1", "2", "1.0", "x", "X", "y", "\u2713"])
 NAMES = st.sampled_from(["", "a", "b", "c", "A", "d e"])
 ROWS = st.lists(st.lists(CELLS, max_size=4).map(tuple), max_size=4).map(tuple)
-TABLES = st.lists(st.builds(Table, rows=ROWS, name=st.sampled_from(["", "Team", "Player"])), max_size=3)
+TABLES = st.lists(st.builds(CellGrid, rows=ROWS, name=st.sampled_from(["", "Team", "Player"])), max_size=3)
 
 
-def table(*rows: str, name: str = "Team") -> Table:
-    return Table(tuple(tuple(row.split(",")) for row in rows), name=name)
+def table(*rows: str, name: str = "Team") -> CellGrid:
+    return CellGrid(tuple(tuple(row.split(",")) for row in rows), name=name)
 
 
 @st.composite
-def named_tables(draw: st.DrawFn) -> Table:
+def named_tables(draw: st.DrawFn) -> CellGrid:
     """Tables whose rows and columns have names that differ."""
     rows, columns = (draw(st.lists(WORDS, min_size=1, max_size=4, unique=True)) for _ in range(2))
     cells = [tuple(draw(CELLS) for _ in columns) for _ in rows]
-    return Table((("", *columns), *((row, *data) for row, data in zip(rows, cells, strict=True))))
+    return CellGrid((("", *columns), *((row, *data) for row, data in zip(rows, cells, strict=True))))
 
 
 WORDS = st.text(st.sampled_from("abc"), min_size=1, max_size=4)
 
 
-def structure(prediction: Table, wanted: Table = WANTED) -> dict[str, int]:
+def structure(prediction: CellGrid, wanted: CellGrid = WANTED) -> dict[str, int]:
     return dict(+compare([prediction], [wanted]).structure)
 
 
@@ -164,7 +164,7 @@ def test_every_place_is_in_exactly_one_pair(predicted: list[str], wanted: list[s
 
 
 @given(TABLES)
-def test_tables_compared_with_themselves_have_no_errors(tables: list[Table]) -> None:
+def test_tables_compared_with_themselves_have_no_errors(tables: list[CellGrid]) -> None:
     found = compare(tables, tables)
     assert found.structure.total() == 0
     assert (found.names, found.lost) == ([], [])
@@ -173,14 +173,16 @@ def test_tables_compared_with_themselves_have_no_errors(tables: list[Table]) -> 
 
 
 @given(TABLES, TABLES)
-def test_every_wanted_cell_is_either_compared_or_lost(prediction: list[Table], wanted: list[Table]) -> None:
+def test_every_wanted_cell_is_either_compared_or_lost(
+    prediction: list[CellGrid], wanted: list[CellGrid]
+) -> None:
     found, itself = compare(prediction, wanted), compare(wanted, wanted)
     assert Counter(found.wanted) == Counter(itself.wanted)
     assert Counter(found.predicted) == Counter(compare(prediction, prediction).predicted)
 
 
 @given(TABLES, TABLES)
-def test_what_one_side_misses_the_other_has_too_many(one: list[Table], other: list[Table]) -> None:
+def test_what_one_side_misses_the_other_has_too_many(one: list[CellGrid], other: list[CellGrid]) -> None:
     there, back = compare(one, other).structure, compare(other, one).structure
     assert {kind.split()[-1]: count for kind, count in (+there).items() if kind.startswith("extra")} == {
         kind.split()[-1]: count for kind, count in (+back).items() if kind.startswith("missing")
@@ -193,7 +195,7 @@ def test_permuting_named_rows_and_columns_changes_nothing(data: st.DataObject) -
     width = len(wanted.columns)
     columns = [0, *data.draw(st.permutations(range(1, width)))]
     rows = [0, *data.draw(st.permutations(range(1, len(wanted.rows))))]
-    shuffled = Table(tuple(tuple(wanted.rows[row][column] for column in columns) for row in rows))
+    shuffled = CellGrid(tuple(tuple(wanted.rows[row][column] for column in columns) for row in rows))
     assert compare([shuffled], [wanted]).cells == compare([wanted], [wanted]).cells
     assert structure(shuffled, wanted) == {}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES, error_types
-from evalsuite.metrics.tables import Table, read_tables
+from evalsuite.metrics.tables import CellGrid, read_tables
 
 WANTED = """\
 Team:
@@ -19,7 +19,7 @@ Team:
 CELLS = st.sampled_from(["", "-", "1", "1.0", "x", "X"])
 TABLES = st.lists(
     st.builds(
-        Table, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
+        CellGrid, rows=st.lists(st.lists(CELLS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
     ),
     max_size=2,
 )
@@ -75,12 +75,12 @@ def test_where_no_table_was_wanted_nothing_is_said() -> None:
 
 
 @given(TABLES)
-def test_tables_are_free_of_errors_against_themselves(tables: list[Table]) -> None:
+def test_tables_are_free_of_errors_against_themselves(tables: list[CellGrid]) -> None:
     assert error_types(compare(tables, tables)).get(ERROR_FREE, 1.0) == 1.0
 
 
 @given(TABLES, TABLES)
-def test_an_output_is_free_of_errors_or_has_one(prediction: list[Table], wanted: list[Table]) -> None:
+def test_an_output_is_free_of_errors_or_has_one(prediction: list[CellGrid], wanted: list[CellGrid]) -> None:
     types = error_types(compare(prediction, wanted))
     assert set(types.values()) <= {0.0, 1.0}
     if wanted:

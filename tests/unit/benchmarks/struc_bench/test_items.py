@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.items import Item, find_files, format_of, read_items, write_items
+from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, format_of, read_items, write_items
 from evalsuite.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GOOD = {"instruction": "Make a table.", "input": "Gulls 7", "output": "| Gulls | 7 |"}
 ITEMS = st.builds(
-    Item,
+    TableItem,
     instruction=st.text(st.characters(codec="utf-8"), max_size=20),
     input=st.text(st.characters(codec="utf-8"), max_size=20),
     output=st.text(st.characters(codec="utf-8"), max_size=20).filter(str.strip),
@@ -34,21 +34,21 @@ def written(folder: Path, content: Any, name: str = "table_test.json") -> Path:
 def test_items_are_read_in_their_order_with_or_without_a_description(tmp_path: Path) -> None:
     described = {**GOOD, "format_description": "One table.", "source": "a field of somebody else's"}
     assert read_items(written(tmp_path, [GOOD, described])) == [
-        Item("Make a table.", "Gulls 7", "| Gulls | 7 |"),
-        Item("Make a table.", "Gulls 7", "| Gulls | 7 |", "One table."),
+        TableItem("Make a table.", "Gulls 7", "| Gulls | 7 |"),
+        TableItem("Make a table.", "Gulls 7", "| Gulls | 7 |", "One table."),
     ]
 
 
 def test_a_written_file_has_the_published_fields_and_no_empty_description(tmp_path: Path) -> None:
     path = tmp_path / "new" / "html_test.json"
-    write_items(path, [Item("Make a page.", "", "<p>Zo\u00eb</p>")])
+    write_items(path, [TableItem("Make a page.", "", "<p>Zo\u00eb</p>")])
     text = path.read_text(encoding="utf-8")
     assert json.loads(text) == [{"instruction": "Make a page.", "input": "", "output": "<p>Zo\u00eb</p>"}]
     assert "Zo\u00eb" in text, "readable as it is"
 
 
 @given(st.lists(ITEMS, min_size=1, max_size=4))
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, items: list[Item]) -> None:
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, items: list[TableItem]) -> None:
     path = tmp_path_factory.mktemp("items") / "latex.json"
     write_items(path, items)
     assert read_items(path) == items

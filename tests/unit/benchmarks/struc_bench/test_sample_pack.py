@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.benchmarks.struc_bench.cell_values import Text, is_blank
 from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.dataset import MODES, SHIPPED, load
-from evalsuite.benchmarks.struc_bench.items import Item, find_files, read_items, write_items
-from evalsuite.benchmarks.struc_bench.values import Text, is_blank
+from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, read_items, write_items
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables
 from evalsuite.protocols import Setup
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PACK: dict[Format, list[Item]] = {written: read_items(path) for written, path in find_files(SHIPPED).items()}
+PACK: dict[Format, list[TableItem]] = {
+    written: read_items(path) for written, path in find_files(SHIPPED).items()
+}
 ITEMS = [
     pytest.param(written, item, id=f"{written}-{place:03}")
     for written, items in PACK.items()
@@ -52,7 +54,7 @@ MARKUP = re.compile(r"[|\\<>&{}$#]|```")
 SHORT = {"markdown": 120, "latex": 200, "html": 200}
 
 
-def names(written: Format) -> Iterator[tuple[str, Item]]:
+def names(written: Format) -> Iterator[tuple[str, TableItem]]:
     yield from ((f"{written}-{place:03}", item) for place, item in enumerate(PACK[written]))
 
 
@@ -93,13 +95,13 @@ def test_the_first_four_are_short_enough_for_a_small_model() -> None:
 
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)
-def test_every_item_scores_one_against_itself(written: Format, item: Item) -> None:
+def test_every_item_scores_one_against_itself(written: Format, item: TableItem) -> None:
     score = h_score(item.output, item.output, format=written)
     assert (score.content, score.format) == (1.0, 1.0), score.parts
 
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)
-def test_the_released_variant_reads_it_whole(written: Format, item: Item, name: str) -> None:
+def test_the_released_variant_reads_it_whole(written: Format, item: TableItem, name: str) -> None:
     score = h_score(item.output, item.output, format=written, variant="released")
     if written != "markdown" and name not in WITHOUT_TABULAR:
         assert (score.content, score.format) == HIGHEST[written]
@@ -109,7 +111,7 @@ def test_the_released_variant_reads_it_whole(written: Format, item: Item, name: 
 
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)
-def test_every_page_but_lists_and_cards_has_a_table(written: Format, item: Item, name: str) -> None:
+def test_every_page_but_lists_and_cards_has_a_table(written: Format, item: TableItem, name: str) -> None:
     tables = read_tables(item.output, written)
     assert bool(tables) == (name not in WITHOUT_TABLE)
     for table in tables:
@@ -118,7 +120,7 @@ def test_every_page_but_lists_and_cards_has_a_table(written: Format, item: Item,
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)
 def test_the_text_holds_every_data_value_that_need_not_be_worked_out(
-    written: Format, item: Item, name: str
+    written: Format, item: TableItem, name: str
 ) -> None:
     tables, text = read_tables(item.output, written), Text(item.input)
     data = compare(tables, tables).predicted
@@ -126,7 +128,7 @@ def test_the_text_holds_every_data_value_that_need_not_be_worked_out(
 
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)
-def test_the_text_holds_the_name_of_every_row(written: Format, item: Item) -> None:
+def test_the_text_holds_the_name_of_every_row(written: Format, item: TableItem) -> None:
     text = Text(item.input)
     rows = [
         row[0] for table in read_tables(item.output, written) for row in table.rows[1:] if table.width > 1
@@ -157,7 +159,7 @@ def test_every_format_has_blank_and_derived_cells_and_values_in_another_form() -
 
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)
-def test_a_description_describes_and_holds_no_markup(written: Format, item: Item) -> None:
+def test_a_description_describes_and_holds_no_markup(written: Format, item: TableItem) -> None:
     assert not MARKUP.search(item.format_description)
     assert 150 < len(item.format_description) < 1000
     numbers = set(re.findall(r"\d+", item.format_description))

@@ -11,8 +11,9 @@ from evalsuite.benchmarks.struc_bench import STRUC_BENCH
 from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
 from evalsuite.benchmarks.struc_bench.report import report
 from evalsuite.reporting.markdown import render
-from evalsuite.reporting.section import Block, Chart, Estimate, Passage, Section, Table
-from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.reporting.section import Block, Chart, Passage, Section, Table
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row, RunView, Tally
 from evalsuite.types import Record, Transcript
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.benchmarks.tool_eyes.options import Options
-from evalsuite.benchmarks.tool_eyes.published import DOCUMENTS, LIBRARY, SCENARIOS, read_library
+from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
+from evalsuite.benchmarks.tool_eyes.paper_results import DOCUMENTS, LIBRARY, SCENARIOS, read_library
 from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.protocols import Setup
 from evalsuite.tools.registry import Registry, Tool
@@ -69,15 +69,15 @@ def test_a_local_model_is_asked_one_shipped_query_of_each_scenario_and_the_sourc
     dataset = load(local)
     assert sorted(sample.tags["scenario"] for sample in dataset.samples) == sorted(SCENARIOS)
     assert dataset.source == "shipped queries, 7 of 28"
-    assert (Options.of(local).patience, Options.of(local).max_tokens) == (2, 128)
+    assert (ToolEyesOptions.of(local).patience, ToolEyesOptions.of(local).max_tokens) == (2, 128)
     everything = Setup("local:smollm2", modes=("react",), args={"queries": None, "patience": None})
     assert len(load(everything).samples) == 28
-    assert Options.of(everything).patience is None
+    assert ToolEyesOptions.of(everything).patience is None
 
 
 def test_any_other_model_is_asked_all_of_them() -> None:
     assert load(setup()).source == "shipped queries"
-    assert (Options.of(setup()).patience, Options.of(setup()).max_tokens) == (None, 512)
+    assert (ToolEyesOptions.of(setup()).patience, ToolEyesOptions.of(setup()).max_tokens) == (None, 512)
 
 
 def test_several_modes_are_told_apart_by_tag_and_id() -> None:
@@ -213,7 +213,7 @@ def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
 
 
 def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> None:
-    options = Options.of(Setup("local:smollm2", data=folder(tmp_path), modes=("react",)))
+    options = ToolEyesOptions.of(Setup("local:smollm2", data=folder(tmp_path), modes=("react",)))
     assert (options.max_turns, options.patience, options.queries) == (9, None, None)
 
 

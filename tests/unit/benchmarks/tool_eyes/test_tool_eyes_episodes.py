@@ -11,7 +11,7 @@ import pytest
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.errors import SettingsError, ToolError
-from evalsuite.plain import plain_transcript
+from evalsuite.json_codec import encode_transcript
 from evalsuite.protocols import Setup
 from evalsuite.types import Completion, ToolCall
 
@@ -133,7 +133,7 @@ def test_a_second_run_observes_the_same_without_asking(published: Path, backend:
 
 def recorded_run(folder: Path, transcript: Any) -> Path:
     folder.mkdir()
-    record = {"input": "What is it like in Lima?", "transcript": plain_transcript(transcript)}
+    record = {"input": "What is it like in Lima?", "transcript": encode_transcript(transcript)}
     (folder / "records.jsonl").write_text(json.dumps(record) + "\n")
     return folder
 

@@ -14,8 +14,9 @@ from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, rule_scores
 from evalsuite.protocols import Setup
 from evalsuite.reporting.markdown import render
-from evalsuite.reporting.section import Chart, Estimate, Passage, Section, Table
-from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.reporting.section import Chart, Passage, Section, Table
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row, RunView, Tally
 from evalsuite.types import Record, Transcript
 
 FACTS: dict[str, Any] = {

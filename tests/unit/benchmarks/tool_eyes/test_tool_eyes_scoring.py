@@ -12,7 +12,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES, judge_prompt, parse_score
 from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, JudgedCapabilities, RuleScores, rule_scores
 from evalsuite.errors import JudgeError
-from evalsuite.judging.minutes import minutes
+from evalsuite.judging.log_text import minutes
 from evalsuite.protocols import JudgedScorer, Setup
 from evalsuite.solvers.react import read_turn
 from evalsuite.types import Completion, Score, ToolCall

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.treb import TREB
-from evalsuite.benchmarks.treb.options import Options
+from evalsuite.benchmarks.treb.options import TrebOptions
 from evalsuite.benchmarks.treb.scoring import scorers
 from evalsuite.benchmarks.treb.solving import Reasoner, solver
 from evalsuite.errors import DatasetError
@@ -295,7 +295,7 @@ def test_limits_on_tokens_and_temperature_reach_the_model(solve: Solve) -> None:
 def test_only_a_local_model_on_the_default_selection_is_hurried(
     model: str, modes: tuple[str, ...], tokens: int
 ) -> None:
-    assert Options.of(Setup(model, modes=modes)).max_tokens == tokens
+    assert TrebOptions.of(Setup(model, modes=modes)).max_tokens == tokens
 
 
 def test_a_table_that_is_none_is_an_error_that_names_the_file(solve: Solve) -> None:

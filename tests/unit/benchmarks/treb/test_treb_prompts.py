@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb.prompts import table_text
-from evalsuite.benchmarks.treb.tables import Table
+from evalsuite.benchmarks.treb.tables import SourceTable
 
 
-def table(rows: int, columns: int = 2, cell: str = "cell") -> Table:
+def table(rows: int, columns: int = 2, cell: str = "cell") -> SourceTable:
     header = tuple(f"c{number}" for number in range(columns))
-    return Table((header,), tuple((f"r{number}", *[cell] * (columns - 1)) for number in range(rows)))
+    return SourceTable((header,), tuple((f"r{number}", *[cell] * (columns - 1)) for number in range(rows)))
 
 
 def test_a_small_table_is_shown_whole_in_the_words_of_the_record() -> None:
@@ -40,7 +40,7 @@ def test_a_small_table_with_enormous_cells_is_cut_too() -> None:
 
 
 def test_a_header_longer_than_the_limit_is_clipped() -> None:
-    monster = Table((("h" * 9000, "b"),), (("1", "2"),))
+    monster = SourceTable((("h" * 9000, "b"),), (("1", "2"),))
     assert len(table_text(monster, "", "tcot_html", 4096)) < 4200
 
 

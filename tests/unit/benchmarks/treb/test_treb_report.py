@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.averages import column_mean, overall
 from evalsuite.benchmarks.treb.report import report
-from evalsuite.reporting.section import Chart, Estimate, Passage, Table
-from evalsuite.reporting.tally import Row, RunView, Tally
+from evalsuite.reporting.section import Chart, Passage, Table
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row, RunView, Tally
 
 ALL = {"rouge_l": 0.5, "bleu": 0.25, "judge": 0.75}
 

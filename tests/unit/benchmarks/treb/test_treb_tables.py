@@ -5,7 +5,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb.tables import Table, from_csv, from_markdown
+from evalsuite.benchmarks.treb.tables import SourceTable, from_csv, from_markdown
 
 CELL = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=5
@@ -13,34 +13,34 @@ CELL = st.text(
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Table:
+def tables(draw: st.DrawFn) -> SourceTable:
     width, header, rows = draw(st.integers(1, 4)), draw(st.integers(0, 2)), draw(st.integers(1, 4))
     line = st.tuples(*[CELL] * width)
-    return Table(
+    return SourceTable(
         tuple(draw(line) for _ in range(header)),
         tuple(draw(line.filter(lambda cells: set("".join(cells)) - set("-:|"))) for _ in range(rows)),
     )
 
 
 @given(tables())
-def test_a_table_written_as_csv_reads_back_as_itself(table: Table) -> None:
+def test_a_table_written_as_csv_reads_back_as_itself(table: SourceTable) -> None:
     assert from_csv(table.csv(), len(table.header)) == table
 
 
 @given(tables())
-def test_a_table_written_as_markdown_reads_back_as_itself(table: Table) -> None:
+def test_a_table_written_as_markdown_reads_back_as_itself(table: SourceTable) -> None:
     assert from_markdown(table.markdown(), len(table.header)) == table
 
 
 @given(tables())
-def test_a_table_written_as_html_holds_the_same_cells(table: Table) -> None:
+def test_a_table_written_as_html_holds_the_same_cells(table: SourceTable) -> None:
     rows = BeautifulSoup(table.html(), "lxml").find_all("tr")
     read = [tuple(cell.get_text() for cell in row.find_all(["th", "td"])) for row in rows]
     assert read == [*table.header, *table.rows]
 
 
 def test_short_rows_are_filled_up_and_blank_lines_passed_over() -> None:
-    assert from_csv("a,b,c\n1,2\n\n3,4,5\n", 1) == Table(
+    assert from_csv("a,b,c\n1,2\n\n3,4,5\n", 1) == SourceTable(
         (("a", "b", "c"),), (("1", "2", ""), ("3", "4", "5"))
     )
 
@@ -57,7 +57,7 @@ def test_only_the_first_rule_of_a_markdown_table_is_the_rule() -> None:
 
 
 def test_a_bar_inside_a_cell_survives_markdown() -> None:
-    table = Table((("a",),), (("x|y",),))
+    table = SourceTable((("a",),), (("x|y",),))
     assert table.markdown().splitlines()[-1] == r"| x\|y |"
     assert from_markdown(table.markdown(), 1) == table
 

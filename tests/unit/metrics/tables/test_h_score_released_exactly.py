@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.errors import ScoringError
 from evalsuite.metrics.tables import Format, h_score
-from evalsuite.metrics.tables.released.html import TREE_LIMIT, Page
+from evalsuite.metrics.tables.released.html import TREE_LIMIT, ReleasedPage
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -93,14 +93,14 @@ def test_real_tables_and_corrupted_copies_score_as_spelled_out(plain: ModuleType
 
 def test_a_flattened_tree_doubles_with_each_tag_around() -> None:
     # One tag: <p></p>. Two: <div>, the walk below it, </div>, and that walk once more.
-    assert len(Page("<p>x</p>").tree()) == 2
-    assert len(Page("<div><p>x</p></div>").tree()) == 6
-    assert len(Page("<div>" * 10).tree()) == 2**11 - 2
+    assert len(ReleasedPage("<p>x</p>").tree()) == 2
+    assert len(ReleasedPage("<div><p>x</p></div>").tree()) == 6
+    assert len(ReleasedPage("<div>" * 10).tree()) == 2**11 - 2
 
 
 def test_nesting_up_to_the_limit_is_scored_and_past_it_refused() -> None:
     deep = "<div>" * 15
-    assert len(Page(deep).tree()) <= TREE_LIMIT
+    assert len(ReleasedPage(deep).tree()) <= TREE_LIMIT
     assert h_score(deep, deep, format="html", variant="released").format == 3.0
     with pytest.raises(ScoringError, match=r"131,070 tags, more than the limit of 100,000"):
         h_score("<div>" * 16, deep, format="html", variant="released")

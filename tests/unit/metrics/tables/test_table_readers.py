@@ -7,7 +7,7 @@ import pytest
 from evalsuite.metrics.tables import read_tables
 from evalsuite.metrics.tables.grid import Cell, lay_out
 from evalsuite.metrics.tables.html_events import WHITELIST
-from evalsuite.metrics.tables.standard.html import Page
+from evalsuite.metrics.tables.standard.html import PageTables
 from evalsuite.metrics.tables.standard.latex_columns import MOST_COLUMNS, read_columns
 
 Rows = list[list[str]]
@@ -116,7 +116,7 @@ def test_html_captions_name_their_tables_and_are_no_cells() -> None:
 
 
 def test_each_whitelisted_tag_is_noted_once_with_its_spans() -> None:
-    page = Page("<div><b><table><tr><td colspan=2 rowspan=3>a</td></tr></table></b></div>")
+    page = PageTables("<div><b><table><tr><td colspan=2 rowspan=3>a</td></tr></table></b></div>")
     assert page.tags == [
         "<div>", "<table>", "<tr>", "<td colspan=2 rowspan=3>", "</td>", "</tr>", "</table>", "</div>",
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.reporting.tally import Row, Tally
+from evalsuite.results.tally import Row, Tally
 
 
 def ballot(

@@ -10,7 +10,7 @@ from evalsuite.reporting.judges import bias_table
 from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.judges.bias import Bias, biases, family
 from evalsuite.reporting.judges.shares import share
-from evalsuite.reporting.section import Estimate
+from evalsuite.results.estimate import Estimate
 from evalsuite.stats import wilson_interval
 
 FLIPS, FIRST, LONGER, FAMILY = range(4)

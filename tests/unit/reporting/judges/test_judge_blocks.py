@@ -6,7 +6,7 @@ from typing import Any
 
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.judges import judge_blocks
-from evalsuite.reporting.tally import Row, RunView
+from evalsuite.results.tally import Row, RunView
 
 
 def view(tally: Any) -> RunView:

@@ -1,0 +1,10 @@
+"""Builders: they make a benchmark's data from its sources, for `evalsuite build NAME`."""
+
+BUILDERS = {
+    "head-to-tail": "questions from IMDb, Goodreads, MAG, DBLP or DBpedia",
+    "struc-bench": (
+        "items of Struc-Bench from box scores, from .tex and .html files; FormatCoT descriptions; statistics"
+    ),
+    "treb": "question-answer pairs from a folder of CSV tables",
+}
+"""What each builder makes, by its name on the command line; its package has the name with underscores."""

@@ -1,0 +1,164 @@
+"""DBpedia: everything, by the number of triples it stands in, asked about its predicates."""
+
+# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from evalsuite.benchmarks.dataset_files import expect, read_json
+from evalsuite.builders.head_to_tail.drawing import draw_all, drawn, lot_sql, new_draw, partition
+from evalsuite.builders.head_to_tail.dump_reader import locate
+from evalsuite.builders.head_to_tail.dumps import triples
+from evalsuite.builders.head_to_tail.questions import QuestionTemplate
+from evalsuite.builders.head_to_tail.unfit_predicates import UNFIT
+from evalsuite.builders.head_to_tail.workspace import quoted
+from evalsuite.errors import DatasetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalsuite.builders.head_to_tail.questions import Asked, Draw
+    from evalsuite.builders.head_to_tail.workspace import Workspace
+
+FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
+TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
+_RESOURCE = "<http://dbpedia.org/resource/"
+# Of a predicate many entities have several values, which is one question.
+_MORE = 4
+# "Mercury (planet)": the part in brackets tells namesakes apart and need not be said.
+_BRACKETS = re.compile(r"\s+\([^()]*\)$")
+
+
+class Dbpedia:
+    """The dump, read into a workspace.
+
+    Args:
+        workspace: where to.
+        folder: where the file is.
+        templates: a JSON object of a question for each predicate, in which `_` stands for the entity; the
+            shipped one by default.
+
+    Raises:
+        DatasetError: a file is missing, damaged or of another shape.
+    """
+
+    def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
+        self._workspace = workspace
+        self._questions = read_templates(templates or TEMPLATES)
+        self.templates = tuple(self._questions)
+        self._read(locate(folder, FILES[0]))
+        self.partitions = {
+            "entity": partition(workspace, "entity"),
+            "predicate": partition(workspace, "predicate"),
+        }
+        self.template_popularity: dict[str, int] = dict(workspace.sql("SELECT id, popularity FROM predicate"))
+
+    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """See `Source`."""
+        new_draw(self._workspace)
+        pool = "(FROM asked JOIN entity ON entity.id = asked.subject)"
+        more = {template: size * _MORE for template, size in sizes.items()}
+        draw_all(self._workspace, pool, self.partitions["entity"], more)
+        values, twice = self._values_drawn(), self._indistinct()
+
+        def ask(template: QuestionTemplate, entity: str) -> Iterator[Asked]:
+            if entity not in twice and not is_list(name := named(entity)):
+                yield self._questions[template].replace("_", name), answers(values[template.id, entity])
+
+        return drawn(self._workspace, self.templates, ask)
+
+    def _read(self, path: Path) -> None:
+        """Entities go by what follows the prefix that all have; other objects than entities are null."""
+        skip = len(_RESOURCE)
+        with triples(self._workspace, path) as stream:
+            self._workspace.sql(f"""
+                CREATE TABLE triple AS
+                SELECT subject[{skip + 1}:-2] AS subject, predicate,
+                       CASE WHEN starts_with(object, '{_RESOURCE}') THEN object[{skip + 1}:-2] END AS object
+                FROM {stream} WHERE starts_with(subject, '{_RESOURCE}')
+            """)
+        # What has two low lines in a row is a node between entities, made by the extraction, and no entity.
+        self._workspace.sql(f"""
+            CREATE TABLE entity AS
+            SELECT id, count(*) AS popularity, {lot_sql(self._workspace.seed, "id")} AS lot
+            FROM (
+                SELECT subject AS id FROM triple
+                UNION ALL SELECT object FROM triple WHERE object IS NOT NULL AND object <> subject
+            )
+            WHERE NOT contains(id, '__') GROUP BY id
+        """)
+        self._workspace.sql("""
+            CREATE TABLE predicate AS
+            SELECT predicate AS id, count(*) AS popularity FROM triple GROUP BY predicate
+        """)
+        wanted = ", ".join(f"({quoted(template.id)})" for template in self.templates)
+        self._workspace.sql(f"""
+            CREATE VIEW asked AS
+            SELECT predicate AS template, subject, object
+            FROM triple SEMI JOIN (VALUES {wanted}) AS wanted (predicate) USING (predicate)
+        """)
+
+    def _values_drawn(self) -> dict[tuple[str, str], list[str | None]]:
+        rows = self._workspace.sql("""
+            SELECT template, subject, list(object ORDER BY object)
+            FROM asked SEMI JOIN drawn ON drawn.template = asked.template AND drawn.id = asked.subject
+            GROUP BY ALL
+        """)
+        return {(template, subject): objects for template, subject, objects in rows}
+
+    def _indistinct(self) -> set[str]:
+        """Entities that were drawn and whose name differs from another's in the case of letters only."""
+        rows = self._workspace.sql("""
+            SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
+            JOIN (
+                SELECT called
+                FROM (SELECT lower(id) AS called FROM entity)
+                     SEMI JOIN (SELECT DISTINCT lower(id) AS called FROM drawn) USING (called)
+                GROUP BY called HAVING count(*) > 1
+            ) USING (called)
+        """)
+        return {id_ for (id_,) in rows}
+
+
+def read_templates(path: Path) -> dict[QuestionTemplate, str]:
+    """Questions by predicate, in the published shape `{"<predicate's IRI>": "Who directed _?"}`.
+
+    Predicates that the paper leaves out for what they are, are left out here too, whatever a file asks.
+
+    Raises:
+        DatasetError: the file is not of this shape.
+    """
+    questions = {}
+    for predicate, question in read_json(path, dict).items():
+        place = repr(predicate)
+        if not re.fullmatch(r"<[^<>\s']+>", predicate):
+            raise DatasetError(path, place, "this key", "a predicate's IRI in angle brackets")
+        if "_" not in expect(question, str, path, place):
+            raise DatasetError(path, place, repr(question), "a question with _ in place of the entity")
+        if predicate not in UNFIT:
+            questions[QuestionTemplate(predicate, "entity")] = question
+    if not questions:
+        raise DatasetError(path, "", "no question that may be asked", "a question for one predicate at least")
+    return questions
+
+
+def named(entity: str) -> str:
+    """An entity's name, from the last part of its IRI."""
+    return unquote(entity).replace("_", " ").strip()
+
+
+def is_list(name: str) -> bool:
+    """Whether an entity is an article about many things rather than a thing."""
+    return name.startswith(("List of ", "Lists of ", "Index of ", "Outline of "))
+
+
+def answers(objects: list[str | None]) -> list[str | None]:
+    """All names of all values; none where one of them is no entity that has a name."""
+    if any(each is None or "__" in each or is_list(named(each)) for each in objects):
+        return []
+    names = [named(each) for each in objects if each]
+    return [variant for name in names for variant in (_BRACKETS.sub("", name), name)]

@@ -1,0 +1,215 @@
+"""Goodreads: books by the ratings of all their editions."""
+
+# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from evalsuite.builders.head_to_tail.drawing import draw, drawn, lot_sql, new_draw, partition
+from evalsuite.builders.head_to_tail.dump_reader import locate
+from evalsuite.builders.head_to_tail.dumps import json_lines
+from evalsuite.builders.head_to_tail.questions import QuestionTemplate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from evalsuite.builders.head_to_tail.questions import Answer, Asked, Draw
+    from evalsuite.builders.head_to_tail.workspace import Workspace
+
+BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
+LAST_YEAR = 2015
+
+AUTHOR = QuestionTemplate("goodreads-book-author", "book")
+PUBLISHER = QuestionTemplate("goodreads-book-publisher", "book")
+YEAR = QuestionTemplate("goodreads-book-year", "book")
+PAGES = QuestionTemplate("goodreads-book-pages", "book")
+SERIES = QuestionTemplate("goodreads-book-series", "book")
+# Which books a template can be asked about, as far as their best known edition tells.
+_BOOKS = {
+    AUTHOR: "true",
+    PUBLISHER: "publisher IS NOT NULL",
+    YEAR: "publisher IS NOT NULL",
+    PAGES: "publisher IS NOT NULL AND pages > 0",
+    SERIES: "series IS NOT NULL",
+}
+_TEXT = ("book_id", "work_id", "title", "publication_year", "publisher", "num_pages", "ratings_count")
+# "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)": the name, and the series that it belongs to.
+_IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """One edition of a book; what it does not say is None."""
+
+    name: str
+    series: str | None
+    year: int | None
+    publisher: str | None
+    pages: int | None
+    authors: tuple[str, ...]
+
+    def is_asked(self) -> bool:
+        """Whether it came out by the last year that is asked about."""
+        return self.year is not None and self.year <= LAST_YEAR
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A book in all its editions.
+
+    Attributes:
+        main: the edition with the most ratings of those that can be asked about.
+        editions: all.
+        namesakes: how many books have an edition of the main one's name, this one included.
+        twins: how many of these have one of its year.
+    """
+
+    main: Edition
+    editions: tuple[Edition, ...]
+    namesakes: int
+    twins: int
+
+    def asked(self, template: QuestionTemplate) -> str | None:
+        """The question, or None where it is not clear which book is meant."""
+        name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year
+        if template == YEAR:
+            # The year must not be given away, so the name alone has to do.
+            return f"In which year did {publisher} publish {name}?" if self.namesakes == 1 else None
+        if self.twins > 1:
+            return None
+        if template == PUBLISHER:
+            return f"Which publisher brought out {name} in {year}?"
+        if template == PAGES:
+            return f"How many pages has the {year} edition of {name} by {publisher}?"
+        known = name if self.namesakes == 1 else f"{name} ({year})"
+        if template == SERIES:
+            return f"To which series of books does {known} belong?"
+        return f"Who is the author of the book {known}?"
+
+    def answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
+        """All that is right, by any edition that fits the question; none where an author has no name."""
+        same = [one for one in self.editions if one.is_asked() and self._same_publisher(one)]
+        if template == YEAR:
+            return [one.year for one in same]
+        if template == PAGES:
+            return [one.pages for one in same if one.year == self.main.year]
+        if template == PUBLISHER:
+            return [one.publisher for one in self.editions if one.year == self.main.year]
+        if template == SERIES:
+            return [one.series for one in self.editions]
+        authors = [names.get(author) for author in self.main.authors]
+        return [] if None in authors else authors
+
+    def _same_publisher(self, other: Edition) -> bool:
+        return (other.publisher or "").lower() == (self.main.publisher or "").lower()
+
+
+class Goodreads:
+    """The dump, read into a workspace.
+
+    Args:
+        workspace: where to.
+        folder: where the files are.
+
+    Raises:
+        DatasetError: a file is missing, damaged or of another shape.
+    """
+
+    templates = tuple(_BOOKS)
+    template_popularity: Mapping[str, int] = MappingProxyType({})
+
+    def __init__(self, workspace: Workspace, folder: Path) -> None:
+        self._workspace = workspace
+        self._read_authors(locate(folder, AUTHORS))
+        self._read_books(locate(folder, BOOKS))
+        self.partitions = {"book": partition(workspace, "book")}
+
+    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """See `Source`."""
+        new_draw(self._workspace)
+        for template, condition in _BOOKS.items():
+            pool = f"(FROM book WHERE {condition})"
+            draw(self._workspace, template, pool, self.partitions["book"], sizes[template])
+        books, names = self._books_drawn(), self._names()
+
+        def ask(template: QuestionTemplate, entity: str) -> Iterator[Asked]:
+            book = books[entity]
+            yield book.asked(template), book.answers(template, names)
+
+        return drawn(self._workspace, self.templates, ask)
+
+    def _read_authors(self, path: Path) -> None:
+        with json_lines(self._workspace, path, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
+            self._workspace.sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
+
+    def _read_books(self, path: Path) -> None:
+        fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
+        named = f"regexp_extract(title, {_IN_SERIES}, 1)"
+        with json_lines(self._workspace, path, fields) as stream:
+            # A role is given to illustrators, translators and the like, and to authors none.
+            self._workspace.sql(f"""
+                CREATE TABLE edition AS
+                SELECT book_id AS id, coalesce(nullif(work_id, ''), 'book ' || book_id) AS book,
+                       coalesce(nullif({named}, ''), trim(title)) AS name,
+                       nullif(regexp_extract(title, {_IN_SERIES}, 2), '') AS series,
+                       nullif(TRY_CAST(publication_year AS INTEGER), 0) AS year,
+                       nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
+                       coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
+                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {lot_sql(self._workspace.seed, "book_id")} AS rank,
+                       [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
+                       AS authors
+                FROM {stream} WHERE trim(title) <> ''
+            """)
+        # The best edition goes by a number, as the database can spill sums and maxima, but no texts.
+        self._workspace.sql(f"""
+            CREATE TABLE book AS
+            SELECT book AS id, popularity, {lot_sql(self._workspace.seed, "book")} AS lot,
+                   lower(name) AS called, year, series, publisher, pages, authors
+            FROM edition JOIN (
+                SELECT sum(ratings)::BIGINT AS popularity, max(rank) FILTER (year <= {LAST_YEAR}) AS rank
+                FROM edition GROUP BY book HAVING min(year) <= {LAST_YEAR}
+            ) USING (rank)
+        """)
+
+    def _books_drawn(self) -> dict[str, Book]:
+        self._workspace.sql("""
+            CREATE OR REPLACE TABLE shown AS
+            SELECT id, called, year, authors FROM book SEMI JOIN drawn USING (id)
+        """)
+        self._workspace.sql("""
+            CREATE OR REPLACE TABLE namesake AS
+            SELECT DISTINCT called, year, book
+            FROM (SELECT lower(name) AS called, year, book FROM edition)
+                 SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
+        """)
+        editions = defaultdict(list)
+        for book, name, series, year, publisher, pages, authors in self._workspace.sql("""
+            SELECT book, name, series, year, publisher, pages, authors
+            FROM edition SEMI JOIN (SELECT id AS book FROM shown) USING (book) ORDER BY rank DESC
+        """):
+            editions[book].append(Edition(name, series, year, publisher, pages, tuple(authors)))
+        rows = self._workspace.sql("""
+            SELECT shown.id, everyone.many, twin.many
+            FROM shown
+                 JOIN (SELECT called, count(DISTINCT book) AS many FROM namesake GROUP BY called) AS everyone
+                 USING (called)
+                 JOIN (SELECT called, year, count(*) AS many FROM namesake GROUP BY called, year) AS twin
+                 ON twin.called = shown.called AND twin.year = shown.year
+        """)
+        # They come in order, so the first that can be asked about is the main one.
+        return {
+            id_: Book(next(filter(Edition.is_asked, editions[id_])), tuple(editions[id_]), namesakes, twins)
+            for id_, namesakes, twins in rows
+        }
+
+    def _names(self) -> dict[str, str]:
+        rows = self._workspace.sql("""
+            SELECT id, name FROM author
+            SEMI JOIN (SELECT DISTINCT unnest(authors) AS id FROM shown) USING (id)
+        """)
+        return dict(rows)

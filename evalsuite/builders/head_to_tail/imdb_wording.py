@@ -1,0 +1,144 @@
+"""How a title and a person of IMDb are asked about."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evalsuite.builders.head_to_tail.questions import QuestionTemplate
+
+KINDS = {
+    "movie": "film",
+    "short": "short film",
+    "tvEpisode": "TV episode",
+    "tvMiniSeries": "TV mini-series",
+    "tvMovie": "TV film",
+    "tvPilot": "TV pilot",
+    "tvSeries": "TV series",
+    "tvShort": "short TV film",
+    "tvSpecial": "TV special",
+    "video": "video",
+    "videoGame": "video game",
+}
+# Kinds that start and end; all others come out.
+SERIES = ("tvSeries", "tvMiniSeries")
+LAST_YEAR = 2020
+
+START_YEAR = QuestionTemplate("imdb-title-start-year", "title")
+RELEASE_YEAR = QuestionTemplate("imdb-title-release-year", "title")
+END_YEAR = QuestionTemplate("imdb-title-end-year", "title")
+RUNNING_TIME = QuestionTemplate("imdb-title-running-time", "title")
+DIRECTOR = QuestionTemplate("imdb-title-director", "title")
+WRITER = QuestionTemplate("imdb-title-writer", "title")
+CHARACTER = QuestionTemplate("imdb-title-character", "title")
+BIRTH_YEAR = QuestionTemplate("imdb-person-birth-year", "person")
+DEATH_YEAR = QuestionTemplate("imdb-person-death-year", "person")
+PROFESSION = QuestionTemplate("imdb-person-profession", "person")
+KNOWN_FOR = QuestionTemplate("imdb-person-known-for", "person")
+
+# Names of roles that name nobody: who plays them is not a fact about the work.
+_NOBODY = re.compile(
+    r"(?:self|himself|herself|themsel(?:f|ves)|itself)\b.*|"
+    r"(?:various|additional|other|multiple)(?: (?:characters?|roles?|voices?))?|"
+    r"extras?|ensemble|unknown|uncredited",
+    re.IGNORECASE,
+)
+# Credits that are no profession, or none in particular.
+_NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtrack"}
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """A title.
+
+    Attributes:
+        kind: IMDb's word for the kind of work.
+        name: the primary title.
+        year: of release, or of a series' start, if known.
+        end_year: of a series' end, if it is over.
+        minutes: running time.
+        namesakes: how many titles of any year have its name, itself included.
+        twins: how many of these are of its year.
+    """
+
+    kind: str
+    name: str
+    year: int | None
+    end_year: int | None
+    minutes: int | None
+    namesakes: int
+    twins: int
+
+    def is_asked(self) -> bool:
+        """Whether it came out by the last year that is asked about."""
+        return self.year is not None and self.year <= LAST_YEAR
+
+    @property
+    def work(self) -> str:
+        """The kind of work in words."""
+        return KINDS.get(self.kind, "title")
+
+    def known_as(self) -> str | None:
+        """The name, with the year where others share the name; None where others share that too."""
+        if self.namesakes == 1:
+            return f'"{self.name}"'
+        return f'"{self.name}" ({self.year})' if self.twins == 1 else None
+
+    def asked(self, template: QuestionTemplate, role: str = "") -> str | None:
+        """The question, or None where it is not clear which title is meant.
+
+        Args:
+            template: one about titles.
+            role: the character of a question about one.
+        """
+        if template in {START_YEAR, RELEASE_YEAR, END_YEAR}:
+            # The year must not be given away, so the name alone has to do.
+            verb = {START_YEAR: "first go on air", RELEASE_YEAR: "come out", END_YEAR: "end"}[template]
+            return f'In which year did the {self.work} "{self.name}" {verb}?' if self.namesakes == 1 else None
+        name = self.known_as()
+        if name is None:
+            return None
+        if template == RUNNING_TIME:
+            return f"How many minutes does the {self.work} {name} run?"
+        if template == CHARACTER:
+            return f"Which actor or actress played {role} in the {self.work} {name}?"
+        return f"Who {'directed' if template == DIRECTOR else 'wrote'} the {self.work} {name}?"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person, whose name nobody else has.
+
+    Attributes:
+        name: the primary name.
+        work: how the best known of the works is called, None where that is not clear.
+    """
+
+    name: str
+    work: str | None
+
+    def asked(self, template: QuestionTemplate) -> str | None:
+        """The question, or None where there is no work to tell who is meant."""
+        if template == KNOWN_FOR:
+            return f"Name a work that {self.name} is known for."
+        if self.work is None:
+            return None
+        known = f"{self.name}, known for {self.work},"
+        if template == PROFESSION:
+            return f"What is the profession of {known[:-1]}?"
+        return f"In which year {'was' if template == BIRTH_YEAR else 'did'} {known} " + (
+            "born?" if template == BIRTH_YEAR else "die?"
+        )
+
+
+def is_somebody(role: str) -> bool:
+    """Whether a role's name names a character."""
+    return bool(role.strip()) and not _NOBODY.fullmatch(role.strip())
+
+
+def professions(listed: str | None) -> list[str]:
+    """Professions in words, of IMDb's list (`actress,camera_department`); an actress is an actor too."""
+    words = [one for one in (listed or "").split(",") if one and one not in _NO_PROFESSIONS]
+    if "actress" in words and "actor" not in words:
+        words.append("actor")
+    return [one.replace("_", " ") for one in words]

@@ -1,0 +1,266 @@
+"""The Microsoft Academic Graph: conferences, journals and papers by citations."""
+
+# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from evalsuite.builders.head_to_tail.drawing import (
+    draw,
+    drawn,
+    drawn_for,
+    lot_sql,
+    new_draw,
+    partition,
+)
+from evalsuite.builders.head_to_tail.dump_reader import locate
+from evalsuite.builders.head_to_tail.dumps import tsv
+from evalsuite.builders.head_to_tail.questions import QuestionTemplate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from evalsuite.builders.head_to_tail.questions import Answer, Asked, Draw
+    from evalsuite.builders.head_to_tail.workspace import Workspace
+
+LAST_YEAR = 2020
+# The leading columns of each file, as the graph's schema names them; the files have no header.
+COLUMNS = {
+    "ConferenceInstances.txt.zst": (
+        "ConferenceInstanceId NormalizedName DisplayName ConferenceSeriesId Location OfficialUrl StartDate"
+        " EndDate AbstractRegistrationDate SubmissionDeadlineDate NotificationDueDate FinalVersionDueDate"
+        " PaperCount PaperFamilyCount CitationCount Latitude Longitude CreatedDate"
+    ),
+    "Journals.txt.zst": (
+        "JournalId Rank NormalizedName DisplayName Issn Publisher Webpage PaperCount PaperFamilyCount"
+        " CitationCount CreatedDate"
+    ),
+    "Papers.txt.zst": (
+        "PaperId Rank Doi DocType PaperTitle OriginalTitle BookTitle Year Date OnlineDate Publisher JournalId"
+        " ConferenceSeriesId ConferenceInstanceId Volume Issue FirstPage LastPage ReferenceCount"
+        " CitationCount EstimatedCitation OriginalVenue"
+    ),
+    "PaperAuthorAffiliations.txt.zst": "PaperId AuthorId AffiliationId AuthorSequenceNumber",
+    "Authors.txt.zst": "AuthorId Rank NormalizedName DisplayName",
+}
+# Papers are read once to be counted, and once for those that were drawn.
+FILES = (*list(COLUMNS)[:3], *list(COLUMNS)[2:])
+
+LOCATION = QuestionTemplate("mag-conference-location", "conference")
+JOURNAL_PUBLISHER = QuestionTemplate("mag-journal-publisher", "journal")
+YEAR = QuestionTemplate("mag-paper-year", "paper")
+VENUE = QuestionTemplate("mag-paper-venue", "paper")
+PUBLISHER = QuestionTemplate("mag-paper-publisher", "paper")
+AUTHOR = QuestionTemplate("mag-paper-author", "paper")
+_PAPERS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", AUTHOR: "true"}
+_KINDS = {
+    "Book": "book",
+    "BookChapter": "book chapter",
+    "Conference": "paper",
+    "Dataset": "dataset",
+    "Journal": "paper",
+    "Patent": "patent",
+    "Repository": "preprint",
+    "Thesis": "thesis",
+}
+# What tells whether two papers have one title: MAG's own form of it, without case and punctuation. A number
+# takes the place of the text, which would fill the memory; two titles share one once in 10^19.
+_CALLED = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper, or what else the graph counts among papers.
+
+    Attributes:
+        name: the title as it was printed.
+        kind: the graph's word for the kind of document, None where it has none.
+        year: of publication.
+        publisher: None where unknown.
+        venue: None where unknown.
+        namesakes: how many papers have the title, this one included.
+        twins: how many of these are of its year.
+    """
+
+    name: str
+    kind: str | None
+    year: int
+    publisher: str | None
+    venue: str | None
+    namesakes: int
+    twins: int
+
+    def asked(self, template: QuestionTemplate) -> str | None:
+        """The question, or None where it is not clear which paper is meant."""
+        # The year must not be given away, so there the name alone has to do.
+        if self.namesakes > 1 and (template == YEAR or self.twins > 1):
+            return None
+        name = self.name.rstrip(".").strip()
+        called = f'the {_KINDS.get(self.kind or "", "publication")} "{name}"'
+        known = called if self.namesakes == 1 else f"{called} ({self.year})"
+        return {
+            YEAR: f"In which year did {called} appear?",
+            VENUE: f"In which journal or at which conference did {known} appear?",
+            PUBLISHER: f"Who is the publisher of {known}?",
+            AUTHOR: f"Name an author of {known}.",
+        }[template]
+
+
+class Mag:
+    """The dump, read into a workspace.
+
+    Args:
+        workspace: where to.
+        folder: where the files are.
+
+    Raises:
+        DatasetError: a file is missing, damaged or of another shape.
+    """
+
+    templates = (LOCATION, JOURNAL_PUBLISHER, *_PAPERS)
+    template_popularity: Mapping[str, int] = MappingProxyType({})
+
+    def __init__(self, workspace: Workspace, folder: Path) -> None:
+        self._workspace, self._folder = workspace, folder
+        self._read_venues("conference", "ConferenceInstances", "Location", "StartDate")
+        self._read_venues("journal", "Journals", "Publisher", "CreatedDate")
+        self._read_papers()
+        self.partitions = {
+            entities: partition(workspace, f"(FROM {entities} WHERE up_to_date)")
+            for entities in ("conference", "journal", "paper")
+        }
+
+    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """See `Source`."""
+        new_draw(self._workspace)
+        for template in self.templates:
+            condition = _PAPERS.get(template, "answer IS NOT NULL")
+            pool = f"(FROM {template.entities} WHERE up_to_date AND {condition})"
+            draw(self._workspace, template, pool, self.partitions[template.entities], sizes[template])
+        papers, authors = self._papers_drawn(), self._authors_drawn()
+        venues = {template: self._venues_drawn(template) for template in (LOCATION, JOURNAL_PUBLISHER)}
+
+        def ask(template: QuestionTemplate, entity: str) -> Iterator[Asked]:
+            if template.entities == "paper":
+                paper = papers[entity]
+                answers: Mapping[QuestionTemplate, Iterable[Answer | None]] = {
+                    YEAR: [paper.year],
+                    VENUE: [paper.venue],
+                    PUBLISHER: [paper.publisher],
+                    AUTHOR: authors.get(entity, []),
+                }
+                yield paper.asked(template), answers[template]
+            else:
+                name, answer, namesakes = venues[template][entity]
+                question = (
+                    'Where was the conference "{}" held?' if template == LOCATION else 'Who publishes "{}"?'
+                )
+                yield question.format(name) if namesakes == 1 else None, [answer]
+
+        return drawn(self._workspace, self.templates, ask)
+
+    def _read_venues(self, entities: str, file: str, answer: str, date: str) -> None:
+        """Conferences or journals; each has one thing that can be asked about it."""
+        wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer, date), "VARCHAR")
+        number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
+        with self._stream(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
+            self._workspace.sql(f"""
+                CREATE TABLE {entities} AS
+                SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name, {answer} AS answer,
+                       coalesce(CitationCount, 0) AS popularity, {lot_sql(self._workspace.seed, number)} AS lot,
+                       name IS NOT NULL AND coalesce(regexp_extract({date}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
+                       AS up_to_date
+                FROM {stream}
+            """)
+
+    def _read_papers(self) -> None:
+        """Of each paper only what it takes to count and to draw: there are hundreds of millions."""
+        wanted = dict.fromkeys(
+            ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue"), "VARCHAR"
+        )
+        with self._stream("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
+            self._workspace.sql(f"""
+                CREATE TABLE paper AS
+                SELECT PaperId AS id, {_CALLED} AS called, Year AS year,
+                       coalesce(CitationCount, 0) AS popularity,
+                       {lot_sql(self._workspace.seed, "PaperId")} AS lot,
+                       OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
+                       OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher
+                FROM {stream}
+            """)
+
+    def _papers_drawn(self) -> dict[str, Paper]:
+        wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue")
+        columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
+        with self._stream("Papers", columns) as stream:
+            self._workspace.sql(f"""
+                CREATE OR REPLACE TABLE shown AS
+                SELECT PaperId AS id, {_CALLED} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
+                       Publisher AS publisher, OriginalVenue AS venue
+                FROM {stream} SEMI JOIN {drawn_for(*_PAPERS)} ON id = PaperId
+            """)
+        self._workspace.sql("""
+            CREATE OR REPLACE TABLE namesake AS
+            SELECT called, year, count(*) AS many
+            FROM paper SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
+            GROUP BY called, year
+        """)
+        rows = self._workspace.sql("""
+            SELECT id, name, kind, shown.year, publisher, venue, everyone.many, twin.many
+            FROM shown
+                 JOIN (SELECT called, sum(many)::BIGINT AS many FROM namesake GROUP BY called) AS everyone
+                 USING (called)
+                 JOIN namesake AS twin ON twin.called = shown.called AND twin.year = shown.year
+        """)
+        return {id_: Paper(*rest) for id_, *rest in rows}
+
+    def _authors_drawn(self) -> dict[str, list[str | None]]:
+        """By paper the names of its authors in order; None where a name is missing."""
+        columns = {"PaperId": "VARCHAR", "AuthorId": "VARCHAR", "AuthorSequenceNumber": "INTEGER"}
+        with self._stream("PaperAuthorAffiliations", columns) as stream:
+            # An author with several affiliations stands there several times.
+            self._workspace.sql(f"""
+                CREATE OR REPLACE TABLE authorship AS
+                SELECT PaperId AS paper, AuthorId AS id, min(AuthorSequenceNumber) AS place
+                FROM {stream} SEMI JOIN {drawn_for(AUTHOR)} ON id = PaperId
+                GROUP BY PaperId, AuthorId
+            """)
+        columns = dict.fromkeys(("AuthorId", "NormalizedName", "DisplayName"), "VARCHAR")
+        with self._stream("Authors", columns) as stream:
+            self._workspace.sql(f"""
+                CREATE OR REPLACE TABLE author AS
+                SELECT AuthorId AS id, coalesce(DisplayName, NormalizedName) AS name
+                FROM {stream} SEMI JOIN (SELECT DISTINCT id FROM authorship) AS wanted ON wanted.id = AuthorId
+            """)
+        authors = defaultdict(list)
+        for paper, name in self._workspace.sql(
+            "SELECT paper, name FROM authorship LEFT JOIN author USING (id) ORDER BY paper, place, id"
+        ):
+            authors[paper].append(name)
+        return {paper: [] if None in names else names for paper, names in authors.items()}
+
+    def _venues_drawn(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
+        """By identifier the name, the answer, and how many have the name."""
+        rows = self._workspace.sql(f"""
+            WITH shown AS (
+                SELECT *, lower(name) AS called FROM {template.entities} SEMI JOIN {drawn_for(template)} USING (id)
+            )
+            SELECT id, name, answer, many
+            FROM shown JOIN (
+                SELECT called, count(*) AS many
+                FROM (SELECT lower(name) AS called FROM {template.entities})
+                     SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
+                GROUP BY called
+            ) USING (called)
+        """)
+        return {id_: (name, answer, many) for id_, name, answer, many in rows}
+
+    def _stream(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+        file = f"{name}.txt.zst"
+        return tsv(self._workspace, locate(self._folder, file), columns, names=COLUMNS[file].split())

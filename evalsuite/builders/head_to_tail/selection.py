@@ -1,0 +1,124 @@
+"""From what could be asked to what is asked: equally many of a template for head, torso and tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from evalsuite.builders.head_to_tail.popularity import Partition
+    from evalsuite.builders.head_to_tail.questions import Candidate, Draw, Drawn, QuestionTemplate
+
+# How much the draw of a template grows when its candidates do not suffice.
+GROWTH = 4
+
+
+class QuestionSource(Protocol):
+    """A dump that has been read, from which questions can be drawn."""
+
+    @property
+    def templates(self) -> Sequence[QuestionTemplate]:
+        """What can be asked; where two templates make the same question, the earlier one has it."""
+        ...
+
+    @property
+    def partitions(self) -> Mapping[str, Partition]:
+        """By type of entity."""
+        ...
+
+    @property
+    def template_popularity(self) -> Mapping[str, int]:
+        """By template id how popular what it asks for is, where that differs and is known."""
+        ...
+
+    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """The questions about so many entities in each bucket, those that the seed puts first.
+
+        Args:
+            sizes: at least how many entities to draw, by template; fewer where there are no more.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The questions asked.
+
+    Attributes:
+        questions: by template and bucket; equally many of a template in each bucket.
+        cap: the most that a template was allowed in a bucket.
+    """
+
+    questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
+    cap: int
+
+
+def choose(source: QuestionSource, *, per_template: int | None, target: int) -> Selection:
+    """Draws until every template has all that it may ask, or all that there is.
+
+    Args:
+        source: where to draw from.
+        per_template: the most questions of a template in a bucket; None for as many as it takes to come
+            to `target` in a bucket.
+        target: questions in a bucket, over all templates, where `per_template` is None.
+    """
+    guess = per_template or -(-target // max(len(source.templates), 1))
+    sizes = dict.fromkeys(source.templates, 4 * guess + 100)
+    while True:
+        drawn = source.draw(sizes)
+        cap = per_template or level([_scarcest(buckets) for buckets in drawn.values()], target)
+        lacking = [template for template, buckets in drawn.items() if _lacks(buckets, cap)]
+        if not lacking:
+            return Selection(_without_repeats(drawn, cap), cap)
+        sizes |= {template: sizes[template] * GROWTH for template in lacking}
+
+
+def level(available: Sequence[int], target: int) -> int:
+    """The least cap with which the templates together come to the target.
+
+    Args:
+        available: for each template how many questions there are at most.
+        target: how many are wanted of all together.
+
+    Returns:
+        the least `cap` with `sum(min(cap, n)) >= target`; the target itself where no cap is enough.
+    """
+    for cap in sorted(each for each in {*available, target} if each):
+        reached = sum(min(cap, each) for each in available)
+        if reached >= target:
+            # From the next smaller number on, each further one is asked of all templates that have it.
+            return cap - (reached - target) // sum(each >= cap for each in available)
+    return target
+
+
+def _scarcest(buckets: Mapping[str, Drawn]) -> int:
+    return min(len(bucket.candidates) for bucket in buckets.values())
+
+
+def _lacks(buckets: Mapping[str, Drawn], cap: int) -> bool:
+    """Whether a bucket with more to draw has fewer candidates than the template will be allowed."""
+    allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
+    return _scarcest(buckets) < allowed
+
+
+def _without_repeats(drawn: Draw, cap: int) -> dict[QuestionTemplate, dict[str, list[Candidate]]]:
+    asked: set[str] = set()
+    chosen = {}
+    for template, buckets in drawn.items():
+        seen = set(asked)
+        fresh = {bucket: list(_fresh(buckets[bucket].candidates, seen)) for bucket in BUCKETS}
+        count = min(cap, *map(len, fresh.values()))
+        chosen[template] = {bucket: candidates[:count] for bucket, candidates in fresh.items()}
+        asked |= {one.key for candidates in chosen[template].values() for one in candidates}
+    return chosen
+
+
+def _fresh(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
+    for one in candidates:
+        if one.key not in seen:
+            seen.add(one.key)
+            yield one

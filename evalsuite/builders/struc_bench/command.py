@@ -1,0 +1,37 @@
+"""`evalsuite build struc-bench`: one of its four steps."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from evalsuite.builders.struc_bench import files, format_cot, rotowire, table_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STEPS = {"rotowire": rotowire, "files": files, "format-cot": format_cot, "statistics": table_sizes}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the steps with their arguments."""
+    steps = parser.add_subparsers(metavar="STEP", required=True)
+    for name, step in STEPS.items():
+        one = steps.add_parser(
+            name,
+            help=step.WHAT,
+            description=f"{step.WHAT[0].upper()}{step.WHAT[1:]}.\n\n{step.ABOUT}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        step.add_arguments(one)
+        one.set_defaults(step=step.run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the step.
+
+    Raises:
+        EvalsuiteError: see the steps.
+    """
+    step: Callable[[argparse.Namespace], int] = args.step
+    return step(args)

@@ -1,0 +1,99 @@
+"""`evalsuite build struc-bench rotowire`: raw-text items from the box scores and reports of basketball games."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.struc_bench.items import TableItem, items_json
+from evalsuite.builders.build_progress import BuildProgress, bytes_of
+from evalsuite.builders.output_folder import building, ending_cleanly, write
+from evalsuite.builders.struc_bench.box_scores import read_box_scores
+from evalsuite.builders.struc_bench.naming import must_tell
+from evalsuite.builders.struc_bench.raw_text import is_large, write_tables
+from evalsuite.builders.struc_bench.text_tables import read_text_tables
+from evalsuite.errors import DatasetError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from evalsuite.builders.struc_bench.raw_text import Game
+
+WHAT = "raw-text items from RotoWire's box scores and reports"
+ABOUT = """\
+Reads RotoWire's JSON (box_score, home_line, vis_line, summary) or the paired .text and .data files of
+text-to-table. Of a box score a table keeps what the report says: rows and columns with at least one value that is
+said, other cells blank; .data files hold just that already. A game is kept if one of its tables has more than 3
+rows and 3 columns, those with the names counted."""
+INSTRUCTION = (
+    "Make tables of the basketball report below: a table Team with a row for each team and a table Player with a "
+    "row for each player, as far as the report gives their figures. Leave a cell empty where it says nothing."
+)
+EXPECTED = "RotoWire's *.json, or pairs of *.text and *.data"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Adds what `run` needs to know."""
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        required=True,
+        metavar="FILE_OR_DIR",
+        help=f"{EXPECTED}, or a folder",
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the JSON file to write, such as table_test.json",
+    )
+
+
+def run(args: Namespace) -> int:
+    """Builds, and says what was built.
+
+    Raises:
+        DatasetError: a file is missing, damaged or not what it should be, or nothing comes of it.
+        SettingsError: the output cannot be written, or its name tells another format.
+    """
+    must_tell(args.to, "markdown")
+    files = source_files(args.source)
+    items, passed_over = list[TableItem](), 0
+    with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
+        for path in files:
+            progress.begin(path.name)
+            for game in _games(path):
+                large = any(map(is_large, game.tables))
+                passed_over += not large
+                if large:
+                    items.append(TableItem(INSTRUCTION, game.text, write_tables(game.tables)))
+            progress.advance(path.stat().st_size)
+        if not items:
+            raise DatasetError(args.source, "", "no game with a table larger than 3 x 3", "at least one")
+        write(items_json(items), args.to, folder)
+    sys.stdout.write(
+        f"{len(items):,} items in {args.to}; {passed_over:,} games have no table larger than 3 x 3\n"
+    )
+    return 0
+
+
+def source_files(source: Path) -> list[Path]:
+    """The files to read, of pairs the one with the tables.
+
+    Raises:
+        DatasetError: there are none.
+    """
+    if not source.is_dir():
+        return [source.with_suffix(".data") if source.suffix == ".text" else source]
+    found = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}
+    if files := sorted(path for path in found if path.suffix in {".json", ".data"}):
+        return files
+    raise DatasetError(source, "", "no such file", EXPECTED)
+
+
+def _games(path: Path) -> Iterator[Game]:
+    return read_text_tables(path) if path.suffix == ".data" else read_box_scores(path)

@@ -1,0 +1,148 @@
+"""A model for a build: the house's gateway outside of any run, with its limits, retries and stored answers."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.settings import OPTIONS, read_settings
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
+
+    from evalsuite.gateway.gateway import Gateway
+    from evalsuite.gateway.handle import ModelHandle
+    from evalsuite.settings import Settings
+    from evalsuite.types import Completion, Request
+
+TAKEN = (
+    "model",
+    "model_base_url",
+    "model_param",
+    "max_connections",
+    "max_rpm",
+    "max_tpm",
+    "max_cost",
+    "price",
+)
+"""Those of the house's options that a build with a model has."""
+
+
+def add_model_options(parser: ArgumentParser) -> None:
+    """Adds the options of `TAKEN`, with the words of the table of options; the model must be named."""
+    for option in OPTIONS:
+        if option.name in TAKEN:
+            parser.add_argument(
+                option.flag,
+                dest=option.name,
+                metavar=option.metavar,
+                required=option.name == "model",
+                action="append" if option.repeat else "store",
+                help=option.help.partition(". Default: ")[0],
+            )
+
+
+def model_settings(values: Mapping[str, Any]) -> Settings:
+    """The settings among a command's arguments.
+
+    Raises:
+        SettingsError: a value is malformed.
+    """
+    return read_settings({name: values.get(name) for name in TAKEN})
+
+
+class DescribingSession:
+    """Asks one model, in a background loop, so that an interrupt finds the main thread waiting.
+
+    Args:
+        settings: which model, and the limits.
+        store: the SQLite file of the answers.
+    """
+
+    def __init__(self, settings: Settings, store: Path) -> None:
+        from evalsuite.gateway.loop import BackgroundLoop
+
+        self._background = BackgroundLoop()
+        self._settings = settings
+        self._gateway: Gateway | None = None
+        self.cut_off = 0
+        try:
+            self._gateway = self._background.run(self._open(store))
+        except BaseException:
+            self._background.close()
+            raise
+
+    async def _open(self, store: Path) -> Gateway:
+        # The store belongs to the loop's thread.
+        from evalsuite.gateway.gateway import Gateway
+        from evalsuite.gateway.limiter import Limiter
+        from evalsuite.gateway.spend import Ledger, read_prices
+        from evalsuite.gateway.store import Store
+        from evalsuite.models import open_backend
+
+        settings = self._settings
+        prices = read_prices(settings.price)
+        open_backend(settings.model or "", settings.model_base_url).check()
+        limiter = Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm)
+        return Gateway(open_backend, Store(store), limiter, Ledger(settings.max_cost), prices)
+
+    async def ask(self, request: Request) -> Completion:
+        """Asks the gateway; answers that were cut off for their length are counted."""
+        if self._gateway is None:
+            raise RuntimeError("the session is not open")
+        completion = await self._gateway.ask(request)
+        self.cut_off += completion.finish_reason == "length"
+        return completion
+
+    def do(self, work: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
+        """Does work that asks the model, and waits for it."""
+        from evalsuite.gateway.handle import ModelHandle
+
+        settings = self._settings
+        model = ModelHandle(
+            self, settings.model or "", settings.model_base_url, overrides=settings.model_params
+        )
+        self._background.run(work(model))
+
+    def close(self) -> None:
+        """Ends what is under way, what is paid for after a moment's wait, and keeps its answers."""
+        if self._gateway is not None:
+            self._background.run(self._close(self._gateway))
+        self._background.close()
+
+    async def _close(self, gateway: Gateway) -> None:
+        await gateway.aclose()
+        # A model that was never reached leaves nothing behind.
+        if self._is_empty(gateway.store.path):
+            gateway.store.path.unlink()
+
+    def _is_empty(self, path: Path) -> bool:
+        from evalsuite.gateway.store import Store
+
+        store = Store(path, read_only=True)
+        try:
+            return not len(store)
+        finally:
+            store.close()
+
+
+@contextmanager
+def session(settings: Settings, store: Path) -> Iterator[DescribingSession]:
+    """A session for as long as the block runs.
+
+    Raises:
+        ModelError: the model cannot be spoken to at all.
+        RunError: the store cannot be opened.
+        SettingsError: the model's name or a price makes no sense.
+    """
+    # As pytest does for its root directory: `function:package.module:name` is found from here.
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    opened = DescribingSession(settings, store)
+    try:
+        yield opened
+    finally:
+        opened.close()

@@ -1,0 +1,202 @@
+"""`evalsuite build treb`: questions and answers by templates from a folder of CSV tables.
+
+After the rule-based construction of arXiv 2506.18421, for Query, Selection, General Operations and
+Distribution Testing. Each answer is worked out in plain Python from the cells, and each pair is kept only if
+its own pandas program prints the same in the sandbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.dataset_files import read_text
+from evalsuite.benchmarks.treb.tables import from_csv
+from evalsuite.builders.treb import distribution, operations, query, selection
+from evalsuite.builders.treb.sheet import LONGEST, Sheet, disqualified
+from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.metrics.numbers import numeric_match
+from evalsuite.sandbox import Sandbox
+from evalsuite.sandbox import TableFile as Sent
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from evalsuite.builders.treb.pair import Pair
+
+TEMPLATES = {
+    "Table_Query": query.TEMPLATES,
+    "Table_Selection": selection.TEMPLATES,
+    "Table_General_Operations": operations.TEMPLATES,
+    "Table_Distribution_Testing": distribution.TEMPLATES,
+}
+# A template that finds nothing to ask at random may find something at another try.
+TRIES = 5
+MOST_BYTES = 4 * LONGEST  # as UTF-8 has at most four for a character; a larger file is not even read
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("tables", type=Path, help="folder of CSV tables, each with one header row")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for the JSON files and csv/; for --data, call it .../treb",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)"
+    )
+    parser.add_argument("--each", type=int, default=1, help="pairs a template and table at most (default 1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Builds, says what came of it, and returns the exit status: 1 if no pair was made.
+
+    Raises:
+        SettingsError: less than one pair is asked for, or the pairs cannot be written.
+        DatasetError: there is no table.
+        SandboxUnavailable: no sandbox is to be had on this machine.
+    """
+    if args.each < 1:
+        raise SettingsError(f"--each is {args.each}; it must be at least 1")
+    built = asyncio.run(build(csv_files(args.tables), seed=args.seed, each=args.each))
+    for name, reason in (built.skipped | built.refuted).items():
+        sys.stderr.write(f"{name} is left out: {reason}\n")
+    if not built.records:
+        sys.stderr.write(f"no question could be made of the tables in {args.tables}\n")
+        return 1
+    try:
+        write(built, args.out)
+    except OSError as error:
+        raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
+    counts = Counter(record["id"].split("|")[0] for record in built.records)
+    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    sys.stdout.write(f"{len(built.records)} pairs from {len(built.tables)} tables in {args.out}: {listed}\n")
+    return 0
+
+
+def csv_files(folder: Path) -> list[Path]:
+    """The tables of a folder, by name.
+
+    Raises:
+        DatasetError: there are none.
+    """
+    if found := sorted(folder.glob("*.csv")):
+        return found
+    raise DatasetError(folder, "", "no CSV file", "a folder of tables as *.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPairs:
+    """What a folder of tables gave.
+
+    Attributes:
+        records: in the published format, with the program that verified each under `program`.
+        tables: the CSV text of the tables used, by file name.
+        skipped: why a file was not used, by file name.
+        refuted: what the program of a pair said instead, by the pair's id.
+    """
+
+    records: list[Mapping[str, Any]] = field(default_factory=list)
+    tables: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    refuted: dict[str, str] = field(default_factory=dict)
+
+
+async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
+    """Makes and verifies the pairs of all tables.
+
+    Raises:
+        SandboxUnavailable: no sandbox is to be had on this machine.
+    """
+    built, sandbox = BuiltPairs(), Sandbox(preload=("numpy", "pandas", "scipy.stats"))
+    try:
+        for path in paths:
+            await _add(path, built, sandbox, Random(f"{seed} {path.name}"), each)  # noqa: S311 - no secret
+    finally:
+        await sandbox.aclose()
+    return built
+
+
+def write(built: BuiltPairs, out: Path) -> None:
+    """Writes one JSON file a subtask, and the tables in `csv/`."""
+    (out / "csv").mkdir(parents=True, exist_ok=True)
+    for name, text in built.tables.items():
+        (out / "csv" / name).write_text(text, encoding="utf-8", newline="")
+    for subtask in TEMPLATES:
+        records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
+        text = json.dumps(records, ensure_ascii=False, indent=1)
+        (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
+    sheet = _sheet(path, built)
+    if sheet is None:
+        return
+    sent = {"df": Sent(sheet.table.csv().encode())}
+    for name, pair in _pairs(sheet, random, each):
+        execution = await sandbox.run(pair.program, sent)
+        said = execution.stdout.strip()
+        if execution.error is not None or not _same(said, pair.answer):
+            built.refuted[name] = execution.error or f"its program prints {said!r} instead of {pair.answer!r}"
+        else:
+            built.records.append(_record(name, pair, path, sheet))
+
+
+def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
+    """The table of a file, if it qualifies; what is used or skipped is noted in `built`."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            built.skipped[path.name] = f"it has more than {LONGEST} characters of content"
+            return None
+        text = read_text(path)
+        table = from_csv(text, 1)
+    except (DatasetError, ValueError) as error:
+        built.skipped[path.name] = str(error)
+        return None
+    if reason := disqualified(table, len(text)):
+        built.skipped[path.name] = reason
+        return None
+    built.tables[path.name] = text
+    return Sheet(path.stem, table)
+
+
+def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, Pair]]:
+    """Pairs with their ids, no question twice."""
+    for subtask, templates in TEMPLATES.items():
+        for template in templates:
+            found: dict[str, Pair] = {}
+            for _ in range(TRIES * each):
+                pair = template(sheet, random) if len(found) < each else None
+                if pair:
+                    found.setdefault(pair.question, pair)
+            for number, pair in enumerate(found.values(), 1):
+                yield f"{subtask}|generated|{sheet.name}|{template.__name__}_{number}", pair
+
+
+def _same(said: str, answer: str) -> bool:
+    return said == answer or numeric_match(said, answer) == 1.0
+
+
+def _record(name: str, pair: Pair, path: Path, sheet: Sheet) -> Mapping[str, Any]:
+    return {
+        "id": name,
+        "file_path": [f"csv/{path.name}"],
+        "instruction": "",
+        "question": pair.question,
+        "answer": pair.answer,
+        "title": [""],
+        "columnslable": [1],
+        "Table_markdown": [sheet.table.markdown()],
+        "Table_html": [sheet.table.html()],
+        "number_answer": "" if pair.number is None else pair.number,
+        "program": pair.program,
+    }

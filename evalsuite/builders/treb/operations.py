@@ -1,0 +1,166 @@
+"""Table General Operations: sums, means, medians, extremes, counts, ranks, correlations."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+from evalsuite.builders.treb.pair import Pair, QuestionMaker, numbered, worded
+from evalsuite.builders.treb.selection import compares, is_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from random import Random
+
+    from evalsuite.builders.treb.sheet import Sheet
+
+DIGITS = 2
+ROUNDED = f", rounded to {DIGITS} decimals"
+# In words, in Python, as a method of a pandas column.
+STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
+    ("sum", math.fsum, "sum"),
+    ("mean", statistics.fmean, "mean"),
+    ("median", statistics.median, "median"),
+    ("greatest value", max, "max"),
+    ("smallest value", min, "min"),
+    ("sample standard deviation", statistics.stdev, "std"),
+)
+
+
+def statistic(sheet: Sheet, random: Random) -> Pair | None:
+    """A statistic of a column."""
+    name = random.choice(list(sheet.numeric))
+    words, compute, method = random.choice(STATISTICS)
+    question = f'What is the {words} of the column "{name}"{ROUNDED}?'
+    return _rounded(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
+
+
+def statistic_where(sheet: Sheet, random: Random) -> Pair | None:
+    """A statistic of a column over the rows that meet a condition."""
+    condition = random.choice([is_value, compares])(sheet, random)
+    if condition is None:
+        return None
+    name = random.choice(list(sheet.numeric))
+    words, compute, method = random.choice(STATISTICS[:-1])
+    values = _present([cell for row, cell in enumerate(sheet.numeric[name]) if condition.holds(row)])
+    if not values:
+        return None
+    question = f'What is the {words} of the column "{name}" over the rows where {condition.words}{ROUNDED}?'
+    return _rounded(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
+
+
+def share(sheet: Sheet, random: Random) -> Pair | None:
+    """The share that the rows of a group have of a column's sum, in percent."""
+    condition, name = is_value(sheet, random), random.choice(list(sheet.numeric))
+    cells = sheet.numeric[name]
+    whole = math.fsum(_present(cells))
+    if condition is None or min(_present(cells)) < 0 or whole == 0:
+        return None
+    part = math.fsum(_present([cell for row, cell in enumerate(cells) if condition.holds(row)]))
+    question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}{ROUNDED}?'
+    return _rounded(
+        question,
+        100 * part / whole,
+        f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()",
+    )
+
+
+def extreme_row(sheet: Sheet, random: Random) -> Pair | None:
+    """The key of the row with a column's only greatest or smallest value."""
+    name, (words, pick, method) = random.choice(list(sheet.numeric)), random.choice(_EXTREMES)
+    cells = sheet.numeric[name]
+    extreme = pick(_present(cells))
+    if sheet.key is None or cells.count(extreme) > 1:
+        return None
+    question = f'Which value has the column "{sheet.key}" in the row with the {words} value of "{name}"?'
+    program = f"print(df.loc[df[{name!r}].{method}(), {sheet.key!r}])"
+    return worded(question, str(sheet.columns[sheet.key][cells.index(extreme)]), program)
+
+
+_EXTREMES: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
+    ("greatest", max, "idxmax"),
+    ("smallest", min, "idxmin"),
+)
+
+
+def distinct(sheet: Sheet, random: Random) -> Pair | None:
+    """How many different values a column has."""
+    name = random.choice(sheet.names)
+    cells: Sequence[object] = sheet.numeric.get(name) or sheet.columns[name]
+    count = len({cell for cell in cells if cell is not None})
+    question = f'How many different values are in the column "{name}", empty cells aside?'
+    return numbered(question, count, f"print(df[{name!r}].nunique())")
+
+
+def rank(sheet: Sheet, random: Random) -> Pair | None:
+    """The rank of a row by a column, from the greatest value down."""
+    name, row = random.choice(list(sheet.numeric)), random.randrange(len(sheet.table.rows))
+    value = sheet.numeric[name][row]
+    if sheet.key is None or value is None:
+        return None
+    key = sheet.columns[sheet.key][row]
+    above = sum(cell > value for cell in _present(sheet.numeric[name]))
+    question = (
+        f'What is the rank of the row where "{sheet.key}" is "{key}" by "{name}", the greatest value being 1?'
+    )
+    ranks = f"df[{name!r}].rank(ascending=False, method='min')"
+    return numbered(question, above + 1, f"print(int({ranks}[df[{sheet.key!r}] == {key!r}].iloc[0]))")
+
+
+def best_group(sheet: Sheet, random: Random) -> Pair | None:
+    """The group with the greatest mean of a column."""
+    if not sheet.groups:
+        return None
+    group, name = random.choice(list(sheet.groups)), random.choice(list(sheet.numeric))
+    means = _group_means(sheet, group, name)
+    if len(means) < 2 or list(means.values()).count(max(means.values())) > 1:
+        return None
+    question = f'For which value of the column "{group}" is the mean of "{name}" greatest?'
+    program = f"print(df.groupby({group!r})[{name!r}].mean().idxmax())"
+    return worded(question, max(means, key=means.__getitem__), program)
+
+
+def correlation(sheet: Sheet, random: Random) -> Pair | None:
+    """Pearson's correlation of two columns."""
+    if len(sheet.numeric) < 2:
+        return None
+    first, second = random.sample(list(sheet.numeric), 2)
+    paired = [
+        (one, other)
+        for one, other in zip(sheet.numeric[first], sheet.numeric[second], strict=True)
+        if one is not None and other is not None
+    ]
+    if len(paired) < 3 or any(len(set(values)) < 2 for values in zip(*paired, strict=True)):
+        return None
+    value = statistics.correlation(*zip(*paired, strict=True))
+    question = f'What is Pearson\'s correlation of the columns "{first}" and "{second}"{ROUNDED}?'
+    return _rounded(question, value, f"df[{first!r}].corr(df[{second!r}])")
+
+
+TEMPLATES: tuple[QuestionMaker, ...] = (
+    statistic,
+    statistic_where,
+    share,
+    extreme_row,
+    distinct,
+    rank,
+    best_group,
+    correlation,
+)
+
+
+def _present(cells: Sequence[float | None]) -> list[float]:
+    return [cell for cell in cells if cell is not None]
+
+
+def _group_means(sheet: Sheet, group: str, name: str) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for key, value in zip(sheet.columns[group], sheet.numeric[name], strict=True):
+        if key is not None and value is not None:
+            found.setdefault(key, []).append(value)
+    return {key: statistics.fmean(values) for key, values in found.items()}
+
+
+def _rounded(question: str, value: float, expression: str) -> Pair:
+    return numbered(question, round(value, DIGITS), f"print(round(float({expression}), {DIGITS}))")

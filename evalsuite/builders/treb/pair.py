@@ -1,0 +1,49 @@
+"""A question with its answer and the program that finds the same answer on a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalsuite.builders.treb.sheet import Sheet
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a template makes of a table.
+
+    Attributes:
+        question: complete, with the form of the answer.
+        answer: worked out in plain Python from the cells.
+        program: pandas on `df`; prints the answer.
+        number: the answer as a number, where it is one.
+    """
+
+    question: str
+    answer: str
+    program: str
+    number: float | None = None
+
+
+# None where a table has nothing to ask for in this way.
+QuestionMaker = Callable[["Sheet", Random], "Pair | None"]
+
+
+def numbered(question: str, value: float, program: str) -> Pair:
+    """A pair whose answer is a number; whole ones are written without a point."""
+    number = int(value) if float(value).is_integer() else value
+    return Pair(f"{question} Answer with the number only.", str(number), program, number)
+
+
+def worded(question: str, answer: str, program: str) -> Pair:
+    """A pair whose answer is a text."""
+    return Pair(f"{question} Answer with that only.", answer, program)
+
+
+def listed(question: str, answers: list[str], program: str) -> Pair:
+    """A pair whose answer is a list, in the order of the table."""
+    ending = "Answer with them only, in the order of the table, separated by commas."
+    return Pair(f"{question} {ending}", ", ".join(answers), program)

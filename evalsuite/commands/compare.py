@@ -1,0 +1,39 @@
+"""`evalsuite compare A B ...`: puts runs side by side, the first being the baseline."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks import shipped
+from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.results.runs import find_folder
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the runs, and where the comparison goes."""
+    add_reports_folder(parser)
+    parser.add_argument(
+        "names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`"
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="DIR",
+        help="folder for comparison.md and its pictures (default: reports/compare-A-B)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the comparison."""
+    from evalsuite.reporting.compare import write_comparison
+
+    folders = [find_folder(options.reports, name) for name in options.names]
+    target = options.to or options.reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]
+    file = write_comparison(folders, target, shipped)
+    sys.stdout.write(f"comparison: {file}\n")
+    return 0

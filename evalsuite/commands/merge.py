@@ -1,0 +1,33 @@
+"""`evalsuite merge RUN ... --to NAME`: joins the shards of a run into one run."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks import shipped
+from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.results.runs import REPORT, check_name, find_folder
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the shards, and the name of the joined run."""
+    add_reports_folder(parser)
+    parser.add_argument("names", metavar="RUN", nargs="+", help="all shards: names or folders")
+    parser.add_argument("--to", required=True, metavar="NAME", help="name of the joined run")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Joins shards and writes their report; the gates are then decided with `evalsuite gate`."""
+    from evalsuite.reporting.write import write_run
+    from evalsuite.results.merge import merge_runs
+
+    check_name(options.reports, options.to)
+    folders = [find_folder(options.reports, name) for name in options.names]
+    joined = merge_runs(folders, options.reports / options.to)
+    verdict = write_run(joined, shipped)
+    sys.stdout.write(f"{verdict.headline}\nreport: {joined.path / REPORT}\n")
+    return 0

@@ -1,0 +1,247 @@
+"""Gates: conditions on a run's tallies that decide the exit status. Parsing and deciding, without I/O.
+
+head_to_tail.accuracy >= 0.30             a mean over the benchmark's cases
+head_to_tail[tail].hallucination <= 0.2   over the cases with a tag of this value
+treb[skill=TU].rouge_l >= 0.2             the same, naming the tag as well
+struc_bench.h_content >= 0.85 @95%        the interval's bound must hold, not the point
+treb.* >= 0.5                             every metric of the benchmark
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from evalsuite.errors import SettingsError
+from evalsuite.results.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from evalsuite.results.estimate import Estimate
+
+GateOutcome = Literal["met", "missed", "no data", "too many errors"]
+
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+CONDITION = re.compile(
+    r"""\s*(?P<benchmark>[a-z][a-z0-9_]*|\*)
+        (?:\[(?:(?P<tag>[^\]=]+)=)?(?P<value>[^\]]+)\])?
+        \.(?P<metric>[\w@^-]+|\*)
+        \s*(?P<comparison>>=|<=|>|<)
+        \s*(?P<threshold>-?\d+(?:\.\d+)?|-?\.\d+)
+        \s*(?:@\s*(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*""",
+    re.VERBOSE,
+)
+FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
+
+DERIVED_CONFIDENCE = 0.95
+"""Of the intervals that benchmarks give with their derived metrics."""
+
+PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
+"""A metric that every benchmark has: the share of its scored cases whose test passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One condition.
+
+    Attributes:
+        text: as the user wrote it.
+        benchmark: name, or `*` for all.
+        tag: name of the tag, if the gate names one.
+        value: of the tag; None for all cases.
+        metric: name, or `*` for all.
+        comparison: one of `COMPARISONS`.
+        threshold: on the metric's own scale.
+        confidence: in (0, 1); None where the point estimate decides.
+    """
+
+    text: str
+    benchmark: str
+    tag: str | None
+    value: str | None
+    metric: str
+    comparison: str
+    threshold: float
+    confidence: float | None
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether more is better."""
+        return self.comparison.startswith(">")
+
+    def covers(self, benchmark: str) -> bool:
+        """Whether the benchmark's cases are decided by this gate."""
+        return self.benchmark in {"*", benchmark}
+
+    def holds(self, estimate: Estimate) -> bool:
+        """Whether the condition holds: for the point, or for the bound on the side that could fail."""
+        value: float | None = estimate.value
+        if self.confidence is not None:
+            value = estimate.low if self.wants_more else estimate.high
+        return value is not None and COMPARISONS[self.comparison](value, self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class GateDecision:
+    """What became of a gate, for one metric of one benchmark.
+
+    Attributes:
+        gate: the condition.
+        subject: benchmark, tag and metric that were looked at.
+        verdict: anything but `met` is red.
+        estimate: what was found; None without data.
+        reason: in words, where the verdict is not plain from the numbers.
+    """
+
+    gate: Gate
+    subject: str
+    verdict: GateOutcome
+    estimate: Estimate | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A benchmark's cases in one run, and its metrics that are no mean over cases."""
+
+    tally: Tally
+    derived: Mapping[str, Callable[[Tally], Estimate | None]]
+
+    def metrics(self) -> tuple[str, ...]:
+        """The names of all metrics."""
+        return tuple(dict.fromkeys((*self.tally.metrics(), *self.derived, PASS_RATE)))
+
+    def estimate(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
+        """A metric over some of the cases."""
+        if metric in self.derived:
+            return self.derived[metric](cases)
+        if metric == PASS_RATE:
+            return pass_rate(cases, confidence)
+        return cases.estimate(metric, confidence)
+
+
+def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
+    """The share of scored cases whose test passed."""
+    passed = {"passed": 1.0, "failed": 0.0}
+    return Tally(
+        tuple(
+            row.with_scores({PASS_RATE: passed[row.outcome]}) for row in cases.rows if row.outcome in passed
+        )
+    ).estimate(PASS_RATE, confidence)
+
+
+def parse_gate(text: str) -> Gate:
+    """Reads a condition.
+
+    Raises:
+        SettingsError: it is malformed.
+    """
+    found = CONDITION.fullmatch(text)
+    tag, value = (found[part] and found[part].strip() for part in ("tag", "value")) if found else ("", "")
+    if not found or "" in {tag, value}:
+        raise SettingsError(f"gate {text!r} cannot be read; write {FORM}")
+    confidence = float(found["confidence"]) / 100 if found["confidence"] else None
+    if confidence is not None and not 0.5 <= confidence < 1:
+        raise SettingsError(f"gate {text!r}: a confidence is at least 50% and below 100%")
+    return Gate(
+        text=text.strip(),
+        benchmark=found["benchmark"],
+        tag=tag,
+        value=value,
+        metric=found["metric"],
+        comparison=found["comparison"],
+        threshold=float(found["threshold"]),
+        confidence=confidence,
+    )
+
+
+def decide(
+    gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01
+) -> list[GateDecision]:
+    """Decides gates on a run.
+
+    Args:
+        gates: the conditions.
+        measured: by benchmark.
+        error_share: errors among a benchmark's cases that a gate puts up with, in [0, 1].
+    """
+    return [decision for gate in gates for decision in _decide(gate, measured, error_share)]
+
+
+def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) -> list[GateDecision]:
+    names = sorted(measured) if gate.benchmark == "*" else [gate.benchmark]
+    if not names or names[0] not in measured:
+        reason = f"no case of {gate.benchmark} ran{near(gate.benchmark, measured)}"
+        return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
+    return [
+        decision for name in names for decision in _decide_benchmark(gate, name, measured[name], error_share)
+    ]
+
+
+def _decide_benchmark(gate: Gate, name: str, found: Measured, error_share: float) -> list[GateDecision]:
+    cases = select(found.tally, gate.tag, gate.value)
+    place = f"{name}[{gate.value}]" if gate.value else name
+    if gate.value and not len(cases):
+        values = {f"{tag}={value}" if gate.tag else value for tag, value in all_tags(found.tally)}
+        asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
+        return [
+            GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{near(asked, values)}")
+        ]
+    errors = sum(row.outcome == "error" for row in cases)
+    if errors > error_share * len(cases):
+        reason = f"{errors} of {len(cases)} cases are errors, more than {error_share:.1%}"
+        return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
+    metrics = found.metrics() if gate.metric == "*" else (gate.metric,)
+    return [_decide_metric(gate, place, metric, found, cases) for metric in metrics]
+
+
+def _decide_metric(gate: Gate, place: str, metric: str, found: Measured, cases: Tally) -> GateDecision:
+    subject = f"{place}.{metric}"
+    estimate = found.estimate(metric, cases, gate.confidence or 0.95)
+    if estimate is None:
+        known = found.metrics()
+        reason = "not measured" if metric in known else f"no such metric{near(metric, known)}"
+        return GateDecision(gate, subject, "no data", reason=reason)
+    if math.isnan(estimate.value):
+        return GateDecision(gate, subject, "no data", reason="undefined on these cases")
+    if gate.confidence not in {None, DERIVED_CONFIDENCE} and metric in found.derived:
+        reason = f"its interval is known at {DERIVED_CONFIDENCE:.0%} alone; write @{DERIVED_CONFIDENCE:.0%}"
+        return GateDecision(gate, subject, "no data", estimate, reason)
+    if gate.confidence is not None and estimate.low is None:
+        reason = "no interval can be given for it from so few cases"
+        return GateDecision(gate, subject, "no data", estimate, reason)
+    return GateDecision(gate, subject, "met" if gate.holds(estimate) else "missed", estimate)
+
+
+def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
+    """The cases that have a tag of this value; any tag, where none is named; all, without a value."""
+    if value is None:
+        return tally
+    if tag is not None:
+        return tally.where(lambda row: row.tags.get(tag) == value)
+    return tally.where(lambda row: value in row.tags.values())
+
+
+def all_tags(tally: Tally) -> set[tuple[str, str]]:
+    """Every tag with every value."""
+    return {pair for row in tally for pair in row.tags.items()}
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The names that may have been meant, as the end of a message; all of them, where they are few."""
+    names: Sequence[str] = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"; did you mean {' or '.join(close)}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"; there are {shown}" if names else ""

@@ -1,0 +1,171 @@
+"""Probability-weighted scores: the expected score instead of the likeliest one.
+
+Liu et al., "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment" (arXiv 2303.16634, section
+2): score = sum over i of p(s_i) s_i, with p from the log-probabilities of the score's token or, where the
+backend gives none, from the share of each score among n samples.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import RequestRefused, SettingsError
+from evalsuite.judging.forms import QUALITY
+from evalsuite.judging.gather_all import together
+from evalsuite.judging.opinions import Assessment, Ballot, Opinion, better
+from evalsuite.judging.parse_retry import ask_until_parsed
+from evalsuite.judging.repeated_judge import OFFICE
+from evalsuite.types import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from evalsuite.judging.forms import Aspect
+    from evalsuite.judging.judged_input import JudgedInput
+    from evalsuite.judging.opinions import Log
+    from evalsuite.judging.parse_retry import Judgement
+    from evalsuite.protocols import Model
+    from evalsuite.types import TokenLogprob
+
+STARS = replace(QUALITY, high=5)
+ALTERNATIVES = 20
+"""Alternatives asked for at each token: as many as OpenAI's API gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A weighted score.
+
+    Attributes:
+        score: the expected value, on the aspect's scale.
+        method: `logprobs` or `samples`.
+        mass: the probability that fell on scores at all, before it was scaled to 1; 1.0 for samples.
+        log: everything said.
+    """
+
+    score: float
+    method: str
+    mass: float
+    log: Log
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Scores each aspect of each answer alone; of two answers, the one with the higher score is better.
+
+    Attributes:
+        aspects: each on a scale of one-digit numbers, so that a score is one token.
+        samples: how many, where the backend gives no log-probabilities.
+        attempts: answers asked for at most, until one can be parsed.
+        params: generation parameters.
+    """
+
+    aspects: tuple[Aspect, ...] = (STARS,)
+    samples: int = 20
+    attempts: int = 3
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be asked."""
+        for aspect in self.aspects:
+            if not 0 <= aspect.low < aspect.high <= 9:
+                raise SettingsError(
+                    f"aspect {aspect.name!r} goes from {aspect.low} to {aspect.high}; a "
+                    "weighted score needs a scale within 0 to 9, as longer numbers are more than one token"
+                )
+        if self.samples < 1:
+            raise SettingsError(f"a weighted score needs at least 1 sample; got {self.samples}")
+
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
+        """See `Judge`."""
+        parts = self._parts(subject)
+        found = await together(self._expected(name, *part, model) for name, part in parts.items())
+        scores = {name: expected.score for name, expected in zip(parts, found, strict=True)}
+        verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
+        opinion = Opinion(scores, verdict)
+        weights = {
+            name: {"method": expected.method, "mass": expected.mass}
+            for name, expected in zip(parts, found, strict=True)
+        }
+        log = tuple(entry for expected in found for entry in expected.log)
+        return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
+
+    def _parts(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
+        if len(subject.answers) == 1:
+            return {aspect.name: (subject, aspect) for aspect in self.aspects}
+        alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
+        return {place: (one, self.aspects[0]) for place, one in zip(("first", "second"), alone, strict=True)}
+
+    async def _expected(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> Expected:
+        request = f"Score the answer on {aspect.described()}. Reply with the number alone."
+        prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}")]
+
+        def ask(**params: Any) -> Awaitable[Judgement[int]]:
+            wanted = {**self.params, **params}
+            return ask_until_parsed(model, prompt, number_alone(aspect), attempts=self.attempts, **wanted)
+
+        expected = await _from_logprobs(ask, aspect) or await self._from_samples(ask)
+        place = {"speaker": name, "model": model.name}
+        return replace(expected, log=tuple({**place, **entry} for entry in expected.log))
+
+    async def _from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> Expected:
+        temperature, seed = self.params.get("temperature", 1.0), int(self.params.get("seed") or 0)
+        asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
+        samples = await together(asked)
+        mean = math.fsum(sample.value for sample in samples) / len(samples)
+        return Expected(mean, "samples", 1.0, tuple(entry for sample in samples for entry in sample.log))
+
+
+async def _from_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect) -> Expected | None:
+    try:
+        said = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
+    except RequestRefused:
+        # Some servers refuse the parameter; if it was something else, the samples are refused too.
+        return None
+    found = expectation(said.logprobs or (), aspect)
+    return Expected(found[0], "logprobs", found[1], said.log) if found else None
+
+
+def number_alone(aspect: Aspect) -> Callable[[str], int]:
+    """A strict parser of an answer that is one whole number on the aspect's scale."""
+
+    def parse(text: str) -> int:
+        found = re.fullmatch(r"[\s*]*(\d+)[\s*.]*", text)
+        if not found or not aspect.low <= int(found[1]) <= aspect.high:
+            raise ValueError(f"it is not a whole number from {aspect.low} to {aspect.high} alone.")
+        return int(found[1])
+
+    return parse
+
+
+def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect) -> tuple[float, float] | None:
+    """The expected score at the token that is the score, and the probability of all scores there.
+
+    None where no token is a score by itself, or none of them has a probability above zero.
+    """
+    for token in logprobs:
+        if _score(token.token, aspect) is not None:
+            return _expected_value({**dict(token.top), token.token: token.logprob}, aspect)
+    return None
+
+
+def _expected_value(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float] | None:
+    chances = [
+        (score, math.exp(logprob))
+        for token, logprob in likely.items()
+        if (score := _score(token, aspect)) is not None
+    ]
+    mass = math.fsum(chance for _, chance in chances)
+    if not mass:
+        return None
+    return math.fsum(score * chance for score, chance in chances) / mass, mass
+
+
+def _score(token: str, aspect: Aspect) -> int | None:
+    text = token.strip()
+    if len(text) == 1 and text in "0123456789" and aspect.low <= int(text) <= aspect.high:
+        return int(text)
+    return None

@@ -1,0 +1,75 @@
+"""What a command asks of cases that are not there: a mode or a gate with a wrong name, told before any case runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.plugin.marks import case_of
+from evalsuite.plugin.session.process_state import PROCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.decisions.gates import Gate
+    from evalsuite.plugin.collection.cases import Case
+
+
+def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Sees that modes and gates have something to speak of among the collected cases.
+
+    Raises:
+        pytest.UsageError: one has not. A worker, from which no usage error gets through, reports an error of
+            collecting and runs nothing.
+    """
+    settings = session.config.stash[PROCESS].settings
+    bare = [mode for mode in settings.mode if "=" not in mode]
+    # Gates of an ini file may be about cases that this command does not collect: they are decided at the end.
+    gates = () if session.config.option.collectonly else session.config.getoption("evalsuite_gate") or ()
+    if not bare and not gates:
+        return
+    cases = [case for item in items if (case := case_of(item)) is not None]
+    problem = cases and (_unknown_mode(bare, cases) or _baseless_gate(gates, cases))
+    if not problem:
+        return
+    if not hasattr(session.config, "workerinput"):
+        raise pytest.UsageError(problem)
+    items.clear()
+    session.ihook.pytest_collectreport(report=pytest.CollectReport("", "failed", problem, []))
+
+
+def _unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
+    found = {case.bound.name: case.bound.declaration.benchmark for case in cases}
+    for mode in modes:
+        # A benchmark may know more modes than it lists: those with numbers in them.
+        if not any(mode in benchmark.modes for benchmark in found.values()):
+            lines = [
+                f"  {name}={one}: {what}"
+                for name, known in found.items()
+                for one, what in known.modes.items()
+            ]
+            there_are = "\n".join(lines) or "  none"
+            return f"--mode {mode}: no benchmark of this run knows the mode {mode!r}. There are:\n{there_are}"
+    return ""
+
+
+def _baseless_gate(texts: Sequence[str], cases: Sequence[Case]) -> str:
+    from evalsuite.decisions.gates import near, parse_gate
+
+    names = {case.bound.name for case in cases}
+    for gate in map(parse_gate, texts):
+        if gate.benchmark not in {"*", *names}:
+            return f"--gate '{gate.text}': no case of {gate.benchmark} is here{near(gate.benchmark, names)}"
+        tags = {pair for case in cases if gate.covers(case.bound.name) for pair in case.sample.tags.items()}
+        if gate.value and not _has_tag(gate, tags):
+            asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
+            known = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
+            return (
+                f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {asked}{near(asked, known)}"
+            )
+    return ""
+
+
+def _has_tag(gate: Gate, tags: set[tuple[str, str]]) -> bool:
+    return any(value == gate.value and gate.tag in {None, tag} for tag, value in tags)

@@ -1,0 +1,70 @@
+"""Which cases a session runs: those that the command line asks for, of this machine's shard, in this run's order."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from evalsuite.plugin.marks import case_of
+from evalsuite.plugin.session.process_state import PROCESS
+from evalsuite.settings import parse_shard
+
+
+def selection_of(config: pytest.Config) -> dict[str, Any]:
+    """Which tests the command line asks for, if it says."""
+    by_path = config.args_source is pytest.Config.ArgsSource.ARGS
+    return {
+        "args": list(config.args) if by_path else [],
+        "keyword": config.option.keyword,
+        "markexpr": config.option.markexpr,
+    }
+
+
+def select_again(config: pytest.Config, selection: dict[str, Any]) -> None:
+    """Makes a session collect what an earlier one did; what is given now is in the selection already."""
+    if selection["args"]:
+        config.args = selection["args"]
+        config.args_source = pytest.Config.ArgsSource.ARGS
+    config.option.keyword = selection["keyword"]
+    config.option.markexpr = selection["markexpr"]
+
+
+def is_narrowed(config: pytest.Config) -> bool:
+    """Whether the command line picks cases: by -k, -m, --lf, a file or an id.
+
+    Gates of an ini file speak of the whole suite, and then wait only for the benchmarks that are there. A
+    gate of the command line is meant for this run, and always waits.
+    """
+    if config.getoption("evalsuite_gate"):
+        return False
+    option = config.option
+    picked = option.keyword or option.markexpr or getattr(option, "lf", False)
+    return bool(picked) or any("::" in arg or arg.endswith(".py") for arg in config.args)
+
+
+def count_cases(items: list[pytest.Item]) -> int:
+    """How many of the items are cases."""
+    return sum(case_of(item) is not None for item in items)
+
+
+def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves this shard's cases, and brings them into random order where the run may stop early."""
+    settings = config.stash[PROCESS].settings
+    if settings.shard:
+        part, parts = parse_shard(settings.shard)
+        cases = {item: case for item in items if (case := case_of(item)) is not None}
+        # A sample's epochs stay together, as some benchmarks decide over them.
+        samples = list(dict.fromkeys((case.bound.name, case.sample.id) for case in cases.values()))
+        mine = set(samples[part - 1 :: parts])
+        others = [item for item, case in cases.items() if (case.bound.name, case.sample.id) not in mine]
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=others)
+    if settings.stop_when_decided:
+        # Of one seed, so that every worker has the same order. Plain tests first: no early stop passes them over.
+        random.Random(settings.seed).shuffle(items)  # noqa: S311 - an order, no secret
+        items.sort(key=lambda item: case_of(item) is not None)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["evalsuite_planned"] = count_cases(items)

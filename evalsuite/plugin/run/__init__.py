@@ -1,0 +1,1 @@
+"""While cases run: what comes next, prefetching, fixtures, outcomes."""

@@ -1,0 +1,119 @@
+"""The fixtures of a case: sample, transcript, scores, model and judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import ScoringError, SettingsError
+from evalsuite.plugin.marks import FINDINGS, case_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evalsuite.gateway.handle import ModelHandle
+    from evalsuite.plugin.collection.cases import Case
+    from evalsuite.plugin.session.process_state import Process
+    from evalsuite.types import Completion, Message, Sample, Transcript
+
+
+def process_of(config: pytest.Config) -> Process:
+    """What the plugin keeps in this process."""
+    from evalsuite.plugin.session.process_state import PROCESS
+
+    return config.stash[PROCESS]
+
+
+@pytest.fixture
+def evalsuite_case(request: pytest.FixtureRequest) -> Case:
+    """The case of this item, solved and scored: every benchmark's test uses it."""
+    case: Case = request.param
+    item = request.node
+    findings = item.stash[FINDINGS]
+    if case.bound.solver is not None:
+        findings.score(case, process_of(request.config).prefetcher.result(case))
+        # junit and other tools show them.
+        item.user_properties.extend(findings.scores.items())
+    return case
+
+
+def _case(request: pytest.FixtureRequest) -> Case:
+    if case_of(request.node) is None:
+        raise SettingsError(
+            f"the fixture {request.fixturename!r} belongs to a case: put @benchmark(...) on {request.node.name}"
+        )
+    case: Case = request.getfixturevalue("evalsuite_case")
+    return case
+
+
+@pytest.fixture
+def sample(request: pytest.FixtureRequest) -> Sample:
+    """The sample of this case."""
+    return _case(request).sample
+
+
+@pytest.fixture
+def transcript(request: pytest.FixtureRequest) -> Transcript:
+    """Everything that was said and run for this case, and the final answer."""
+    case = _case(request)
+    solved = request.node.stash[FINDINGS].solved
+    if solved is None or solved.transcript is None:
+        raise ScoringError(
+            f"benchmark {case.bound.name} has no solver, so its cases have no transcript and no scores"
+        )
+    return solved.transcript  # type: ignore[no-any-return] # an item's stash is not typed by pytest
+
+
+@pytest.fixture
+def scores(request: pytest.FixtureRequest, transcript: Transcript) -> Mapping[str, float]:  # noqa: ARG001 - must be there
+    """Metric name to value, each a finite number."""
+    from evalsuite.plugin.run.outcomes import CaseScores
+
+    return CaseScores(request.node.stash[FINDINGS].scores)
+
+
+class SyncModel:
+    """A model for use in the body of a test; each call goes through the run's gateway."""
+
+    def __init__(self, handle: ModelHandle, process: Process) -> None:
+        self._handle, self._process = handle, process
+
+    @property
+    def name(self) -> str:
+        """The model as the user names it."""
+        return self._handle.name
+
+    def chat(
+        self,
+        prompt: str | Sequence[Message | Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        **params: Any,
+    ) -> Completion:
+        """Asks the model and waits; see `protocols.Model.chat`."""
+        return self._process.background.run(self._handle.chat(prompt, tools=tools, **params))
+
+
+def _lend(request: pytest.FixtureRequest, handle: ModelHandle) -> Iterator[SyncModel]:
+    yield SyncModel(handle, process_of(request.config))
+    findings = request.node.stash.get(FINDINGS, None)
+    if findings is not None:
+        findings.used += handle.meter.usage
+
+
+@pytest.fixture
+def model(request: pytest.FixtureRequest) -> Iterator[SyncModel]:
+    """The model under test."""
+    case = case_of(request.node)
+    yield from _lend(request, process_of(request.config).models.model(case.epoch if case else 1))
+
+
+@pytest.fixture
+def judge(request: pytest.FixtureRequest) -> Iterator[SyncModel]:
+    """The judge, if the run has one; else an error that says how to name one."""
+    case = case_of(request.node)
+    handle = process_of(request.config).models.judge(case.epoch if case else 1)
+    if handle is None:
+        raise SettingsError("this test asks a judge: name one with --judge-model")
+    yield from _lend(request, handle)

@@ -1,0 +1,75 @@
+"""What happens with one item, in the order of its hooks; light to import, as it is loaded with every session."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsuite.errors import EvalsuiteError
+from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of
+from evalsuite.plugin.session.process_state import PROCESS
+
+
+def make_items(metafunc: pytest.Metafunc) -> None:
+    """Gives a benchmark's function its cases, once it is clear that they can be asked.
+
+    Raises:
+        pytest.Collector.CollectError: with one clear message.
+    """
+    mark = metafunc.definition.get_closest_marker(MARK)
+    if mark is None:
+        return
+    from evalsuite.plugin.collection.cases import generate
+    from evalsuite.plugin.session.model_check import check_model
+
+    process = metafunc.config.stash[PROCESS]
+    settings, name = process.settings, process.model_name
+    try:
+        # A function is imported in the controlling process alone.
+        if not (
+            settings.replay or metafunc.config.option.collectonly or (name or "").startswith("function:")
+        ):
+            check_model(name, settings.model_base_url)
+        generate(metafunc, mark.args[0], settings, name or "")
+    except EvalsuiteError as error:
+        raise pytest.Collector.CollectError(str(error)) from error
+
+
+def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Moves the queue on."""
+    process = item.config.stash[PROCESS]
+    if case_of(item) is not None:
+        from evalsuite.plugin.run.outcomes import Findings
+
+        item.stash[FINDINGS] = Findings()
+    process.item_begins(item, nextitem)
+    if process.stopping and (nextitem is None or case_of(nextitem) is not None):
+        item.session.shouldstop = process.stopping
+
+
+def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Takes note of one phase of an item."""
+    if isinstance(getattr(call.excinfo, "value", None), EvalsuiteError):
+        assert call.excinfo is not None  # noqa: S101 - for the type checker; it has a value
+        report.longrepr = str(call.excinfo.value)
+    case = case_of(item)
+    if case is not None:
+        from evalsuite.plugin.run.outcomes import note_phase
+
+        gated = item.config.stash[PROCESS].gated(case.bound.name)
+        excuse = "gate" if gated else "epochs" if case.bound.declaration.at_least else None
+        note_phase(item.stash[FINDINGS], call, report, excuse)
+
+
+def close_item(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Puts the finished record on the item's last report."""
+    case = case_of(item)
+    if case is None or report.when != "teardown":
+        return
+    from evalsuite.json_codec import dumps, encode_record
+
+    findings = item.stash[FINDINGS]
+    process = item.config.stash[PROCESS]
+    record = findings.record(item, case, process.model_name or "")
+    setattr(report, RECORD, (dumps(encode_record(record)), record.benchmark, findings.failures))
+    # Transcripts are large, and pytest keeps its items to the end.
+    del item.stash[FINDINGS]

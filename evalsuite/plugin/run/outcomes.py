@@ -1,0 +1,168 @@
+"""From pytest's reports to a case's record: what was scored, what failed, and whose fault it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import ScoringError
+from evalsuite.types import Outcome, Record, Score, Usage
+
+if TYPE_CHECKING:
+    from evalsuite.plugin.collection.cases import Case
+    from evalsuite.plugin.run.prefetch import Solved
+    from evalsuite.types import Sample
+
+EXCUSES = {
+    "gate": "below threshold; the gate decides",
+    "epochs": "below threshold; the sample's other epochs decide with it",
+}
+"""Why a case below its threshold does not fail the session by itself."""
+
+
+@dataclass
+class Findings:
+    """What is found out about a case while its item runs."""
+
+    solved: Solved | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    logs: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    outcome: Outcome = "passed"
+    error: str | None = None
+    cause: str | None = None
+    excused: str | None = None
+    failures: int = 0
+    """How many reports of this item count as failures of the session."""
+    used: Usage = field(default_factory=Usage)
+    """What the test itself asked for, through the fixtures `model` and `judge`."""
+
+    def score(self, case: Case, solved: Solved) -> None:
+        """Takes over what was solved and judged, and runs the scorers that ask nobody.
+
+        Raises:
+            EvalsuiteError: solving, judging or scoring failed.
+        """
+        self.solved = solved
+        if solved.error is not None:
+            raise solved.error
+        if solved.transcript is None:
+            return
+        self.facts |= solved.transcript.facts
+        self.take(solved.judged)
+        for scorer in case.bound.scorers:
+            # An object may do both: rules here, and a judge before.
+            if callable(scorer):
+                self.take(scorer(case.sample, solved.transcript))
+
+    def take(self, scores: Mapping[str, float | Score]) -> None:
+        """Adds scores.
+
+        Raises:
+            ScoringError: these are no named scores, or one is no finite number.
+        """
+        if not isinstance(scores, Mapping):
+            raise ScoringError(
+                f"a scorer gave {scores!r:.80}; it must give named scores, for example {{'quality': 0.5}}"
+            )
+        for name, given in scores.items():
+            score = given if isinstance(given, Score) else Score(given)
+            if not _finite(score.value):
+                raise ScoringError(f"the score {name} is {score.value!r}; a score must be a finite number")
+            self.scores[name] = float(score.value)
+            self.facts |= score.facts
+            if score.note:
+                self.notes[name] = score.note
+            if score.log:
+                self.logs[name] = list(score.log)
+
+    def record(self, item: pytest.Item, case: Case, model: str) -> Record:
+        """The case's record, once its item has ended."""
+        solved = self.solved
+        declaration = case.bound.declaration
+        if declaration.at_least is not None:
+            self.facts["at_least"] = declaration.at_least
+        return Record(
+            case=item.nodeid,
+            benchmark=case.bound.name,
+            sample=case.sample.id,
+            epoch=case.epoch,
+            model=model,
+            outcome=self.outcome,
+            tags=case.sample.tags,
+            source=case.bound.dataset.source,
+            scores=self.scores,
+            error=self.error,
+            cause=self.cause,
+            excused=self.excused,
+            notes=self.notes,
+            facts=self.facts,
+            usage=(solved.usage if solved else Usage()) + self.used,
+            seconds=round(solved.seconds, 3) if solved else 0.0,
+            input=input_text(case.sample),
+            target=case.sample.target,
+            transcript=solved.transcript if solved else None,
+            logs=self.logs,
+        )
+
+
+def input_text(sample: Sample) -> str:
+    """A sample's input, to be read; of a conversation, the messages in order."""
+    if isinstance(sample.input, str):
+        return sample.input
+    return "\n".join(f"{message.role}: {message.content}" for message in sample.input)
+
+
+class CaseScores(dict[str, float]):
+    """The fixture `scores`; a name that no scorer gives is an error that lists those that are there."""
+
+    def __missing__(self, name: str) -> float:
+        """Says what there is."""
+        raise ScoringError(
+            f"no scorer gives the score {name!r}; there are {', '.join(map(repr, self)) or 'none'}"
+        )
+
+
+def note_phase(
+    findings: Findings, call: pytest.CallInfo[None], report: pytest.TestReport, excuse: str | None
+) -> None:
+    """Takes note of how one phase of a case's item ended, and shows it as it should be shown.
+
+    Args:
+        findings: of the case.
+        call: the phase.
+        report: what pytest made of it.
+        excuse: a key of `EXCUSES`, if a missed threshold is to be decided elsewhere.
+    """
+    if call.excinfo is None:
+        return
+    error = call.excinfo.value
+    if isinstance(error, pytest.skip.Exception):
+        if findings.outcome == "passed":
+            findings.outcome = "skipped"
+        return
+    # pytest.fail and assert state a threshold; whatever else is raised means that nothing was measured.
+    threshold = call.when == "call" and isinstance(error, (AssertionError, pytest.fail.Exception))
+    findings.outcome = "failed" if threshold else "error"
+    findings.error = _first_line(str(error)) if threshold else str(error) or type(error).__name__
+    findings.cause = None if threshold else type(error).__name__
+    if threshold and report.outcome != "failed":
+        findings.excused = "xfail"
+    elif threshold and excuse:
+        findings.excused = excuse
+        report.outcome = "skipped"
+        report.wasxfail = EXCUSES[excuse]
+    findings.failures += report.failed
+
+
+def _first_line(text: str) -> str:
+    return text.split("\n", 1)[0] or "the test failed"
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)

@@ -1,0 +1,176 @@
+"""Prefetch: a window of the cases that this process will run is kept in flight, solved and judged.
+
+Concurrency is therefore what the gateway allows, not how many processes there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import ScoringError
+from evalsuite.gateway.handle import Meter, ModelHandle
+from evalsuite.protocols import JudgedScorer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from concurrent.futures import Future
+
+    from evalsuite.gateway.gateway import Asker
+    from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.plugin.collection.cases import Bound, Case
+    from evalsuite.settings import Settings
+    from evalsuite.types import Score, Transcript, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What is known of a case before its test runs.
+
+    Attributes:
+        transcript: None where solving failed, or where there is no solver.
+        judged: scores that a judge gave, by name.
+        error: why solving or judging failed; None if it did not.
+        usage: what all its calls took.
+        seconds: wall time, waiting for the limiter included.
+    """
+
+    transcript: Transcript | None
+    judged: Mapping[str, float | Score]
+    error: BaseException | None
+    usage: Usage
+    seconds: float
+
+
+class Models:
+    """Hands out models to cases.
+
+    Args:
+        asker: the gateway, or the wire to it.
+        settings: name the model and the judge.
+        model: the model's name, with the default filled in.
+    """
+
+    def __init__(self, asker: Asker, settings: Settings, model: str) -> None:
+        self._asker, self._settings, self._model = asker, settings, model
+        self._overrides = settings.model_params
+
+    def model(self, epoch: int = 1, meter: Meter | None = None) -> ModelHandle:
+        """The model under test."""
+        return ModelHandle(
+            self._asker, self._model, self._settings.model_base_url, epoch, self._overrides, meter
+        )
+
+    def judge(self, epoch: int = 1, meter: Meter | None = None) -> ModelHandle | None:
+        """The judge, if the run has one."""
+        name, base_url = self._settings.judge_model, self._settings.judge_base_url
+        return ModelHandle(self._asker, name, base_url, epoch, {}, meter) if name else None
+
+
+async def solve(case: Case, models: Models) -> Solved:
+    """Solves a case and has it judged. Never raises: what fails is in the result."""
+    started, meter = time.monotonic(), Meter()
+    transcript, judged, error = None, {}, None
+    try:
+        if case.bound.solver is not None:
+            transcript = await case.bound.solver(case.sample, models.model(case.epoch, meter))
+            judged = await _judge(case, transcript, models, meter)
+    except asyncio.CancelledError:
+        raise
+    except Exception as caught:  # noqa: BLE001 - whatever a solver raises is the case's error
+        error = caught
+    return Solved(transcript, judged, error, meter.usage, time.monotonic() - started)
+
+
+async def _judge(
+    case: Case, transcript: Transcript, models: Models, meter: Meter
+) -> dict[str, float | Score]:
+    scorers = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
+    if not scorers:
+        return {}
+    judge = models.judge(case.epoch, meter)
+    if judge is None:
+        raise ScoringError(
+            f"benchmark {case.bound.name} has a scorer that asks a judge: name one with --judge-model"
+        )
+    given = await asyncio.gather(*(scorer.judged(case.sample, transcript, judge) for scorer in scorers))
+    return {name: score for scores in given for name, score in scores.items()}
+
+
+class Prefetcher:
+    """Keeps a window of cases in flight.
+
+    Args:
+        background: where the work is done.
+        models: for the cases.
+        upcoming: the cases that this process will run after the present one, in order; called in the
+            loop's thread.
+        window: cases in flight at most.
+    """
+
+    def __init__(
+        self,
+        background: BackgroundLoop,
+        models: Models,
+        upcoming: Callable[[int], Iterable[Case]],
+        window: int,
+    ) -> None:
+        self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
+        self._tasks: dict[Case, asyncio.Task[Solved]] = {}
+        self._bounds: set[Bound] = set()
+        self._in_flight = 0
+
+    def begin(self, case: Case | None) -> None:
+        """Starts the present case, and what the window has room for; to be called when an item begins."""
+        self._background.soon(self._begin, case)
+
+    def result(self, case: Case) -> Solved:
+        """Waits for a case's result, starting it if need be."""
+        future: Future[Solved] = self._background.submit(self._await(case))
+        return future.result()
+
+    def _begin(self, case: Case | None) -> None:
+        if case is not None and case not in self._tasks:
+            self._start(case)
+        self._refill()
+
+    async def _await(self, case: Case) -> Solved:
+        if case not in self._tasks:
+            self._start(case)
+        try:
+            return await self._tasks[case]
+        finally:
+            # Kept until now; its transcript goes with it.
+            self._tasks.pop(case, None)
+
+    def _refill(self) -> None:
+        # Results that wait for their test are bounded, too: a slow test must not make all others pile up.
+        for case in self._upcoming(4 * self._window):
+            if self._in_flight >= self._window:
+                return
+            if case not in self._tasks:
+                self._start(case)
+
+    def _start(self, case: Case) -> None:
+        task = asyncio.get_running_loop().create_task(solve(case, self._models))
+        self._tasks[case] = task
+        self._bounds.add(case.bound)
+        self._in_flight += 1
+        task.add_done_callback(self._done)
+
+    def _done(self, _task: asyncio.Task[Solved]) -> None:
+        self._in_flight -= 1
+        self._refill()
+
+    async def aclose(self) -> None:
+        """Gives up what is in flight, and has the solvers let go of what they hold."""
+        self._upcoming = lambda _: ()
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for bound in self._bounds:
+            close = getattr(bound.solver, "aclose", None)
+            if close is not None:
+                await close()

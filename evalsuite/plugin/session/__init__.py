@@ -1,0 +1,1 @@
+"""The session as a whole: its beginning, the controlling process, its end."""

@@ -1,0 +1,252 @@
+"""The controlling process: it holds the gateway and the run's folder, hears every report, and decides."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks import shipped
+from evalsuite.decisions.gates import parse_gate
+from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usage
+from evalsuite.models.address import redact
+from evalsuite.plugin.marks import RECORD
+from evalsuite.plugin.session.provenance import versions
+from evalsuite.results.record_file import RecordWriter
+from evalsuite.results.runs import RECORDS, STORE, RunFolder, find_folder, make_folder
+from evalsuite.results.tally import Row
+from evalsuite.types import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pytest
+
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.errors import EvalsuiteError
+    from evalsuite.gateway.channel import ChannelServer
+    from evalsuite.gateway.gateway import Gateway
+    from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.models.protocol import Backend
+    from evalsuite.settings import Settings
+
+CRASH = "WorkerDied"
+
+
+class Controller:
+    """See the module. Nothing is opened, started or written before a case needs it.
+
+    Args:
+        settings: of the run, with those of a resumed or replayed run taken over.
+        model: the model's name, with the default filled in.
+        root: what relative paths are relative to.
+        command: the command line, for the report.
+        selection: which tests it asks for, for a run that goes on with this one.
+        narrowed: whether these are chosen cases, so that gates of other benchmarks do not wait for theirs.
+        stop: ends the session early, with a reason.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        model: str | None,
+        root: Path,
+        command: str,
+        selection: dict[str, Any],
+        narrowed: bool,  # noqa: FBT001 - a fact, given by name
+        stop: Callable[[str], None],
+    ) -> None:
+        self.settings, self.model = settings, model
+        self.reports = root / settings.reports
+        self.gates = [parse_gate(text) for text in settings.gate]
+        self.started = datetime.now(UTC)
+        self.hopeless: EvalsuiteError | None = None
+        self.verdict: Verdict | None = None
+        # What the terminal says besides.
+        self.aside = ""
+        # Failed reports that a gate decides about: errors of cases of gated benchmarks.
+        self.covered = 0
+        self.decided_early = False
+        self._servers: dict[Any, ChannelServer] = {}
+        self._early = None
+        if settings.stop_when_decided:
+            from evalsuite.decisions.sequential_gates import EarlyStop
+
+            self._early = EarlyStop(self.gates)
+        self._command, self._selection, self._stop = command, selection, stop
+        self._narrowed = narrowed
+        self._benchmark_of: dict[str, str] = {}
+
+    @cached_property
+    def background(self) -> BackgroundLoop:
+        """The event loop of the gateway."""
+        from evalsuite.gateway.loop import BackgroundLoop
+
+        return BackgroundLoop()
+
+    @cached_property
+    def folder(self) -> RunFolder:
+        """The run's folder, made on first use."""
+        if self.settings.resume:
+            folder = find_folder(self.reports, self.settings.resume)
+        else:
+            folder = make_folder(self.reports, self.settings.run, self.model or "", self.started)
+        folder.write_info(self._info())
+        return folder
+
+    def _info(self, **more: Any) -> dict[str, Any]:
+        settings = self.settings.plain()
+        for name in ("model_base_url", "judge_base_url"):
+            settings[name] = settings[name] and redact(settings[name])
+        return {
+            "started": self.started.isoformat(timespec="seconds"),
+            "command": self._command,
+            "model": self.model,
+            "settings": settings,
+            "selection": self._selection,
+            "narrowed": self._narrowed,
+            "versions": versions(),
+            **more,
+        }
+
+    @cached_property
+    def gateway(self) -> Gateway:
+        """The run's gateway; to be had in the loop's thread only."""
+        from evalsuite.gateway.gateway import Gateway
+        from evalsuite.gateway.limiter import Limiter
+        from evalsuite.gateway.spend import Ledger, read_prices
+        from evalsuite.gateway.store import Store
+
+        settings = self.settings
+        earlier = find_folder(self.reports, settings.replay) if settings.replay else None
+        return Gateway(
+            self._open_backend,
+            Store((earlier or self.folder).path / STORE, read_only=earlier is not None),
+            Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
+            Ledger(settings.max_cost),
+            read_prices(settings.price),
+            self._give_up,
+        )
+
+    @property
+    def asking(self) -> bool:
+        """Whether any case has asked a model."""
+        return "gateway" in self.__dict__
+
+    def _open_backend(self, model: str, base_url: str | None) -> Backend:
+        from evalsuite.models import open_backend
+        from evalsuite.models.replay import ReplayBackend
+
+        backend = open_backend(model, base_url)
+        replayed = self.settings.replay
+        return ReplayBackend(backend, RunFolder(self.reports / replayed).name) if replayed else backend
+
+    def _give_up(self, error: EvalsuiteError) -> None:
+        self.hopeless = error
+        self._stop(str(error))
+
+    def hear_worker(self, channel: Any, text: str | None) -> None:
+        """Has a worker's request answered; without text, the worker is gone."""
+        self._server(channel).hear(text)
+
+    def stop_worker(self, channel: Any, reason: str) -> None:
+        """Has a worker end early, whether or not it has asked for anything."""
+        self._server(channel).stop(reason)
+
+    def _server(self, channel: Any) -> ChannelServer:
+        if channel not in self._servers:
+            from evalsuite.gateway.channel import ChannelServer
+
+            self._servers[channel] = ChannelServer(channel, self.background, lambda: self.gateway)
+        return self._servers[channel]
+
+    @cached_property
+    def _writer(self) -> RecordWriter:
+        return RecordWriter(self.folder.path / RECORDS)
+
+    def covers(self, benchmark: str) -> bool:
+        """Whether a gate decides about a benchmark."""
+        return any(gate.covers(benchmark) for gate in self.gates)
+
+    def hear(self, report: pytest.TestReport) -> None:
+        """Keeps the record that rides on a report, or makes one for a case whose worker died."""
+        riding = report.__dict__.pop(RECORD, None)
+        if riding is not None:
+            line, benchmark, failures = riding
+            self._benchmark_of[_function(report.nodeid)] = benchmark
+            self._keep(line)
+            self.covered += failures if self.covers(benchmark) else 0
+        elif str(report.when) == "???" and "[" in report.nodeid:
+            record = self._lost(report)
+            self._keep(dumps(encode_record(record)))
+            self.covered += self.covers(record.benchmark)
+
+    def _keep(self, line: str) -> None:
+        self._writer.append(line)
+        if self._early is not None:
+            record = decode_record(json.loads(line))
+            self._early.hear(record.benchmark, Row.of(record))
+            if self._early.decided and not self.decided_early:
+                self.decided_early = True
+                self._stop("every gate is decided")
+
+    def _lost(self, report: pytest.TestReport) -> Record:
+        """The record of a case that ended its worker; where it came first, its benchmark is a guess."""
+        function = _function(report.nodeid)
+        guess = function.rpartition("::")[2].removeprefix("test_")
+        return Record(
+            case=report.nodeid,
+            benchmark=self._benchmark_of.get(function, guess),
+            sample=report.nodeid.partition("[")[2].rstrip("]"),
+            epoch=1,
+            model=self.model or "",
+            outcome="error",
+            error=str(report.longrepr),
+            cause=CRASH,
+        )
+
+    def conclude(self, interrupted: str | None, planned: int) -> None:
+        """Writes report and summary, and decides.
+
+        Args:
+            interrupted: why the session ended early, if it did.
+            planned: how many cases there were to run.
+        """
+        from evalsuite.reporting.write import append_step_summary, write_run
+
+        self._writer.close()
+        usage = self.background.run(self._usage()) if self.asking else None
+        seconds = (datetime.now(UTC) - self.started).total_seconds()
+        stopped = None if self.decided_early else str(self.hopeless) if self.hopeless else interrupted
+        told = {
+            "seconds": round(seconds, 1),
+            "stopped": stopped,
+            "usage": usage,
+            "early": self._told_early(planned),
+        }
+        self.folder.write_info(self._info(**told))
+        self.verdict = write_run(self.folder, shipped)
+        self.aside = append_step_summary(self.folder)
+
+    def _told_early(self, planned: int) -> dict[str, Any] | None:
+        if self._early is None or not self.decided_early:
+            return None
+        gates = [{"gate": one.gate.text, "verdict": one.verdict} for one in self._early.gates]
+        cases = self._early.cases
+        return {"cases": cases, "planned": max(planned, cases), "gates": gates}
+
+    async def _usage(self) -> dict[str, Any]:
+        return encode_usage(self.gateway.used())
+
+    def close(self) -> None:
+        """Closes the gateway and the loop, as far as they were made."""
+        if self.asking:
+            self.background.run(self.gateway.aclose())
+        if "background" in self.__dict__:
+            self.background.close()
+
+
+def _function(nodeid: str) -> str:
+    return nodeid.partition("[")[0]

@@ -1,0 +1,122 @@
+"""The controlling process's ear for workers and reports."""
+
+from __future__ import annotations
+
+import functools
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import EvalsuiteError, in_words
+from evalsuite.plugin.collection.selection import count_cases, is_narrowed
+from evalsuite.plugin.marks import RECORD
+from evalsuite.plugin.session.process_state import PROCESS
+
+if TYPE_CHECKING:
+    from evalsuite.plugin.session.controller import Controller
+    from evalsuite.settings import Settings
+
+INCOMPLETE = 12
+"""As `Status.INCOMPLETE`, whose module is too heavy for a session without cases."""
+
+
+class Listener:
+    """Light, as every session has one; it makes a `Controller` once there is something to keep.
+
+    Args:
+        config: of the session.
+        settings: of the run.
+        selection: which tests the command line asks for.
+    """
+
+    def __init__(self, config: pytest.Config, settings: Settings, selection: dict[str, Any]) -> None:
+        self._config, self.settings, self.selection = config, settings, selection
+        self.model = settings.model
+        if self.model is None:
+            from evalsuite.plugin.session.model_check import default_model
+
+            self.model = default_model()
+        self.planned = 0
+        # Why there is no report.
+        self.broken = ""
+        self.status = 0
+        self._channels: list[Any] = []
+
+    @cached_property
+    def controller(self) -> Controller:
+        """Made when the first case asks, or leaves its record."""
+        from evalsuite.plugin.session.controller import Controller
+        from evalsuite.plugin.session.provenance import command_line
+
+        return Controller(
+            self.settings,
+            self.model,
+            self._config.rootpath,
+            command_line(self._config.invocation_params.args),
+            self.selection,
+            narrowed=is_narrowed(self._config),
+            stop=self._stop,
+        )
+
+    @property
+    def begun(self) -> bool:
+        """Whether any case asked, or left a record."""
+        return "controller" in self.__dict__
+
+    def attach(self, node: Any) -> None:
+        """Gives a worker, before it starts, the settings and a way to the gateway."""
+        channel = node.gateway.newchannel()
+        node.workerinput["evalsuite"] = {
+            "settings": json.dumps(self.settings.plain()),
+            "model": self.model,
+            "selection": self.selection,
+        }
+        node.workerinput["evalsuite_channel"] = channel
+        self._channels.append(channel)
+        channel.setcallback(functools.partial(self._hear_worker, channel), endmarker=None)
+
+    def _stop(self, reason: str) -> None:
+        _stop_session(self._config, reason)
+        for channel in self._channels:
+            self.controller.stop_worker(channel, reason)
+
+    def _hear_worker(self, channel: Any, text: str | None) -> None:
+        # The first request brings with it the code that answers it.
+        if text is not None or self.begun:
+            self.controller.hear_worker(channel, text)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps the record that rides on the report, or that a dead worker cannot send."""
+        if hasattr(report, RECORD) or str(report.when) == "???":
+            try:
+                self.controller.hear(report)
+            except (EvalsuiteError, OSError) as error:
+                # What is not kept would be paid for in vain.
+                self.broken = f"the records cannot be kept: {in_words(error)}"
+                pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """How many cases there were, as a worker found."""
+        found = getattr(node, "workeroutput", {})
+        self.planned = max(self.planned, found.get("evalsuite_planned", 0))
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """How many cases there are, without workers."""
+        self.planned = count_cases(session.items)
+
+
+def _stop_session(config: pytest.Config, reason: str) -> None:
+    """Ends the session after the test that runs; xdist has a mark of its own for it."""
+    distributing = config.pluginmanager.get_plugin("dsession")
+    if distributing is not None:
+        distributing.shouldstop = reason
+    session = config.stash[PROCESS].session
+    if session is not None:
+        session.shouldstop = reason
+
+
+LISTENER: pytest.StashKey[Listener] = pytest.StashKey()

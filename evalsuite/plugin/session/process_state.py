@@ -1,0 +1,126 @@
+"""What the plugin keeps in one process: settings, and, once a case needs them, loop, models and prefetch."""
+
+from __future__ import annotations
+
+import gc
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.plugin.marks import case_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalsuite.decisions.gates import Gate
+    from evalsuite.gateway.gateway import Asker
+    from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.plugin.run.prefetch import Models, Prefetcher
+    from evalsuite.plugin.run.upcoming import Upcoming
+    from evalsuite.settings import Settings
+
+
+@cache
+def _set_aside() -> None:
+    """Sets aside, once a process, what is there before the first case.
+
+    Otherwise the garbage collector looks through pytest, all items and all modules again and again, which with
+    eight workers takes an eighth of a run of quick cases.
+    """
+    gc.freeze()
+
+
+class Process:
+    """A process that runs tests: the only one, or a worker.
+
+    Nothing is started before a case needs it.
+
+    Args:
+        settings: of the run.
+        model: the model's name, with the default filled in; None where there is none.
+        workers: how many processes run tests.
+        background: makes, or gives, the event loop.
+        connect: makes the way to the gateway.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        model: str | None,
+        workers: int,
+        background: Callable[[], BackgroundLoop],
+        connect: Callable[[BackgroundLoop], Asker],
+    ) -> None:
+        self.settings, self.model_name, self._workers = settings, model, workers
+        self._background, self._connect = background, connect
+        self.session: pytest.Session | None = None
+        # Why a worker is to end with the case that runs.
+        self.stopping = ""
+
+    @cached_property
+    def background(self) -> BackgroundLoop:
+        """This process's event loop."""
+        return self._background()
+
+    @cached_property
+    def models(self) -> Models:
+        """The models, by way of the gateway.
+
+        Raises:
+            SettingsError: no model was named and none is embedded.
+        """
+        from evalsuite.plugin.run.prefetch import Models
+        from evalsuite.plugin.session.model_check import demand_model
+
+        return Models(self._connect(self.background), self.settings, demand_model(self.model_name))
+
+    @cached_property
+    def prefetcher(self) -> Prefetcher:
+        """This process's cases in flight."""
+        from evalsuite.plugin.run.prefetch import Prefetcher
+
+        _set_aside()
+        # Twice a process's share: one that falls behind does not leave connections idle.
+        share = -(-self.settings.max_connections // self._workers)
+        window = min(self.settings.max_connections, 2 * share) if self._workers > 1 else share
+        return Prefetcher(self.background, self.models, self._queue, window)
+
+    @cached_property
+    def _queue(self) -> Upcoming:
+        from evalsuite.plugin.run.upcoming import find_queue
+
+        assert self.session is not None  # noqa: S101 - items run within a session
+        return find_queue(self.session)
+
+    def item_begins(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Moves the queue on, and fills the window, from the first case on."""
+        self.session = item.session
+        case = case_of(item)
+        if case is not None or "prefetcher" in self.__dict__:
+            self._queue.at(item, nextitem)
+            self.prefetcher.begin(case if case is not None and case.bound.solver is not None else None)
+
+    @cached_property
+    def _gates(self) -> list[Gate]:
+        from evalsuite.decisions.gates import parse_gate
+
+        return [parse_gate(text) for text in self.settings.gate]
+
+    def gated(self, benchmark: str) -> bool:
+        """Whether a gate decides about a benchmark."""
+        return any(gate.covers(benchmark) for gate in self._gates)
+
+    def give_up(self) -> None:
+        """Drops the cases in flight; their tests will not run."""
+        if "prefetcher" in self.__dict__:
+            self.background.run(self.prefetcher.aclose())
+            del self.__dict__["prefetcher"]
+
+    def close(self) -> None:
+        """Ends the loop, where this process made it."""
+        if "background" in self.__dict__:
+            self.background.close()
+
+
+PROCESS = pytest.StashKey[Process]()

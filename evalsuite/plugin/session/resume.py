@@ -1,0 +1,43 @@
+"""What a resumed or replayed run takes over from the earlier one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import SettingsError
+from evalsuite.results.runs import RECORDS, find_folder, load_run
+from evalsuite.settings import Settings, restore, take_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
+    """Settings and selection, those of the resumed or replayed run taken over where they were not given.
+
+    Raises:
+        RunError: there is no such run.
+        SettingsError: it asked another model.
+    """
+    name = settings.resume or settings.replay
+    if not name:
+        return settings, selection
+    folder = find_folder(reports, name)
+    info = folder.info()
+    if settings.resume and (folder.path / RECORDS).exists():
+        # Read now, as damage should be found before anything is paid for.
+        load_run(folder)
+    taken = take_over(settings, restore(info.get("settings", {})))
+    asked = info.get("model")
+    if taken.model is None:
+        taken = replace(taken, model=asked)
+    if settings.resume and taken.model != asked:
+        raise SettingsError(
+            f"--resume {name}: that run asked {asked}; another model is another run, so leave out --model, "
+            "or leave out --resume"
+        )
+    # By its path, as `last` would mean another run once this one has begun.
+    found = str(folder.path.resolve())
+    named = replace(taken, resume=found) if settings.resume else replace(taken, replay=found)
+    return named, selection if any(selection.values()) else info.get("selection", selection)

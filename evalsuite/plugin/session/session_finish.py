@@ -1,0 +1,85 @@
+"""The end of a session: report, exit status, the verdict on the terminal, and everything closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.errors import EvalsuiteError, in_words
+from evalsuite.plugin.session.listener import INCOMPLETE, LISTENER
+from evalsuite.plugin.session.process_state import PROCESS
+
+if TYPE_CHECKING:
+    from evalsuite.plugin.session.controller import Controller
+
+
+def conclude(session: pytest.Session) -> None:
+    """Writes the report and sets the exit status."""
+    config = session.config
+    config.stash[PROCESS].give_up()
+    listener = config.stash.get(LISTENER, None)
+    # A gate named here and now waits for cases even where none ran, unless nothing was to run.
+    waited_for = config.getoption("evalsuite_gate") and session.exitstatus != pytest.ExitCode.USAGE_ERROR
+    if listener is None or listener.broken or not (listener.begun or waited_for):
+        return
+    controller = listener.controller
+    stopped = False if controller.decided_early else session.shouldfail or session.shouldstop
+    if not (stopped or controller.decided_early) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
+        stopped = "interrupted from the keyboard"
+    try:
+        controller.conclude(str(stopped) if stopped else None, listener.planned)
+    except (EvalsuiteError, OSError) as error:
+        listener.broken = f"the report cannot be written: {in_words(error)}"
+        session.exitstatus = INCOMPLETE
+        return
+    session.exitstatus = listener.status = exit_status(session, controller, stopped=bool(stopped))
+
+
+def exit_status(session: pytest.Session, controller: Controller, *, stopped: bool) -> int:
+    """Pytest's own status, unless the verdict says otherwise."""
+    from evalsuite.decisions.verdict import Status
+
+    verdict, own = controller.verdict, int(session.exitstatus)
+    if controller.decided_early and own == pytest.ExitCode.INTERRUPTED:
+        # Stopping was the point.
+        own = 1 if session.testsfailed else 0
+    if verdict is None or stopped or own not in {0, 1, 5}:
+        return own
+    if verdict.status >= 10:
+        return int(verdict.status)
+    if verdict.status is Status.FAILED:
+        return int(Status.FAILED)
+    # Errors that a gate puts up with are no failures of the session.
+    only_covered = own == 1 and session.testsfailed <= controller.covered
+    return 0 if only_covered else own
+
+
+def show_summary(terminal: pytest.TerminalReporter) -> None:
+    """Shows the verdict, or why there is none."""
+    listener = terminal.config.stash.get(LISTENER, None)
+    if listener is None or not listener.begun:
+        return
+    if listener.broken:
+        from evalsuite.plugin.terminal.closing_lines import lament
+
+        lament(terminal, listener.broken)
+    elif listener.controller.verdict is not None:
+        from evalsuite.plugin.terminal.closing_lines import summarise
+
+        summarise(terminal, listener.controller.folder, listener.controller.verdict, listener.status)
+        if listener.controller.aside:
+            terminal.write_line(listener.controller.aside)
+
+
+def stop(config: pytest.Config) -> None:
+    """Closes what is open."""
+    process = config.stash.get(PROCESS, None)
+    if process is not None:
+        process.give_up()
+    listener = config.stash.get(LISTENER, None)
+    if listener is None:
+        if process is not None:
+            process.close()
+    elif listener.begun:
+        listener.controller.close()

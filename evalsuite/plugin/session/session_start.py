@@ -1,0 +1,159 @@
+"""What this process does before the first case: settings, its part, and the ways between processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import EvalsuiteError
+from evalsuite.plugin.collection.selection import select_again, selection_of
+from evalsuite.plugin.marks import MARK, started_sessions
+from evalsuite.plugin.session.listener import LISTENER, Listener
+from evalsuite.plugin.session.process_state import PROCESS, Process
+from evalsuite.settings import Settings, restore
+
+if TYPE_CHECKING:
+    from evalsuite.gateway.gateway import Asker, Gateway
+    from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.plugin.session.controller import Controller
+    from evalsuite.types import Completion, Request
+
+
+def prefer_worksteal(config: pytest.Config) -> None:
+    """Sets --dist where -n is given without it."""
+    option = config.option
+    if getattr(option, "numprocesses", None) and getattr(option, "dist", None) == "no":
+        option.dist = "worksteal"
+
+
+def start(config: pytest.Config) -> None:
+    """Prepares this process for its part.
+
+    Raises:
+        pytest.UsageError: an option makes no sense, or the model cannot be asked.
+    """
+    config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
+    started_sessions.append(str(config.rootpath))
+    try:
+        if hasattr(config, "workerinput"):
+            _start_worker(config, config.workerinput)
+        else:
+            _start_controller(config)
+    except EvalsuiteError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _start_worker(config: pytest.Config, given: dict[str, Any]) -> None:
+    plain = given["evalsuite"]
+    settings = restore(json.loads(plain["settings"]))
+
+    def stop(reason: str) -> None:
+        config.stash[PROCESS].stopping = reason
+
+    def connect(background: BackgroundLoop) -> Asker:
+        from evalsuite.gateway.channel import ChannelAsker
+
+        return ChannelAsker(given["evalsuite_channel"], background, stop)
+
+    config.stash[PROCESS] = Process(settings, plain["model"], given["workercount"], _new_loop, connect)
+    select_again(config, plain["selection"])
+
+
+def _new_loop() -> BackgroundLoop:
+    from evalsuite.gateway.loop import BackgroundLoop
+
+    return BackgroundLoop()
+
+
+def _start_controller(config: pytest.Config) -> None:
+    from evalsuite.plugin.options import settings_of
+
+    settings, selection = settings_of(config), selection_of(config)
+    reports = config.rootpath / settings.reports
+    if settings.resume or settings.replay:
+        from evalsuite.plugin.session.resume import adopt
+
+        settings, selection = adopt(settings, reports, selection)
+        select_again(config, selection)
+    _make_importable(config, settings)
+    if settings.given:
+        from evalsuite.plugin.session.model_check import check_given
+
+        named = {name for name in ("model", "judge_model") if config.getoption(f"evalsuite_{name}")}
+        check_given(settings, config.rootpath, set() if config.option.collectonly else named)
+    listener = Listener(config, settings, selection)
+    config.stash[LISTENER] = listener
+    config.pluginmanager.register(listener, "evalsuite-listener")
+    config.stash[PROCESS] = Process(
+        settings,
+        listener.model,
+        1,
+        lambda: listener.controller.background,
+        lambda _: LocalAsker(listener.controller),
+    )
+
+
+class LocalAsker:
+    """The way to the gateway within its own process.
+
+    Args:
+        controller: makes the gateway when it is asked first.
+    """
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    async def ask(self, request: Request) -> Completion:
+        """See `Asker.ask`."""
+        gateway: Gateway = self._controller.gateway
+        return await gateway.ask(request)
+
+
+def _make_importable(config: pytest.Config, settings: Settings) -> None:
+    """A function named as model is looked for from the root directory, as the tests themselves are."""
+    root = str(config.rootpath)
+    names = (settings.model or "", settings.judge_model or "")
+    if any(name.startswith("function:") for name in names) and root not in sys.path:
+        sys.path.insert(0, root)
+
+
+def watch(config: pytest.Config) -> None:
+    """Shows what goes on, in the controlling process."""
+    listener = config.stash.get(LISTENER, None)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if listener is not None and terminal is not None and terminal.isatty:
+        from evalsuite.plugin.terminal.live_line import show_progress
+
+        show_progress(config, listener, terminal)
+
+
+def announce(config: pytest.Config) -> str | None:
+    """Says which model will be asked, where anything was said about evalsuite."""
+    process = config.stash[PROCESS]
+    if not process.settings.given:
+        return None
+    judge = process.settings.judge_model
+    return f"evalsuite: model {process.model_name}{f', judge {judge}' if judge else ''}"
+
+
+def check_hosts(config: pytest.Config, specs: list[Any]) -> None:
+    """Refuses plain connections to other hosts, before anything is sent there.
+
+    Raises:
+        pytest.UsageError: there is one, and it was not allowed.
+    """
+    if not config.stash[PROCESS].settings.allow_plain_workers:
+        import execnet
+
+        from evalsuite.plugin.session.hosts import refuse_plain
+
+        proxies = [execnet.XSpec(text) for text in config.getoption("px")]
+        refuse_plain([*specs, *proxies])
+
+
+def start_node(node: Any) -> None:
+    """Hands a worker what it needs."""
+    node.config.stash[LISTENER].attach(node)

@@ -1,0 +1,1 @@
+"""What the terminal shows: the live line, the closing lines."""

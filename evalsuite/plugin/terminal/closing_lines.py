@@ -1,0 +1,46 @@
+"""What the terminal shows at the end: verdict, gates, and where the report is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.decisions.verdict import Status
+from evalsuite.reporting.markdown import decision_line
+from evalsuite.results.runs import REPORT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.results.runs import RunFolder
+
+
+def lament(terminal: pytest.TerminalReporter, reason: str) -> None:
+    """Says why there is no report."""
+    terminal.section("evalsuite", sep="=", red=True)
+    terminal.write_line(reason, red=True)
+    terminal.write_line("what was kept until then stays: mend it, and go on with --resume last")
+    terminal.write_line(f"{Status.INCOMPLETE.name.lower()}: no decision (exit status {Status.INCOMPLETE:d})")
+
+
+def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Verdict, status: int) -> None:
+    """Writes the section, with the status that the session ends with, which may be pytest's own."""
+    good = verdict.status is Status.GOOD
+    terminal.section("evalsuite", sep="=", **{"green" if good else "red": True})
+    for decision in verdict.decisions:
+        terminal.write_line(
+            decision_line(decision), **{"green" if decision.verdict == "met" else "red": True}
+        )
+    for line in (*verdict.reasons, *verdict.remarks):
+        terminal.write_line(line)
+    aside = ", but other tests failed" if good and status == 1 else ""
+    terminal.write_line(f"{verdict.headline}{aside} (exit status {status})", bold=True)
+    terminal.write_line(f"report: {_from_here(folder.path / REPORT, terminal.config)}")
+
+
+def _from_here(path: Path, config: pytest.Config) -> Path:
+    """The path as one would type it where pytest was started, if it is below."""
+    here = config.invocation_params.dir
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,75 @@
+"""The comparison with a baseline, as a section of the report."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from evalsuite.reporting.section import Cell, Column, Passage, Section, Table
+from evalsuite.results.estimate import Estimate
+
+if TYPE_CHECKING:
+    from evalsuite.decisions.baseline import Against
+
+MOST_FLIPS = 12
+"""Cases shown whose score changed, the greatest losses first."""
+
+
+def baseline_section(against: Against) -> Section:
+    """The comparison as a section of the report."""
+    words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
+    rows: list[list[Cell]] = [
+        [
+            words[verdict],
+            str(subject),
+            one.n,
+            one.baseline,
+            one.candidate,
+            Estimate(one.difference, one.low, one.high, one.n),
+            one.pvalue,
+            one.detectable if math.isfinite(one.detectable) else None,
+        ]
+        for subject, one, verdict in against.found
+    ]
+    columns = [
+        Column("verdict"),
+        Column("metric"),
+        Column("cases", "count"),
+        Column("baseline", "number", 4),
+        Column("now", "number", 4),
+        Column("difference with 95% interval", "number", 4),
+        Column("p", "number", 4),
+        Column("could have shown (power 80%)", "number", 4),
+    ]
+    note = (
+        f"Paired by case. `no worse`: a loss of {against.margin:g} or more is excluded. `worse`: a loss is shown. "
+        "`undecided`: neither; more cases would tell. Both with Holm's correction over all rows. "
+        + _left_out(against)
+    )
+    shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
+    return Section(f"Against {against.name}", [shown, *_flips(against)])
+
+
+def _left_out(against: Against) -> str:
+    parts = [
+        f"{len(cases)} cases are {side} and left out ({', '.join(cases[:5])}{', ...' if len(cases) > 5 else ''})."
+        for side, cases in against.left_out.items()
+        if cases
+    ]
+    if against.not_compared:
+        parts.append(
+            f"Not compared, as too few cases have it on both sides: {', '.join(against.not_compared)}."
+        )
+    return " ".join(parts)
+
+
+def _flips(against: Against) -> list[Table]:
+    if not against.flips:
+        return []
+    rows: list[list[Cell]] = [
+        [flip.case, str(flip.subject), flip.before, flip.after] for flip in against.flips[:MOST_FLIPS]
+    ]
+    columns = [Column("case"), Column("metric"), Column("baseline", "number", 3), Column("now", "number", 3)]
+    more = len(against.flips) - len(rows)
+    note = f"{more} more changed." if more > 0 else ""
+    return [Table("Cases that changed, the greatest losses first", columns, rows, note)]

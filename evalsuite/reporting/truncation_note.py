@@ -1,0 +1,29 @@
+"""A word about answers that met the limit on tokens: their scores say little about the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.reporting.section import Passage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.results.tally import Tally
+
+
+def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
+    """The passage, where any case's last answer was cut off.
+
+    Args:
+        label: of the run.
+        tally: its cases, with the fact `finish`.
+        declared: the benchmark's name where it is declared, as in `@benchmark(TREB)`.
+    """
+    cut = sum(row.facts.get("finish") == "length" for row in tally)
+    if cut:
+        yield Passage(
+            "",
+            f"{label}: in {cut} of {len(tally)} cases the last answer was cut off at the limit on tokens, which "
+            f"costs score. `@benchmark({declared}, max_tokens=...)` sets it.",
+        )

@@ -1,0 +1,1 @@
+"""What a run leaves behind and what is read off it: records, runs, tallies."""

@@ -1,0 +1,95 @@
+"""Joining the shards of a run into one run, as if it had never been divided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import RunError
+from evalsuite.gateway.store import Store
+from evalsuite.json_codec import decode_usage, encode_usage
+from evalsuite.results.runs import RECORDS, STORE, RunFolder, interruption, is_run, load_run
+from evalsuite.settings import parse_shard
+from evalsuite.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
+# What shards of one run may differ in.
+OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm", "max_tpm", "max_cost"}
+
+
+def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
+    """Joins runs into a new one: records and stores of all, settings of the first.
+
+    Raises:
+        RunError: a shard is missing or there twice, two shards were run with other settings, or there is
+            a run at the target.
+    """
+    if is_run(target):
+        raise RunError(f"{target}: there is a run already; choose another --to")
+    infos = [folder.info() for folder in folders]
+    _check(folders, infos)
+    for folder in folders:
+        load_run(folder)  # what is damaged is found before anything is written
+    target.mkdir(parents=True, exist_ok=True)
+    with (target / RECORDS).open("wb") as stream:
+        for folder in folders:
+            stream.write((folder.path / RECORDS).read_bytes())
+    _join_stores(folders, target / STORE)
+    joined = RunFolder(target)
+    joined.write_info(_joined_info(infos))
+    return joined
+
+
+def _check(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> None:
+    shards = [str(info.get("settings", {}).get("shard") or "") for info in infos]
+    for folder, shard in zip(folders, shards, strict=True):
+        if not shard:
+            raise RunError(f"{folder.path} is no shard: it was run without --shard")
+    parts = {parse_shard(shard)[1] for shard in shards}
+    numbers = sorted(parse_shard(shard)[0] for shard in shards)
+    if len(parts) > 1 or numbers != list(range(1, max(parts) + 1)):
+        raise RunError(f"these are not the shards of one run, each once: {', '.join(sorted(shards))}")
+    first = _common(infos[0])
+    for folder, info in zip(folders, infos, strict=True):
+        other = _common(info)
+        differing = sorted(name for name in first if first[name] != other.get(name))
+        if differing:
+            raise RunError(
+                f"{folder.path} was run with another {', '.join(differing)} than {folders[0].path}; shards of one "
+                "run differ in --shard alone"
+            )
+
+
+def _common(info: dict[str, Any]) -> dict[str, Any]:
+    settings = {name: value for name, value in info["settings"].items() if name not in OWN}
+    return settings | {"model": info["model"], "selection": info.get("selection")}
+
+
+def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    stopped = [
+        f"shard {info['settings']['shard']}: {why}"
+        for info in infos
+        if (why := interruption(info)) is not None
+    ]
+    usage = [decode_usage(info["usage"]) for info in infos if info.get("usage")]
+    return {
+        **infos[0],
+        "settings": infos[0]["settings"] | {"shard": None},
+        "started": min(info["started"] for info in infos),
+        "seconds": max(info.get("seconds", 0.0) for info in infos),
+        "stopped": "; ".join(stopped) or None,
+        "usage": encode_usage(sum(usage, Usage())),
+    }
+
+
+def _join_stores(folders: Sequence[RunFolder], target: Path) -> None:
+    """One store of all; the shards of a replay have none."""
+    sources = [folder.path / STORE for folder in folders if (folder.path / STORE).is_file()]
+    if sources:
+        store = Store(target)
+        for source in sources:
+            store.take_over(source)
+        store.close()

@@ -1,0 +1,271 @@
+"""A run's folder: `reports/<run>/` with `run.json`, `records.jsonl`, the store, and what is made of them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import RunError
+from evalsuite.json_codec import decode_record
+from evalsuite.results.tally import Row, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from evalsuite.protocols import Benchmark
+    from evalsuite.types import Record
+
+VERSION = 1
+INFO, RECORDS, STORE, REPORT, SUMMARY, COMMENT = (
+    "run.json",
+    "records.jsonl",
+    "store.sqlite",
+    "report.md",
+    "summary.json",
+    "comment.md",
+)
+
+LAST = "last"
+"""Stands for the run that was begun last."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where a run is kept.
+
+    Attributes:
+        path: the folder, which may not be there yet.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.path.name
+
+    def info(self) -> dict[str, Any]:
+        """What the run knows of itself: settings, times, what was paid; empty where nothing was written.
+
+        Raises:
+            RunError: the file is damaged, or of another version.
+        """
+        file = self.path / INFO
+        try:
+            info: dict[str, Any] = json.loads(file.read_text("utf-8"))
+            version = info["version"]
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{file} cannot be read: {error}") from error
+        if version != VERSION:
+            raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
+        return info
+
+    def write_info(self, info: Mapping[str, Any]) -> None:
+        """Replaces `run.json` in one step."""
+        replace_text(
+            self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n"
+        )
+
+
+def replace_text(file: Path, text: str) -> None:
+    """Writes a file so that it is, at every instant, the old one or the new one."""
+    draft = file.with_name(f".{file.name}.draft")
+    draft.write_bytes(text.encode("utf-8", "replace"))
+    draft.replace(file)
+
+
+def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
+    """The folder of a new run; not made yet.
+
+    Raises:
+        RunError: a run of this name is there already, or the name is none.
+    """
+    if name is None:
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40]
+        stem = f"{now:%Y%m%d-%H%M%S}-{slug or 'model'}"
+        names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+        return RunFolder(next(reports / name for name in names if not (reports / name).exists()))
+    check_name(reports, name)
+    return RunFolder(reports / name)
+
+
+def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
+    """Makes the folder of a new run.
+
+    Raises:
+        RunError: as `new_folder`, or the folder cannot be made.
+    """
+    while True:
+        folder = new_folder(reports, name, model, now)
+        try:
+            folder.path.mkdir(parents=True)
+        except OSError as error:
+            if not isinstance(error, FileExistsError) or not folder.path.is_dir():
+                raise RunError(
+                    f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
+                ) from error
+            if name is None:
+                # Another session was quicker to take the name.
+                continue
+        return folder
+
+
+def check_name(reports: Path, name: str) -> None:
+    """Sees that a new run may have this name.
+
+    Raises:
+        RunError: a run of this name is there already, or the name is none.
+    """
+    if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith("."):
+        raise RunError(f"{name}: a run's name is letters, digits and . _ - + @ =, since it names a folder")
+    if name == LAST:
+        raise RunError(f"{name}: this word means the newest run; choose another name")
+    if is_run(reports / name):
+        raise RunError(
+            f"a run {name} is there already: go on with it with --resume {name}, or choose another name"
+        )
+
+
+def find_folder(reports: Path, name: str) -> RunFolder:
+    """The folder of an earlier run: by name, by path, by one of its files, or `last` for the one begun last.
+
+    Raises:
+        RunError: there is none; the message lists the newest that are there.
+    """
+    if name != LAST:
+        for path in (reports / name, Path(name)):
+            folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
+            if is_run(folder):
+                return RunFolder(folder)
+    runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=_age)
+    if name == LAST and runs:
+        return RunFolder(runs[-1])
+    known = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
+    raise RunError(f"no run {name!r} in {reports}; the newest there: {known}")
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run, were it only its beginning."""
+    return (path / RECORDS).is_file() or (path / INFO).is_file()
+
+
+def _age(folder: Path) -> tuple[str, int]:
+    """When a run was begun; of those begun in one second, and of damaged ones, when it was last written to."""
+    try:
+        started = str(RunFolder(folder).info().get("started", ""))
+    except RunError:
+        # Its damage matters to whoever asks for it, and not to whoever asks for another.
+        started = ""
+    return started, (folder / INFO).stat().st_mtime_ns
+
+
+def interruption(info: Mapping[str, Any]) -> str | None:
+    """Why a run did not come to its end, by what it knows of itself; None where it did."""
+    if info.get("stopped"):
+        return str(info["stopped"])
+    return None if "seconds" in info else "it was killed, or it still goes on"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One benchmark's cases in a run.
+
+    Attributes:
+        tally: its rows.
+        source: where the samples came from, in words.
+        model: the model as the user named it.
+    """
+
+    tally: Tally
+    source: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run, read from its folder; the long texts stay there.
+
+    Attributes:
+        folder: where it is.
+        info: what the run knows of itself.
+        benchmarks: by name, in alphabetical order.
+        offsets: where each case's record begins in `records.jsonl`.
+    """
+
+    folder: RunFolder
+    info: Mapping[str, Any]
+    benchmarks: Mapping[str, Bench]
+    offsets: Mapping[str, int]
+
+    def read(self, case: str) -> Record:
+        """One case's whole record.
+
+        Raises:
+            KeyError: the run has no such case.
+        """
+        with (self.folder.path / RECORDS).open("rb") as stream:
+            stream.seek(self.offsets[case])
+            return decode_record(json.loads(stream.readline()))
+
+    def all_rows(self) -> Iterator[Row]:
+        """All cases of all benchmarks."""
+        for bench in self.benchmarks.values():
+            yield from bench.tally
+
+
+def primary_metric(bench: Bench, known: Benchmark | None) -> str | None:
+    """The metric that stands for a benchmark where there is room for one."""
+    if known is not None and known.primary is not None:
+        return known.primary
+    return next(iter(bench.tally.metrics()), None)
+
+
+def load_run(folder: RunFolder) -> Run:
+    """Reads a run; of a case that ran twice, the later record counts.
+
+    Raises:
+        RunError: a record is damaged; the message names the line.
+    """
+    rows: dict[str, tuple[str, Row]] = {}
+    told: dict[str, tuple[str, str]] = {}
+    offsets: dict[str, int] = {}
+    for offset, record in _records(folder.path / RECORDS):
+        rows[record.case] = record.benchmark, Row.of(record)
+        told[record.benchmark] = record.source, record.model
+        offsets[record.case] = offset
+    found: dict[str, list[Row]] = {}
+    for benchmark, row in rows.values():
+        found.setdefault(benchmark, []).append(row)
+    benches = {name: Bench(Tally.of(found[name]), *told[name]) for name in sorted(found)}
+    return Run(folder, folder.info(), benches, offsets)
+
+
+def _records(file: Path) -> Iterator[tuple[int, Record]]:
+    try:
+        stream = file.open("rb")
+    except OSError as error:
+        raise RunError(f"{file} cannot be read: {error.strerror}") from error
+    offset = 0
+    with stream:
+        for number, line in enumerate(stream, 1):
+            # A line without an end was being written when the run died.
+            if line.endswith(b"\n"):
+                yield offset, _parse(line, file, number)
+            offset += len(line)
+
+
+def _parse(line: bytes, file: Path, number: int) -> Record:
+    try:
+        return decode_record(json.loads(line))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RunError(
+            f"{file}, line {number}: not a record of evalsuite ({type(error).__name__}: {error}); "
+            "once this line is taken out, the rest can be read"
+        ) from error

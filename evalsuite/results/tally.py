@@ -1,0 +1,173 @@
+"""Tallies: addable aggregates of records; means, intervals and tables are read off them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.results.estimate import Estimate
+from evalsuite.types import Outcome, Record, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a tally keeps of a record: everything but the long texts."""
+
+    case: str
+    sample: str
+    epoch: int
+    outcome: Outcome
+    tags: Mapping[str, str]
+    scores: Mapping[str, float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    excused: str | None = None
+
+    @property
+    def cluster(self) -> str:
+        """What this case shares with others: the value of its tag `cluster`, or its sample."""
+        return self.tags.get("cluster", self.sample)
+
+    @classmethod
+    def of(cls, record: Record) -> Row:
+        """A record's row."""
+        return cls(
+            record.case,
+            record.sample,
+            record.epoch,
+            record.outcome,
+            record.tags,
+            record.scores,
+            record.facts,
+            record.usage,
+            record.seconds,
+            record.excused,
+        )
+
+    def with_scores(self, scores: Mapping[str, float]) -> Row:
+        """The same case with other scores."""
+        return replace(self, scores=scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Rows of one benchmark, in the order of their case ids whatever order they came in.
+
+    Attributes:
+        rows: one a case.
+    """
+
+    rows: tuple[Row, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Tally:
+        """A tally of these rows."""
+        return cls(tuple(sorted(rows, key=lambda row: row.case)))
+
+    def __add__(self, other: Tally) -> Tally:
+        """The tally of both: addition is associative and does not depend on the order."""
+        return Tally.of((*self.rows, *other.rows))
+
+    def __len__(self) -> int:
+        """The number of cases, errors included."""
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        """The rows."""
+        return iter(self.rows)
+
+    def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
+        """The rows that have all these tags and, if given, that `keep` accepts."""
+        return Tally(
+            tuple(
+                row
+                for row in self.rows
+                if all(row.tags.get(tag) == value for tag, value in tags.items()) and (not keep or keep(row))
+            )
+        )
+
+    def groups(self, tag: str) -> dict[str, Tally]:
+        """A tally for each value of a tag, in the order of the values; rows without the tag are left out."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if tag in row.tags:
+                found.setdefault(row.tags[tag], []).append(row)
+        return {value: Tally(tuple(found[value])) for value in sorted(found)}
+
+    def metrics(self) -> tuple[str, ...]:
+        """The names of all scores, in order of first appearance."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.scores))
+
+    def scored(self, metric: str) -> Tally:
+        """The rows that are not errors and have this score."""
+        return self.where(lambda row: row.outcome != "error" and metric in row.scores)
+
+    def values(self, metric: str) -> list[float]:
+        """One value for each row of `scored(metric)`."""
+        return [row.scores[metric] for row in self.scored(metric)]
+
+    def clusters(self, metric: str) -> list[str]:
+        """The cluster of each value: its sample, or what its samples share (the tag `cluster`)."""
+        return [row.cluster for row in self.scored(metric)]
+
+    def mean(self, metric: str) -> float | None:
+        """The plain mean, or None where nothing was measured."""
+        values = self.values(metric)
+        return math.fsum(values) / len(values) if values else None
+
+    def estimate(self, metric: str, confidence: float = 0.95) -> Estimate | None:
+        """The mean with its interval: Wilson's for 0/1 scores, else the t interval.
+
+        Epochs of a sample are one cluster, as are samples that share a source (the tag `cluster`). None where
+        nothing was measured; without an interval where all values come from one cluster.
+        """
+        from evalsuite import stats
+
+        values, clusters = self.values(metric), self.clusters(metric)
+        if not values:
+            return None
+        mean = math.fsum(values) / len(values)
+        shares = all(value in (0.0, 1.0) for value in values)
+        apart = len(set(clusters))
+        if shares and apart == len(values):
+            # What the general one comes to; by itself it needs no numpy, whose import takes a sixth of a second.
+            interval = stats.wilson_interval(math.fsum(values), len(values), confidence)
+        elif apart < 2:
+            return Estimate(mean, n=len(values))
+        else:
+            find = stats.share_interval if shares else stats.mean_interval
+            interval = find(values, clusters=clusters, confidence=confidence)
+        return Estimate(mean, interval.low, interval.high, len(values))
+
+    def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
+        """`estimate` of a metric in [0, 1], its interval cut there: a t interval knows nothing of the range."""
+        found = self.estimate(metric, confidence)
+        return found and found.within(0.0, 1.0)
+
+
+def _no_records(case: str) -> Record:
+    raise KeyError(case)
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One benchmark of one run, as a report sees it.
+
+    Attributes:
+        label: what tells this run from the others: the model, or the run's name where models repeat.
+        tally: all its cases.
+        judge: the judge model, if the run had one.
+        source: where the samples came from, in words.
+        read: fetches one case's whole record from the run's folder.
+    """
+
+    label: str
+    tally: Tally
+    judge: str | None = None
+    source: str = ""
+    read: Callable[[str], Record] = field(default=_no_records)

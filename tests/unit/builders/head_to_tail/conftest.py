@@ -1,0 +1,85 @@
+"""Tiny dumps written by hand, and what is built from them."""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import zstandard
+
+from evalsuite.builders.build_progress import BuildProgress
+from evalsuite.builders.head_to_tail import add_arguments, run
+from evalsuite.builders.head_to_tail.workspace import Workspace
+from evalsuite.builders.output_folder import building
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from evalsuite.builders.head_to_tail.selection import QuestionSource
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": zstandard.compress,
+}
+Questions = set[tuple[str, str, str, str, tuple[str | int, ...]]]
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
+    """Writes files into a folder, compressed as their names say."""
+
+    def write(files: Mapping[str, str | bytes]) -> Path:
+        folder = tmp_path / "dump"
+        folder.mkdir(exist_ok=True)
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            (folder / name).write_bytes(COMPRESS.get(Path(name).suffix, bytes)(data))
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with building(tmp_path / "workspace.json") as folder, BuildProgress(0, "B") as progress:
+        workspace = Workspace(folder, progress)
+        yield workspace
+        workspace.close()
+
+
+@pytest.fixture
+def candidates() -> Callable[[QuestionSource], Questions]:
+    """All that a source can ask: bucket, template, entity, question and answers of each candidate."""
+
+    def draw(source: QuestionSource) -> Questions:
+        drawn = source.draw(dict.fromkeys(source.templates, 1000))
+        return {
+            (bucket, template.id, one.entity, one.question, one.answers)
+            for template, buckets in drawn.items()
+            for bucket, those in buckets.items()
+            for one in those.candidates
+        }
+
+    return draw
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., dict[str, list[list[Any]]]]:
+    """Runs the command and reads what it wrote."""
+
+    def command(
+        source: str, folder: Path, *options: str, to: str = "built.json"
+    ) -> dict[str, list[list[Any]]]:
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        target = tmp_path / to
+        assert run(parser.parse_args([source, "--from", str(folder), "--to", str(target), *options])) == 0
+        return json.loads(target.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+    return command

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES, Dbpedia, read_templates
+from evalsuite.builders.head_to_tail.popularity import Share
+from evalsuite.builders.head_to_tail.unfit_predicates import UNFIT
+from evalsuite.errors import DatasetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evalsuite.builders.head_to_tail.workspace import Workspace
+
+    Write = Callable[[Mapping[str, str | bytes]], Path]
+
+FILE = "mappingbased-objects_lang=en.ttl.bz2"
+ONTOLOGY = "http://dbpedia.org/ontology/"
+PUBLISHED = Path(__file__).parents[5] / "shared/data/other/dbpedia_question_templates.json"
+
+
+def triple(subject: str, predicate: str, value: str) -> str:
+    iris = (
+        f"http://dbpedia.org/resource/{subject}",
+        predicate if ":" in predicate else ONTOLOGY + predicate,
+        value if ":" in value else f"http://dbpedia.org/resource/{value}",
+    )
+    return " ".join(f"<{iri}>" for iri in iris) + " .\n"
+
+
+# Triples by entity: Eli 13, Oslo 7, Norway 7, Ann 5, Dag 3, Bergen 2, Bo Berg 2, and 1 of 19 others. Of 58 in
+# all, a third is reached with Oslo and Norway, two thirds with Bergen and Bo Berg.
+TRIPLES = [
+    "# started 2022-03-24T17:26:03Z\n",
+    triple("Oslo", "country", "Norway"),
+    triple("Oslo", "mayor", "Ann"),  # dynamic
+    triple("Bergen", "country", "Norway"),
+    triple("Ann", "birthPlace", "Oslo"),
+    triple("Ann", "deathPlace", "Norway"),
+    triple("Ann", "deathPlace", "Oslo"),  # two places are right
+    triple("Ann", "award", "List_of_medals"),  # no thing, but an article about many
+    triple("Bo_Berg_(actor)", "birthPlace", "M%C3%BCnchen_(town)"),
+    triple("Bo_Berg_(actor)", "spouse", "Eva_Berg__Marriage__1"),  # a node between entities
+    triple("Norway", "capital", "Oslo"),
+    triple("Norway_Spain", "country", "Norway"),  # its name holds the answer
+    triple("List_of_towns", "country", "Norway"),
+    triple("apple", "country", "Oslo"),  # the same in other letters
+    triple("Apple", "country", "Norway"),
+    triple("Dag", "birthPlace", "http://example.org/place"),  # no entity
+    triple("Dag", "http://www.w3.org/2000/01/rdf-schema#seeAlso", "Oslo"),  # unspecific
+    triple("Dag", "unknownPredicate", "Bergen"),
+    *(triple("Eli", "award", f"Medal_{n}") for n in range(13)),  # too many are right
+    "# completed 2022-03-24T17:28:41Z\n",
+]
+QUESTIONS = {
+    f"<{ONTOLOGY}country>": "In which country is _?",
+    f"<{ONTOLOGY}birthPlace>": "Where was _ born?",
+    f"<{ONTOLOGY}deathPlace>": "Where did _ die?",
+    f"<{ONTOLOGY}award>": "Which award has _?",
+    f"<{ONTOLOGY}spouse>": "Who is married to _?",
+    f"<{ONTOLOGY}capital>": "What is the capital of _?",
+    f"<{ONTOLOGY}mayor>": "Who is the mayor of _?",
+    "<http://www.w3.org/2000/01/rdf-schema#seeAlso>": "What else than _ is there?",
+    f"<{ONTOLOGY}neverUsed>": "What of _?",
+}
+ASKED = {
+    ("head", "country", "Oslo", "In which country is Oslo?", ("Norway",)),
+    ("torso", "country", "Bergen", "In which country is Bergen?", ("Norway",)),
+    ("head", "capital", "Norway", "What is the capital of Norway?", ("Oslo",)),
+    ("torso", "birthPlace", "Ann", "Where was Ann born?", ("Oslo",)),
+    ("torso", "deathPlace", "Ann", "Where did Ann die?", ("Norway", "Oslo")),
+    (
+        "torso",
+        "birthPlace",
+        "Bo_Berg_(actor)",
+        "Where was Bo Berg (actor) born?",
+        ("München", "München (town)"),
+    ),
+}
+
+
+@pytest.fixture
+def source(dump: Write, workspace: Workspace) -> Dbpedia:
+    folder = dump({FILE: "".join(TRIPLES), "questions.json": json.dumps(QUESTIONS)})
+    return Dbpedia(workspace, folder, folder / "questions.json")
+
+
+def test_all_that_the_rules_allow_is_asked_and_nothing_else(
+    source: Dbpedia, candidates: Callable[[Dbpedia], set[tuple[object, ...]]]
+) -> None:
+    found = candidates(source)
+    assert found == {(bucket, f"<{ONTOLOGY}{name}>", *rest) for bucket, name, *rest in ASKED}
+
+
+def test_popularity_is_the_number_of_triples_that_an_entity_stands_in(source: Dbpedia) -> None:
+    shares = source.partitions["entity"].shares()
+    assert shares == {"head": Share(3, 27), "torso": Share(4, 12), "tail": Share(19, 19)}
+
+
+def test_predicates_have_a_popularity_of_their_own(source: Dbpedia) -> None:
+    assert source.template_popularity[f"<{ONTOLOGY}country>"] == 6
+    assert source.template_popularity[f"<{ONTOLOGY}capital>"] == 1
+
+
+def test_the_shipped_templates_ask_about_many_predicates_once_each_and_about_no_unfit_one() -> None:
+    questions = read_templates(TEMPLATES)
+    shipped = json.loads(TEMPLATES.read_text(encoding="utf-8"))
+    assert len(questions) == len(shipped) >= 80
+    assert len({words.casefold() for words in questions.values()}) == len(questions)
+    assert all(words.count("_") == 1 and words[-1] in "?." for words in questions.values())
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published templates are not at hand")
+def test_the_published_templates_can_be_used_without_the_predicates_that_the_paper_leaves_out() -> None:
+    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    assert len(published) == 435
+    used = {template.id for template in read_templates(PUBLISHED)}
+    assert used == {predicate for predicate in published if predicate not in UNFIT}
+    shipped = json.loads(TEMPLATES.read_text(encoding="utf-8"))
+    assert not {words.casefold() for words in shipped.values()} & {
+        words.casefold() for words in published.values()
+    }
+
+
+def _failure(folder: Path, workspace: Workspace) -> DatasetError:
+    with pytest.raises(DatasetError) as caught:
+        Dbpedia(workspace, folder)
+    return caught.value
+
+
+def test_a_missing_file_of_dbpedia_is_named(dump: Write, workspace: Workspace) -> None:
+    assert Path(_failure(dump({}), workspace).path).name == FILE
+
+
+@pytest.mark.parametrize(
+    ("damaged", "found"),
+    [
+        (b"<a> <b> <c>\n", "'<a> <b> <c>'"),
+        (b'<a> <b> "a text" .\n', "'<a> <b> \"a text\" .'"),
+        (b"<a> <b> <\xe9> .\n", "the byte 0xe9 as its byte 10"),
+    ],
+)
+def test_a_line_that_is_no_triple_is_named(
+    dump: Write, workspace: Workspace, damaged: bytes, found: str
+) -> None:
+    error = _failure(dump({FILE: "".join(TRIPLES[:3]).encode() + damaged}), workspace)
+    assert (error.where, error.found) == ("line 4", found)
+
+
+def test_a_truncated_file_of_dbpedia_is_named(dump: Write, workspace: Workspace) -> None:
+    folder = dump({FILE: "".join(TRIPLES)})
+    (folder / FILE).write_bytes((folder / FILE).read_bytes()[:-8])
+    assert _failure(folder, workspace).where.startswith("byte ")
+
+
+def test_a_file_of_several_compressed_streams_is_read_to_its_end(dump: Write, workspace: Workspace) -> None:
+    import bz2
+
+    folder = dump({})
+    (folder / FILE).write_bytes(b"".join(bz2.compress(line.encode()) for line in TRIPLES))
+    assert Dbpedia(workspace, folder).template_popularity[f"<{ONTOLOGY}country>"] == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"country": "Where is _?"}', "this key"),
+        ('{"<http://x/country>": "Where is it?"}', "'Where is it?'"),
+        ('{"<http://x/country>": 3}', "3"),
+        ("[]", "[]"),
+        ("{}", "no question that may be asked"),
+        ('{"<http://dbpedia.org/ontology/thumbnail>": "What is _?"}', "no question that may be asked"),
+    ],
+)
+def test_templates_of_another_shape_are_told(dump: Write, text: str, found: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_templates(dump({"questions.json": text}) / "questions.json")
+    assert caught.value.found == found

@@ -1,0 +1,322 @@
+"""The generator's answers against pandas, worked out from the words of each question alone."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from evalsuite.benchmarks.treb.dataset import SHIPPED, load
+from evalsuite.benchmarks.treb.tables import from_csv
+from evalsuite.builders.treb import pair
+from evalsuite.builders.treb.command import (
+    TEMPLATES,
+    BuiltPairs,
+    _add,
+    _pairs,
+    add_arguments,
+    build,
+    run,
+)
+from evalsuite.builders.treb.sheet import Sheet, disqualified
+from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.metrics.numbers import numeric_match
+from evalsuite.protocols import Setup
+from evalsuite.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+NAMES = ("employees", "tea_sales_zh")
+Q = r'"([^"]+)"'
+STATISTICS: dict[str, Callable[[Any], float]] = {
+    "sum": lambda column: column.sum(),
+    "mean": lambda column: column.mean(),
+    "median": lambda column: column.median(),
+    "greatest value": lambda column: column.max(),
+    "smallest value": lambda column: column.min(),
+    "sample standard deviation": lambda column: np.std(column, ddof=1),
+}
+SIGNS: dict[str, Callable[[Any, float], Any]] = {
+    "greater than": lambda column, bound: column > bound,
+    "less than": lambda column, bound: column < bound,
+    "at least": lambda column, bound: column >= bound,
+    "at most": lambda column, bound: column <= bound,
+}
+
+
+def mask(df: Any, words: str) -> Any:
+    """The rows that a condition in words names."""
+    for word, join in ((" and ", np.logical_and), (" or ", np.logical_or)):
+        if word in words:
+            return join(*(mask(df, part) for part in words.split(word)))
+    if found := re.fullmatch(rf"{Q} is ({'|'.join(SIGNS)}) (\S+)", words):
+        return SIGNS[found[2]](df[found[1]], float(found[3]))
+    found = re.fullmatch(rf"{Q} is {Q}", words)
+    assert found, words
+    return df[found[1]] == found[2]
+
+
+def place(df: Any, text: str, step: int) -> Any:
+    rows, columns = np.where(df.astype(str) == text)
+    assert len(rows) == 1
+    return df.iloc[rows[0] + step, columns[0]]
+
+
+def uniform(column: Any) -> float:
+    scaled = (column - column.min()) / (column.max() - column.min())
+    return float(stats.kstest(scaled, "uniform").pvalue)
+
+
+def verdict(pvalue: float) -> str:
+    return "No" if pvalue < 0.05 else "Yes"
+
+
+def key(df: Any, name: str, rows: Any) -> str:
+    return ", ".join(df.loc[rows, name])
+
+
+def the(df: Any, name: str, column: str, best: str) -> Any:
+    return df.sort_values(column, ascending=best == "smallest")[name].iloc[0]
+
+
+# What each question asks for, by its words, in pandas.
+MEANINGS: dict[str, Callable[..., Any]] = {
+    r"What is in row (\d+) of the data, column (\d+)\?": lambda df, r, c: df.iloc[int(r) - 1, int(c) - 1],
+    rf"What is in row (\d+) of the data in the column {Q}\?": lambda df, r, c: df[c].tolist()[int(r) - 1],
+    rf"What is in the cell directly below {Q}\?": lambda df, text: place(df, text, 1),
+    rf"What is in the cell directly above {Q}\?": lambda df, text: place(df, text, -1),
+    rf"What is in the column {Q} where {Q} is {Q}\?": lambda df, c, k, v: df.set_index(k)[c].to_dict()[v],
+    rf"In which row of the data is {Q} in the column {Q}\?": lambda df, v, k: df[k].tolist().index(v) + 1,
+    rf"Which column is called {Q}, counted from the left\?": lambda df, c: df.columns.get_loc(c) + 1,
+    rf"What is the name of the column directly to the right of {Q}\?": lambda df, c: df.columns[
+        df.columns.get_loc(c) + 1
+    ],
+    rf"Which values has the column {Q} where (.*)\?": lambda df, k, words: key(df, k, mask(df, words)),
+    r"In how many rows of the data is it so that (.*)\?": lambda df, words: mask(df, words).sum(),
+    rf"What is the ({'|'.join(STATISTICS)}) of the column {Q}, rounded to 2 decimals\?": lambda df, s, c: (
+        round(STATISTICS[s](df[c]), 2)
+    ),
+    rf"What is the ({'|'.join(STATISTICS)}) of the column {Q} over the rows where (.*), rounded to 2 decimals\?": (
+        lambda df, s, c, words: round(STATISTICS[s](df[mask(df, words)][c]), 2)
+    ),
+    rf"What percentage of the sum of {Q} is in the rows where (.*), rounded to 2 decimals\?": (
+        lambda df, c, words: round(100 * np.average(mask(df, words), weights=df[c]), 2)
+    ),
+    rf"Which value has the column {Q} in the row with the (greatest|smallest) value of {Q}\?": (
+        lambda df, k, best, c: the(df, k, c, best)
+    ),
+    rf"How many different values are in the column {Q}, empty cells aside\?": lambda df, c: len(
+        df[c].value_counts()
+    ),
+    rf"What is the rank of the row where {Q} is {Q} by {Q}, the greatest value being 1\?": lambda df, k, v, c: (
+        1 + (df[c] > df.set_index(k)[c].to_dict()[v]).sum()
+    ),
+    rf"For which value of the column {Q} is the mean of {Q} greatest\?": lambda df, g, c: df.pivot_table(
+        c, g
+    )[c].idxmax(),
+    rf"What is Pearson's correlation of the columns {Q} and {Q}, rounded to 2 decimals\?": lambda df, a, b: (
+        round(np.corrcoef(df[a], df[b])[0, 1], 2)
+    ),
+    rf"Is the column {Q} compatible with a normal distribution \(Shapiro-Wilk test, 5% level\)\?": (
+        lambda df, c: verdict(stats.shapiro(df[c]).pvalue)
+    ),
+    rf"What is the statistic W of the Shapiro-Wilk test for the column {Q}, rounded to 3 decimals\?": (
+        lambda df, c: round(stats.shapiro(df[c]).statistic, 3)
+    ),
+    rf"Is the column {Q} compatible with a uniform distribution between its smallest and its greatest value "
+    r"\(Kolmogorov-Smirnov test, 5% level\)\?": lambda df, c: verdict(uniform(df[c])),
+    rf"What is the skewness of the column {Q} \(adjusted Fisher-Pearson\), rounded to 2 decimals\?": (
+        lambda df, c: round(float(stats.skew(df[c], bias=False)), 2)
+    ),
+    rf"Are the values of the column {Q} equally frequent \(chi-square test, 5% level\)\?": lambda df, c: (
+        verdict(stats.chisquare(np.unique(df[c], return_counts=True)[1]).pvalue)
+    ),
+}
+FORMS = ("the number only", "that only", "them only, in the order of the table, separated by commas")
+ENDING = rf" (Yes or No\? )?Answer with ({'|'.join(FORMS)})\."
+
+
+def expected(record: Mapping[str, Any]) -> str:
+    frame = pd.read_csv(SHIPPED / record["file_path"][0])
+    for words, meaning in MEANINGS.items():
+        if found := re.fullmatch(words + ENDING, record["question"]):
+            return str(meaning(frame, *found.groups()[:-2]))
+    raise AssertionError(record["question"])
+
+
+@pytest.fixture(scope="module")
+def built() -> BuiltPairs:
+    return asyncio.run(build([SHIPPED / "csv" / f"{name}.csv" for name in NAMES], each=2))
+
+
+def test_every_answer_is_what_pandas_makes_of_the_question(built: BuiltPairs) -> None:
+    wrong = [
+        (record["question"], record["answer"], expected(record))
+        for record in built.records
+        if expected(record) != record["answer"] and not numeric_match(expected(record), record["answer"])
+    ]
+    assert wrong == []
+
+
+def test_every_template_has_made_a_pair_and_every_meaning_is_used(built: BuiltPairs) -> None:
+    made = {record["id"].split("|")[-1].rsplit("_", 1)[0] for record in built.records}
+    assert made == {template.__name__ for templates in TEMPLATES.values() for template in templates}
+    used = {
+        words
+        for words in MEANINGS
+        for record in built.records
+        if re.fullmatch(words + ENDING, record["question"])
+    }
+    assert used == set(MEANINGS)
+
+
+def test_no_program_contradicts_its_pair(built: BuiltPairs) -> None:
+    assert built.refuted == {}
+    assert built.skipped == {}
+
+
+def test_the_number_is_given_where_the_answer_is_one(built: BuiltPairs) -> None:
+    for record in built.records:
+        if record["number_answer"] == "":
+            assert "Answer with the number only" not in record["question"]
+        else:
+            assert numeric_match(record["answer"], record["number_answer"]) == 1.0
+
+
+def pairs(seed: int, name: str = "employees") -> list[tuple[str, pair.Pair]]:
+    table = from_csv((SHIPPED / "csv" / f"{name}.csv").read_text("utf-8"), 1)
+    return list(_pairs(Sheet(name, table), Random(seed), 2))
+
+
+def test_the_same_seed_makes_the_same_pairs_and_another_makes_others() -> None:
+    assert pairs(1) == pairs(1)
+    assert pairs(1) != pairs(2)
+
+
+def test_no_question_is_asked_twice() -> None:
+    questions = [each.question for _, each in pairs(3)]
+    assert len(set(questions)) == len(questions)
+
+
+def test_a_pair_whose_program_says_something_else_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def lying(sheet: Sheet, random: Random) -> pair.Pair:
+        return pair.numbered("How many rows?", len(sheet.table.rows) + 1, "print(len(df))")
+
+    def failing(sheet: Sheet, random: Random) -> pair.Pair:
+        return pair.numbered("How many?", 1, "print(df.nothing)")
+
+    async def alone() -> BuiltPairs:
+        built, sandbox = BuiltPairs(), Sandbox()
+        await _add(tmp_path / "t.csv", built, sandbox, Random(0), 1)
+        await sandbox.aclose()
+        return built
+
+    (tmp_path / "t.csv").write_text("name,n\na,1\nb,2\n", encoding="utf-8")
+    monkeypatch.setattr("evalsuite.builders.treb.command.TEMPLATES", {"Table_Query": (lying, failing)})
+    built = asyncio.run(alone())
+    assert built.records == []
+    assert built.refuted["Table_Query|generated|t|lying_1"] == "its program prints '2' instead of '3'"
+    assert "AttributeError" in built.refuted["Table_Query|generated|t|failing_1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("name,n\n", "no rows"),
+        ("name,n\n,1\n,\n,\n,\n", "7 of its 8 cells are empty"),
+        ("name,name\na,1\nb,2\n", "does not name every column"),
+        ("name,\na,1\nb,2\n", "does not name every column"),
+        ("08:00,14.2\n09:00,15.1\n10:00,16.0\n", "first row looks like data"),
+        ("name,n\n,kg\na,1\nb,2\n", "more than one header row"),
+        ("name,n\na,1\nb,2\nTotal:,3\n", "totals or averages"),
+        ("名称,数量\n甲,1\n乙,2\n合计,3\n", "totals or averages"),
+        ("name,n\na,x\nb,y\n", "no column of numbers"),
+        (f"name,n\n{'a' * 30_000},1\nb,2\n", "characters of content, more than 30000"),
+    ],
+)
+def test_a_table_that_does_not_qualify_is_refused_for_its_reason(text: str, reason: str) -> None:
+    assert reason in str(disqualified(from_csv(text, 1), len(text)))
+
+
+@pytest.mark.parametrize(
+    "text", ["name,n\na,1\nb,2\n", "name,2010,2020\na,1,5\nb,2,6\n", "name,n\na,\nb,2\nc,3\n"]
+)
+def test_an_ordinary_table_qualifies(text: str) -> None:
+    assert disqualified(from_csv(text, 1), len(text)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n,m\n1,1\n1,1\n",
+        "name,n\na,1\na,2\n",
+        "name,n,m\na,1,\nb,2,5\nc,,\nd,,5\n",
+        "n\n3\n4\n",
+        "k,n\nNA,1\nx,2\n",
+    ],
+)
+def test_poor_tables_break_no_template(text: str) -> None:
+    for seed in range(20):
+        list(_pairs(Sheet("poor", from_csv(text, 1)), Random(seed), 2))
+
+
+def arguments(*written: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return parser.parse_args(written)
+
+
+def test_the_command_writes_files_that_the_loader_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    (tables / "good.csv").write_text((SHIPPED / "csv" / "planets.csv").read_text("utf-8"), encoding="utf-8")
+    (tables / "bad.csv").write_bytes(b"\xff\xfe")
+    (tables / "enormous.csv").write_text("name,n\n" + "a,1\n" * 50_000, encoding="utf-8")
+    out = tmp_path / "data" / "treb"
+    assert run(arguments(str(tables), "--out", str(out), "--seed", "4")) == 0
+    said = capsys.readouterr()
+    assert "bad.csv is left out" in said.err
+    assert "enormous.csv is left out: it has more than 30000 characters" in said.err
+    assert "from 1 tables" in said.out
+    records = [record for path in out.glob("*.json") for record in json.loads(path.read_text("utf-8"))]
+    assert len(load(Setup("m", data=out, modes=("pot",))).samples) == len(records) > 10
+
+
+def test_a_folder_without_tables_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no CSV file"):
+        run(arguments(str(tmp_path), "--out", str(tmp_path / "out")))
+
+
+def test_a_folder_without_a_qualified_table_fails_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "words.csv").write_text("a,b\nx,y\n", encoding="utf-8")
+    assert run(arguments(str(tmp_path), "--out", str(tmp_path / "out"))) == 1
+    assert "no column of numbers" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "planets.csv").write_text((SHIPPED / "csv" / "planets.csv").read_text("utf-8"), "utf-8")
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"--out .*file/treb cannot be written: Not a directory"):
+        run(arguments(str(tmp_path), "--out", str(tmp_path / "file" / "treb")))
+
+
+def test_fewer_than_one_pair_cannot_be_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="--each is 0; it must be at least 1"):
+        run(arguments(str(tmp_path), "--out", str(tmp_path / "out"), "--each", "0"))

@@ -1,0 +1,237 @@
+"""A run against its baseline: which cases are paired, which metrics are compared, what is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite import stats
+from evalsuite.decisions.baseline import (
+    Against,
+    ComparedMetric,
+    compare_to_baseline,
+    subjects,
+)
+from evalsuite.decisions.gates import parse_gate
+from evalsuite.reporting.baseline_section import baseline_section
+from evalsuite.reporting.markdown import render
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.results.runs import Run
+    from evalsuite.types import Outcome, Record
+    from tests.unit.conftest import Desk
+
+
+def scored(desk: Desk, values: Sequence[float], name: str = "m", **more: Any) -> list[Record]:
+    return [desk.record(f"{n:03}", {name: float(value)}, **more) for n, value in enumerate(values)]
+
+
+class Pair:
+    """Two runs, compared."""
+
+    def __init__(self, desk: Desk, before: list[Record], after: list[Record]) -> None:
+        self.baseline, self.run = desk.run(before, "before"), desk.run(after, "after")
+
+    def against(self, *gates: str, margin: float = 0.02, known: Any = None) -> Against:
+        return compare_to_baseline(self.baseline, self.run, map(parse_gate, gates), margin, lambda _: known)
+
+
+def test_shares_are_compared_case_by_case_by_mcnemars_test(desk: Desk) -> None:
+    # 10 lost, 2 won, 88 alike.
+    before, after = [1] * 60 + [0] * 40, [1] * 50 + [0] * 10 + [1] * 2 + [0] * 38
+    against = Pair(desk, scored(desk, before), scored(desk, after)).against("capitals.m >= 0")
+    ((subject, one, verdict),) = against.found
+    assert str(subject) == "capitals.m"
+    assert one == stats.compare_paired(before, after, margin=0.02)
+    assert one.pvalue == stats.mcnemar(before, after)
+    assert (one.n, one.baseline, one.candidate, one.difference) == (100, 0.6, 0.52, -0.08)
+    assert verdict == "worse"
+    assert against.regressions() == [
+        f"capitals.m is worse than in before: 0.52 after 0.6 (p = {one.pvalue:.2g})"
+    ]
+
+
+def test_other_scores_are_compared_by_the_paired_t_test(desk: Desk) -> None:
+    before = [0.1 + n % 7 / 10 for n in range(40)]
+    after = [value + 0.01 * (n % 3) for n, value in enumerate(before)]
+    against = Pair(desk, scored(desk, before), scored(desk, after)).against("capitals.m >= 0", margin=0.2)
+    ((_, one, verdict),) = against.found
+    assert one == stats.compare_paired(before, after, margin=0.2)
+    assert one.method == "paired t test"
+    plain = stats.paired_difference(before, after)
+    assert (one.difference, one.low, one.high) == (plain.difference, plain.low, plain.high)
+    assert verdict == "no worse"
+    assert not against.regressions()
+
+
+def test_where_less_is_better_a_rise_is_a_loss(desk: Desk) -> None:
+    pair = Pair(desk, scored(desk, [0] * 100), scored(desk, [1] * 20 + [0] * 80))
+    assert [verdict for *_, verdict in pair.against("capitals.m <= 1").found] == ["worse"]
+    assert [verdict for *_, verdict in pair.against("capitals.m >= 0").found] == ["no worse"]
+    assert pair.against("capitals.m <= 1").flips[0].loss == 1.0
+    assert pair.against("capitals.m >= 0").flips[0].loss == -1.0
+
+
+def test_epochs_of_a_sample_are_one_cluster(desk: Desk) -> None:
+    before = [desk.record(f"{n // 2}", {"m": 0.5}, epoch=1 + n % 2) for n in range(40)]
+    after = [desk.record(f"{n // 2}", {"m": 0.5 - 0.02 * (n // 2 % 4)}, epoch=1 + n % 2) for n in range(40)]
+    ((_, one, _),) = Pair(desk, before, after).against("capitals.m >= 0").found
+    assert one.method == "paired t test, cluster-robust"
+    assert one.n == 40
+
+
+def test_a_known_improvement_and_a_hopeless_sample_are_told_apart(desk: Desk) -> None:
+    few = Pair(desk, scored(desk, [1, 0, 1]), scored(desk, [1, 0, 0])).against("capitals.m >= 0")
+    assert [verdict for *_, verdict in few.found] == ["undecided"]
+    assert few.undecided()[0].startswith(
+        "capitals.m is undecided against before: 0.3333 after 0.6667; 3 cases could"
+    )
+
+
+def test_metrics_share_the_error_by_holms_correction(desk: Desk) -> None:
+    def both(m: Sequence[float], k: Sequence[float]) -> list[Record]:
+        return [
+            desk.record(f"{n:03}", {"m": float(a), "k": float(b)})
+            for n, (a, b) in enumerate(zip(m, k, strict=True))
+        ]
+
+    # Six of six changed cases lost: p = 2 * 0.5^6 = 0.031, which is not enough where there are two metrics.
+    lost = [0] * 6 + [1] * 30
+    pair = Pair(desk, both([1] * 36, [1] * 36), both(lost, [1] * 36))
+    assert [verdict for *_, verdict in pair.against("capitals.m >= 0", margin=0.001).found] == ["worse"]
+    alone = pair.against("capitals.m >= 0", "capitals.k >= 0", margin=0.001)
+    assert [verdict for *_, verdict in alone.found] == ["undecided", "undecided"]
+
+
+def test_without_gates_the_metric_that_stands_for_each_benchmark_is_compared(desk: Desk) -> None:
+    made = [desk.record("1", {"k": 1.0, "m": 0.5}), desk.record("2", {"k": 0.0, "m": 0.5})]
+    pair = Pair(desk, made, made)
+    assert [str(subject) for subject, *_ in pair.against().found] == ["capitals.k"]
+
+    class Known:
+        primary = "m"
+
+    assert [str(subject) for subject, *_ in pair.against(known=Known).found] == ["capitals.m"]
+
+
+def names(run: Run, *gates: str) -> list[str]:
+    return [str(subject) for subject in subjects(run, map(parse_gate, gates), lambda _: None)]
+
+
+def test_each_gated_metric_is_compared_once_in_the_order_of_the_gates(desk: Desk) -> None:
+    made = [desk.record("1", {"k": 1.0, "m": 0.5}, tags={"region": "eu", "lang": "eu"})]
+    run = desk.run([*made, desk.record("1", {"m": 1.0}, benchmark="rivers")])
+    gates = ("capitals.m >= 0.5", "capitals.m >= 0.5 @95%", "capitals[eu].k > 0", "capitals.* > 0")
+    assert names(run, *gates) == ["capitals.m", "capitals[eu].k", "capitals.k"]
+    assert names(run, "*.m > 0") == ["capitals.m", "rivers.m"]
+    # One value, two tags: two sets of cases.
+    assert names(run, "capitals[region=eu].m > 0", "capitals[lang=eu].m > 0") == [
+        "capitals[region=eu].m",
+        "capitals[lang=eu].m",
+    ]
+
+
+def test_a_gate_about_some_cases_compares_those(desk: Desk) -> None:
+    def made(low: float) -> list[Record]:
+        return [
+            desk.record(f"{n}", {"m": low if n % 2 else 1.0}, tags={"half": "odd" if n % 2 else "even"})
+            for n in range(60)
+        ]
+
+    pair = Pair(desk, made(1.0), made(0.0))
+    against = pair.against("capitals[odd].m > 0", "capitals[half=even].m > 0", margin=0.2)
+    assert {str(subject): verdict for subject, _, verdict in against.found} == {
+        "capitals[odd].m": "worse",
+        "capitals[half=even].m": "no worse",
+    }
+
+
+def test_the_pass_rate_can_be_compared_too(desk: Desk) -> None:
+    def made(passing: int, *more: Outcome) -> list[Record]:
+        outcomes: list[Outcome] = [*["passed"] * passing, *["failed"] * (40 - passing), *more]  # type: ignore[list-item] # all are outcomes
+        return [desk.record(f"{n:02}", {"m": 1.0}, outcome) for n, outcome in enumerate(outcomes)]
+
+    against = Pair(desk, made(40, "passed", "error"), made(20, "error", "passed")).against(
+        "capitals.pass_rate > 0"
+    )
+    ((_, one, verdict),) = against.found
+    assert (one.n, one.baseline, one.candidate, verdict) == (40, 1.0, 0.5, "worse")
+
+
+def test_cases_without_a_score_on_either_side_are_no_pairs(desk: Desk) -> None:
+    before = [*scored(desk, [1, 1, 1, 1]), desk.record("old", {"m": 1.0})]
+    after = [
+        *scored(desk, [1, 1, 1]),
+        desk.record("003", {"m": 0.0}, "error"),
+        desk.record("new", {"m": 0.0}),
+    ]
+    against = Pair(desk, before, after).against("capitals.m > 0")
+    ((_, one, _),) = against.found
+    assert (one.n, one.baseline, one.candidate) == (3, 1.0, 1.0)
+    assert {side: [case[-6:] for case in cases] for side, cases in against.left_out.items()} == {
+        "only in the baseline": ["old-1]"],
+        "only in this run": ["new-1]"],
+    }
+
+
+def test_a_benchmark_that_this_run_did_not_touch_is_no_loss(desk: Desk) -> None:
+    before = [*scored(desk, [1, 1]), *scored(desk, [1, 1], benchmark="rivers")]
+    against = Pair(desk, before, scored(desk, [1, 1])).against("capitals.m > 0")
+    assert against.left_out == {"only in the baseline": [], "only in this run": []}
+
+
+@pytest.mark.parametrize("gate", ["capitals.kappa > 0", "capitals[nowhere].m > 0", "capitals.missing > 0"])
+def test_what_no_two_cases_have_is_said_not_to_be_compared(desk: Desk, gate: str) -> None:
+    against = Pair(desk, scored(desk, [1, 1]), scored(desk, [1, 1])).against(gate)
+    assert not against.found
+    assert against.not_compared == [gate.removesuffix(" > 0")]
+    assert against.undecided() == [
+        f"{gate.removesuffix(' > 0')} is not compared with before: too few cases have it on both sides"
+    ]
+    assert "Not compared, as too few cases have it on both sides" in render([baseline_section(against)], ())
+
+
+def test_a_baseline_without_the_benchmark_has_nothing_to_compare(desk: Desk) -> None:
+    against = Pair(desk, scored(desk, [1, 1], benchmark="rivers"), scored(desk, [1, 1])).against()
+    assert against.not_compared == ["capitals.m"]
+
+
+def test_marks_set_their_own_scale_and_the_margin_is_a_share_of_it(desk: Desk) -> None:
+    before, after = [10.0, 1.0, 5.0] * 10, [10.0, 1.0, 4.5] * 10
+    ((_, one, _),) = (
+        Pair(desk, scored(desk, before), scored(desk, after)).against("capitals.m > 0", margin=0.1).found
+    )
+    assert one == stats.compare_paired(before, after, margin=1.0, scale=10.0)
+    negative = Pair(desk, scored(desk, [-5.1, 4.9] * 10), scored(desk, [4.9, -5.1] * 10))
+    assert negative.against("capitals.m > 0").found[0][1].low >= -10.0
+
+
+def test_flips_are_shown_the_greatest_losses_first(desk: Desk) -> None:
+    pair = Pair(desk, scored(desk, [1, 0.5, 0.2, 0.9, 1]), scored(desk, [0.9, 0.5, 0.9, 0.1, 0.9]))
+    against = pair.against("capitals.m > 0")
+    assert [(flip.case[-6:-3], flip.before, flip.after) for flip in against.flips] == [
+        ("003", 0.9, 0.1),
+        ("000", 1, 0.9),
+        ("004", 1, 0.9),
+        ("002", 0.2, 0.9),
+    ]
+
+
+def test_the_section_shows_verdicts_numbers_and_the_first_of_many_flips(desk: Desk) -> None:
+    against = Pair(desk, scored(desk, [1] * 60), scored(desk, [0] * 30 + [1] * 30)).against("capitals.m > 0")
+    text = render([baseline_section(against)], ())
+    assert text.startswith("## Against before")
+    assert "❌ worse" in text
+    assert "1.0000" in text
+    assert "0.5000" in text
+    assert text.count("::test\\_capitals") == 12
+    assert "18 more changed." in text
+
+
+def test_a_subject_names_its_cases() -> None:
+    assert str(ComparedMetric("b", None, None, "m", lower_is_better=False)) == "b.m"
+    assert str(ComparedMetric("b", None, "v", "m", lower_is_better=False)) == "b[v].m"
+    assert str(ComparedMetric("b", "t", "v", "m", lower_is_better=False)) == "b[t=v].m"

@@ -1,0 +1,141 @@
+"""When a whole run may stop early, and what the gates of a run are told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.sequential_gates import EarlyGate, EarlyStop
+from evalsuite.results.tally import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.types import Outcome
+
+RIGHT, PASS_RATE = "numbers.right >= 0.5", "numbers.pass_rate >= 0.5"
+
+
+def row(number: int, score: float = 1.0, outcome: Outcome = "passed", **tags: str) -> Row:
+    return Row(f"s{number}", f"s{number}", 1, outcome, tags, {"right": score})
+
+
+def run(*gates: str) -> EarlyStop:
+    return EarlyStop([parse_gate(gate) for gate in gates])
+
+
+def verdict(gate: str, rows: Sequence[Row]) -> str:
+    early = EarlyGate(parse_gate(gate))
+    for one in rows:
+        early.hear("numbers", one)
+    return early.verdict
+
+
+def test_a_run_without_gates_or_without_cases_is_never_decided() -> None:
+    empty = run()
+    empty.hear("numbers", row(1))
+    assert not empty.decided
+    assert not run(RIGHT).decided
+
+
+def test_every_case_counts_whether_a_gate_covers_it_or_not() -> None:
+    stop = run(RIGHT)
+    for number in range(5):
+        stop.hear("numbers", row(number))
+        stop.hear("elsewhere", row(number))
+    assert stop.cases == 10
+
+
+def test_a_case_that_ran_twice_is_no_second_piece_of_evidence() -> None:
+    stop = run(RIGHT)
+    for _ in range(100):
+        stop.hear("numbers", row(1))
+    assert stop.cases == 1
+    assert not stop.decided
+
+
+def test_cases_that_end_after_the_decision_are_counted_and_change_nothing() -> None:
+    stop = run(RIGHT)
+    for number in range(100):
+        stop.hear("numbers", row(number))
+    decided = stop.gates[0].verdict
+    for number in range(100, 200):
+        stop.hear("numbers", row(number, 7.0))
+    assert (stop.cases, stop.gates[0].verdict, decided) == (200, "met", "met")
+
+
+def test_a_run_goes_on_as_long_as_one_gate_is_open() -> None:
+    stop = run(RIGHT, "letters.right >= 0.5")
+    for number in range(100):
+        stop.hear("numbers", row(number))
+    assert [gate.verdict for gate in stop.gates] == ["met", "open"]
+    assert not stop.decided
+    for number in range(100):
+        stop.hear("letters", row(number, 0.0))
+    assert [gate.verdict for gate in stop.gates] == ["met", "missed"]
+    assert stop.decided, "a missed gate is a decided one"
+
+
+def test_the_share_of_passed_cases_leaves_errors_and_skipped_cases_out() -> None:
+    passed, failed = ([row(n, outcome=outcome) for n in range(40)] for outcome in ("passed", "failed"))
+    no_outcome = [row(n, outcome=outcome) for n in range(200) for outcome in ("error", "skipped")]
+    assert verdict(PASS_RATE, passed) == "met"
+    assert verdict(PASS_RATE, failed) == "missed"
+    assert verdict(PASS_RATE, no_outcome) == "open"
+    assert verdict(PASS_RATE, [*no_outcome, *passed]) == "met"
+
+
+@pytest.mark.parametrize("gate", ["numbers[eu].right >= 0.5", "numbers[region=eu].right >= 0.5"])
+def test_a_gate_on_a_tag_hears_its_own_cases_alone(gate: str) -> None:
+    own, other = [row(n, 0.0, region="eu") for n in range(40)], [row(n, region="us") for n in range(40)]
+    assert verdict(gate, [*other, *own]) == "missed"
+    assert verdict(gate, other) == "open"
+
+
+def test_a_metric_that_no_case_has_decides_nothing() -> None:
+    assert verdict("numbers.wrong >= 0.5", [row(n) for n in range(100)]) == "open"
+
+
+@pytest.mark.parametrize("score", [1.5, -0.1])
+def test_a_score_beyond_0_and_1_takes_a_decision_back(score: float) -> None:
+    rows = [row(n) for n in range(100)]
+    assert verdict(RIGHT, rows) == "met"
+    assert verdict(RIGHT, [*rows, row(100, score), *rows]) == "open"
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.sampled_from([0.0, 1.0]), max_size=30),
+    st.lists(st.floats(0, 1, exclude_max=True), max_size=10),
+)
+def test_a_score_in_between_counts_as_if_the_sequence_had_been_for_such_from_the_start(
+    certain: list[float], later: list[float]
+) -> None:
+    from evalsuite.stats import BoundedSequence
+
+    scores = [*certain, 0.5, *later]
+    early, plain = EarlyGate(parse_gate(RIGHT)), BoundedSequence(confidence=0.95)
+    for number, score in enumerate(scores):
+        early.hear("numbers", row(number, score))
+        plain.add(score)
+    above, below = plain.low >= 0.5, plain.high < 0.5
+    assert early.verdict == ("met" if above else "missed" if below else "open")
+
+
+@pytest.mark.parametrize(
+    ("gate", "score"), [("numbers.right > 0.99", 1.0), ("numbers.right >= 0.5 @99.9%", 1.0)]
+)
+def test_the_stricter_the_gate_the_more_cases_it_takes(gate: str, score: float) -> None:
+    def needed(text: str) -> int:
+        early = EarlyGate(parse_gate(text))
+        for number in range(2000):
+            early.hear("numbers", row(number, score))
+            if early.verdict != "open":
+                return number
+        return 2000
+
+    assert needed(gate) > needed("numbers.right >= 0.5 @95%")

@@ -1,0 +1,263 @@
+"""Gates: how conditions are read, and how they are decided."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalsuite.decisions.gates import (
+    COMPARISONS,
+    Gate,
+    GateDecision,
+    Measured,
+    all_tags,
+    decide,
+    near,
+    parse_gate,
+)
+from evalsuite.errors import SettingsError
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalsuite.types import Outcome
+
+word = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
+letters = st.characters(exclude_characters="[]=", exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"])
+label = st.text(letters, min_size=1, max_size=6)
+number = st.decimals(-1000, 1000, places=3).map(str)
+spaces = st.sampled_from(["", " ", "  "])
+
+
+conditions = st.fixed_dictionaries(
+    {
+        "benchmark": word | st.just("*"),
+        "tag": st.none() | label,
+        "value": st.none() | label,
+        "metric": word | st.just("*") | st.just("pass@1") | st.just("h-content"),
+        "comparison": st.sampled_from(sorted(COMPARISONS)),
+        "threshold": number,
+        "confidence": st.none() | st.integers(50, 99) | st.just(97.5),
+    }
+)
+
+
+@given(conditions, spaces)
+@settings(max_examples=120, deadline=None)
+def test_a_condition_is_read_as_it_is_written(parts: dict[str, Any], space: str) -> None:
+    tag, value, confidence = parts["tag"], parts["value"], parts["confidence"]
+    named = f"{tag}{space}={space}" if tag else ""
+    cases = f"[{space}{named}{value}{space}]" if value else ""
+    bound = f"{space}@{space}{confidence}{space}%" if confidence else ""
+    condition = f"{parts['comparison']}{space}{parts['threshold']}{bound}"
+    gate = parse_gate(f"{space}{parts['benchmark']}{cases}.{parts['metric']}{space}{condition}{space}")
+    assert (gate.benchmark, gate.metric) == (parts["benchmark"], parts["metric"])
+    assert (gate.tag, gate.value) == ((tag, value) if value else (None, None))
+    assert (gate.comparison, gate.threshold) == (parts["comparison"], float(parts["threshold"]))
+    assert gate.confidence == (None if confidence is None else float(confidence) / 100)
+    assert parse_gate(gate.text) == gate
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "a", "a.b", "a.b >=", "a.b 0.5", "a >= 0.5", ".b >= 0.5", "a. >= 0.5", "A.b >= 0.5", "a.b == 0.5",
+        "a.b => 0.5", "a.b >= high", "a.b >= 0.5 95%", "a.b >= 0.5 @95", "a[].b >= 0.5", "a[x.b >= 0.5",
+        "a[ ].b >= 0.5", "a[ =x].b >= 0.5", "a.b >= 0.5 and a.c >= 0.5", "a.b >= 1e", "a.b >= nan", "a.b >= 50%",
+    ],
+)  # fmt: skip
+def test_what_is_no_condition_is_refused_with_the_form(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"cannot be read; write benchmark\.metric >= 0\.5"):
+        parse_gate(text)
+
+
+@pytest.mark.parametrize("confidence", ["0", "49.9", "100", "950"])
+def test_a_confidence_is_at_least_a_half_and_below_certainty(confidence: str) -> None:
+    with pytest.raises(SettingsError, match="a confidence is at least 50% and below 100%"):
+        parse_gate(f"a.b >= 0.5 @{confidence}%")
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "met"),
+    [
+        (">= 0.5", 0.5, True), (">= 0.5", 0.49, False), ("> 0.5", 0.5, False), ("> 0.5", 0.51, True),
+        ("<= 0.5", 0.5, True), ("<= 0.5", 0.51, False), ("< 0.5", 0.5, False), ("< 0.5", 0.49, True),
+        (">= -1", -1.0, True), ("< -1", -1.5, True),
+    ],
+)  # fmt: skip
+def test_each_comparison_means_what_it_says(condition: str, value: float, *, met: bool) -> None:
+    assert parse_gate(f"a.b {condition}").holds(Estimate(value, value - 0.1, value + 0.1, 9)) is met
+
+
+def test_with_a_confidence_the_bound_that_could_fail_must_hold() -> None:
+    estimate = Estimate(0.5, 0.4, 0.6, 9)
+    assert parse_gate("a.b >= 0.4 @95%").holds(estimate)
+    assert not parse_gate("a.b >= 0.45 @95%").holds(estimate)
+    assert parse_gate("a.b <= 0.6 @95%").holds(estimate)
+    assert not parse_gate("a.b <= 0.55 @95%").holds(estimate)
+    assert not parse_gate("a.b >= 0 @95%").holds(Estimate(0.5))
+
+
+def row(number: int, outcome: Outcome = "passed", score: float = 1.0, **tags: str) -> Row:
+    return Row(f"c{number}", f"s{number}", 1, outcome, tags, {"m": score})
+
+
+def one(
+    text: str, rows: list[Row], derived: dict[str, Callable[[Tally], Any]] | None = None, share: float = 0.01
+) -> GateDecision:
+    (decision,) = decide([parse_gate(text)], {"bench": Measured(Tally.of(rows), derived or {})}, share)
+    return decision
+
+
+ROWS = [row(n, score=float(n < 6), region="eu" if n < 4 else "asia", size="small") for n in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "value", "n"),
+    [
+        ("bench.m >= 0.75", "met", 0.75, 8),
+        ("bench.m > 0.75", "missed", 0.75, 8),
+        ("bench[eu].m >= 1", "met", 1.0, 4),
+        ("bench[asia].m >= 1", "missed", 0.5, 4),
+        ("bench[region=asia].m <= 0.5", "met", 0.5, 4),
+        ("bench[ region = asia ].m <= 0.5", "met", 0.5, 4),
+        ("*[small].m >= 0.75", "met", 0.75, 8),
+        ("bench.pass_rate >= 1", "met", 1.0, 8),
+        ("bench.m >= 0.5 @95%", "missed", 0.75, 8),
+        ("bench.m >= 0.5 @50%", "met", 0.75, 8),
+    ],
+)
+def test_a_gate_looks_at_its_cases_alone(text: str, verdict: str, value: float, n: int) -> None:
+    decision = one(text, ROWS)
+    assert decision.verdict == verdict
+    assert decision.estimate is not None
+    assert (decision.estimate.value, decision.estimate.n) == (value, n)
+
+
+def test_a_star_stands_for_every_metric_and_every_benchmark() -> None:
+    rows = [Row("c", "s", 1, "passed", {}, {"m": 1.0, "k": 0.2})]
+    measured = {
+        "b": Measured(Tally.of(rows), {"d": lambda _: Estimate(0.9)}),
+        "a": Measured(Tally.of(rows), {}),
+    }
+    decisions = decide([parse_gate("*.* >= 0.5")], measured)
+    assert [(one.subject, one.verdict) for one in decisions] == [
+        ("a.m", "met"),
+        ("a.k", "missed"),
+        ("a.pass_rate", "met"),
+        ("b.m", "met"),
+        ("b.k", "missed"),
+        ("b.d", "met"),
+        ("b.pass_rate", "met"),
+    ]
+
+
+def test_the_pass_rate_counts_neither_errors_nor_skipped_cases() -> None:
+    rows = [row(1), row(2, "failed"), row(3, "error"), row(4, "skipped")]
+    decision = one("bench.pass_rate >= 0.5", rows, share=0.5)
+    assert decision.estimate is not None
+    assert (decision.verdict, decision.estimate.value, decision.estimate.n) == ("met", 0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("errors", "share", "verdict"),
+    [
+        (1, 0.1, "met"),
+        (2, 0.1, "too many errors"),
+        (0, 0.0, "met"),
+        (1, 0.0, "too many errors"),
+        (10, 1.0, "no data"),
+    ],
+)
+def test_a_gate_puts_up_with_so_many_errors_and_no_more(errors: int, share: float, verdict: str) -> None:
+    rows = [row(n, "error" if n < errors else "passed") for n in range(10)]
+    assert one("bench.m >= 1", rows, share=share).verdict == verdict
+
+
+def test_errors_are_counted_among_the_gates_own_cases() -> None:
+    rows = [row(n, "error" if n == 0 else "passed", half="a" if n < 5 else "b") for n in range(10)]
+    assert one("bench[b].m >= 1", rows).verdict == "met"
+    decision = one("bench[a].m >= 1", rows)
+    assert decision.verdict == "too many errors"
+    assert decision.reason == "1 of 5 cases are errors, more than 1.0%"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("benhc.m >= 1", "no case of benhc ran; did you mean bench?"),
+        ("zzz.m >= 1", "no case of zzz ran; there are bench"),
+        ("bench.n >= 1", "no such metric; there are m, pass_rate"),
+        ("bench.pas_rate >= 1", "no such metric; did you mean pass_rate?"),
+        ("bench[ue].m >= 1", "no case has the tag ue; there are asia, eu, small"),
+        ("bench[asai].m >= 1", "no case has the tag asai; did you mean asia?"),
+        (
+            "bench[size=eu].m >= 1",
+            "no case has the tag size=eu; there are region=asia, region=eu, size=small",
+        ),
+    ],
+)
+def test_a_gate_about_nothing_says_what_there_is(text: str, reason: str) -> None:
+    decision = one(text, ROWS)
+    assert (decision.verdict, decision.reason, decision.estimate) == ("no data", reason, None)
+
+
+def test_no_benchmark_at_all_is_no_data() -> None:
+    (decision,) = decide([parse_gate("*.m >= 0")], {})
+    assert (decision.verdict, decision.reason) == ("no data", "no case of * ran")
+
+
+def test_a_metric_that_no_case_has_measured_is_no_data() -> None:
+    assert one("bench.kappa >= 0", ROWS, {"kappa": lambda _: None}).reason == "not measured"
+    assert (
+        one("bench.m >= 0", [row(1, "skipped").with_scores({})], {"m": lambda _: None}).reason
+        == "not measured"
+    )
+
+
+def test_a_metric_that_is_undefined_on_these_cases_is_no_data() -> None:
+    decision = one("bench.kappa <= 1", ROWS, {"kappa": lambda _: Estimate(math.nan)})
+    assert (decision.verdict, decision.reason) == ("no data", "undefined on these cases")
+
+
+def test_a_derived_metric_is_read_off_the_gates_cases_and_at_its_own_confidence() -> None:
+    derived = {"share": lambda cases: Estimate(len(cases) / 8, 0.4, 0.6, len(cases))}
+    assert one("bench[eu].share >= 0.5", ROWS, derived).verdict == "met"
+    assert one("bench[eu].share >= 0.4 @95%", ROWS, derived).verdict == "met"
+    decision = one("bench[eu].share >= 0.4 @99%", ROWS, derived)
+    assert (decision.verdict, decision.reason) == (
+        "no data",
+        "its interval is known at 95% alone; write @95%",
+    )
+
+
+def test_a_bound_that_cannot_be_had_is_no_data() -> None:
+    decision = one("bench.m >= 0 @95%", [row(1, score=0.5)])
+    assert (decision.verdict, decision.reason) == (
+        "no data",
+        "no interval can be given for it from so few cases",
+    )
+
+
+def test_many_names_are_not_all_listed() -> None:
+    names = [f"name{letter}" for letter in "abcdefghijklmnop"]
+    assert near("zzzzzzz", names).endswith("namel, ...")
+    assert near("namea", names).startswith("; did you mean namea")
+    assert near("x", []) == ""
+
+
+def test_all_tags_with_all_values() -> None:
+    assert all_tags(Tally.of(ROWS)) == {("region", "eu"), ("region", "asia"), ("size", "small")}
+
+
+def test_a_gate_covers_its_benchmark_or_all() -> None:
+    gate: Gate = parse_gate("a.b > 0")
+    assert gate.covers("a")
+    assert not gate.covers("ab")
+    assert parse_gate("*.b > 0").covers("ab")

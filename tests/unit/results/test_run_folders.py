@@ -1,0 +1,319 @@
+"""A run's folder: names, finding, writing that a crash may cut short, and reading."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalsuite.errors import RunError
+from evalsuite.json_codec import dumps, encode_record
+from evalsuite.results.record_file import RecordWriter, mend
+from evalsuite.results.runs import (
+    INFO,
+    RECORDS,
+    RunFolder,
+    check_name,
+    find_folder,
+    interruption,
+    load_run,
+    make_folder,
+    new_folder,
+    primary_metric,
+    replace_text,
+)
+from evalsuite.results.tally import Tally
+from evalsuite.types import Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.conftest import Desk
+
+NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("gpt-4", "20260304-050607-gpt-4"),
+        ("local:smollm2", "20260304-050607-local-smollm2"),
+        ("local:/models/my model.gguf?slots=2", "20260304-050607-my-model.gguf-slots-2"),
+        ("litellm:bedrock/anthropic.x", "20260304-050607-anthropic.x"),
+        ("..", "20260304-050607-model"),
+        ("模型", "20260304-050607-model"),
+        ("m" * 100, "20260304-050607-" + "m" * 40),
+    ],
+)
+def test_a_new_run_is_named_by_time_and_model(tmp_path: Path, model: str, name: str) -> None:
+    assert new_folder(tmp_path, None, model, NOW).name == name
+
+
+def test_runs_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
+    names = []
+    for _ in range(3):
+        folder = new_folder(tmp_path, None, "m", NOW)
+        folder.path.mkdir()
+        names.append(folder.name)
+    assert names == ["20260304-050607-m", "20260304-050607-m-2", "20260304-050607-m-3"]
+    (tmp_path / names[1]).rmdir()
+    assert new_folder(tmp_path, None, "m", NOW).name == names[1]
+
+
+@pytest.mark.parametrize("name", ["nightly", "gpt-4@2026+x=1_a.b", "Ünïcode", "1"])
+def test_a_name_that_can_be_a_folder_is_taken(tmp_path: Path, name: str) -> None:
+    assert new_folder(tmp_path, name, "m", NOW).path == tmp_path / name
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".hidden", "a/b", "../up", "a b", "a\n", "a\0", "$(x)", "last"]
+)
+def test_a_name_that_cannot_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RunError, match=r"a run's name is letters|means the newest run"):
+        new_folder(tmp_path, name, "m", NOW)
+
+
+@pytest.mark.parametrize("file", [INFO, RECORDS])
+def test_a_run_is_not_begun_twice(tmp_path: Path, file: str) -> None:
+    (tmp_path / "r").mkdir()
+    check_name(tmp_path, "r")
+    (tmp_path / "r" / file).touch()
+    with pytest.raises(RunError, match="a run r is there already: go on with it with --resume r"):
+        check_name(tmp_path, "r")
+
+
+def test_a_run_is_found_by_name_by_path_and_as_the_last_one(desk: Desk, monkeypatch: Any) -> None:
+    desk.folder([], "a", started="2026-01-02T00:00:00+00:00")
+    desk.folder([], "b", started="2026-01-01T00:00:00+00:00")
+    assert find_folder(desk.reports, "b").path == desk.reports / "b"
+    assert find_folder(desk.reports, str(desk.reports / "b")).name == "b"
+    monkeypatch.chdir(desk.reports)
+    assert find_folder(desk.reports / "elsewhere", "./b").name == "b"
+    assert find_folder(desk.reports, "last").name == "a"
+
+
+def test_of_two_runs_of_one_second_the_one_written_to_later_is_the_last(desk: Desk) -> None:
+    for number, name in enumerate(["x-10", "x-9"]):
+        folder = desk.folder([], name)
+        os.utime(folder.path / INFO, ns=(number, number))
+    assert find_folder(desk.reports, "last").name == "x-9"
+
+
+def test_a_damaged_run_does_not_hide_the_others(desk: Desk) -> None:
+    desk.folder([], "good")
+    desk.folder([], "bad")
+    (desk.reports / "bad" / INFO).write_text("{")
+    assert find_folder(desk.reports, "good").name == "good"
+    assert find_folder(desk.reports, "last").name == "good"
+
+
+def test_a_run_that_is_not_there_is_told_with_the_newest_that_are(desk: Desk) -> None:
+    for day in range(1, 8):
+        desk.folder([], f"run{day}", started=f"2026-01-0{day}T00:00:00+00:00")
+    with pytest.raises(RunError, match=r"no run 'x' in .*; the newest there: run7, run6, run5, run4, run3$"):
+        find_folder(desk.reports, "x")
+    with pytest.raises(RunError, match=r"no run 'last' in .*: none"):
+        find_folder(desk.reports / "elsewhere", "last")
+
+
+def test_what_a_run_knows_of_itself_comes_back(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert folder.info() == {}
+    folder.write_info({"model": "gpt-4 – ü", "settings": {"gate": ["a.b > 0"]}})
+    assert folder.info() == {"version": 1, "model": "gpt-4 – ü", "settings": {"gate": ["a.b > 0"]}}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "null", "5", "{}", '"text"', b"\xff"])
+def test_a_damaged_file_is_named(tmp_path: Path, text: str | bytes) -> None:
+    (tmp_path / INFO).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(RunError, match=r"run\.json cannot be read"):
+        RunFolder(tmp_path).info()
+
+
+def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / INFO).write_text('{"version": 2}')
+    with pytest.raises(RunError, match=r"run\.json has version 2, this evalsuite reads version 1"):
+        RunFolder(tmp_path).info()
+
+
+@pytest.mark.parametrize(
+    ("info", "why"),
+    [
+        ({"seconds": 1.0}, None),
+        ({"seconds": 1.0, "stopped": None}, None),
+        ({"seconds": 1.0, "stopped": "interrupted"}, "interrupted"),
+        ({"started": "x"}, "it was killed, or it still goes on"),
+    ],
+)
+def test_a_run_that_was_not_brought_to_its_end_says_so(info: dict[str, Any], why: str | None) -> None:
+    assert interruption(info) == why
+
+
+def test_a_file_is_replaced_in_one_step_and_half_characters_do_no_harm(tmp_path: Path) -> None:
+    file = tmp_path / "f.txt"
+    replace_text(file, "old")
+    replace_text(file, "ne\ud800w")
+    assert file.read_text("utf-8") == "ne?w"
+    assert [path.name for path in tmp_path.iterdir()] == ["f.txt"]
+
+
+@given(
+    lines=st.lists(
+        st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=20), max_size=5
+    ),
+    tail=st.binary(max_size=200).filter(lambda tail: b"\n" not in tail),
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_line_that_was_cut_short_is_taken_off_and_nothing_else(
+    tmp_path: Path, lines: list[str], tail: bytes
+) -> None:
+    whole = "".join(f"{line}\n" for line in lines).encode()
+    file = tmp_path / "f"
+    file.write_bytes(whole + tail)
+    mend(file)
+    assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("size", [65535, 65536, 65537, 200_000])
+def test_a_long_line_that_was_cut_short_is_taken_off(tmp_path: Path, size: int) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(b"first\n" + b"x" * size)
+    mend(file)
+    assert file.read_bytes() == b"first\n"
+    file.write_bytes(b"x" * size)
+    mend(file)
+    assert file.read_bytes() == b""
+
+
+def test_records_are_appended_after_what_is_whole(desk: Desk) -> None:
+    file = desk.folder([desk.record("1"), desk.record("2")]).path / RECORDS
+    file.write_bytes(file.read_bytes()[:-5])
+    writer = RecordWriter(file)
+    writer.append(dumps(encode_record(desk.record("3"))))
+    # On the disk before it is closed.
+    assert [row.sample for row in load_run(RunFolder(file.parent)).all_rows()] == ["1", "3"]
+    writer.close()
+
+
+def test_a_run_is_read_by_benchmark_with_its_records_at_hand(desk: Desk) -> None:
+    records = [
+        desk.record("z", {"m": 1.0}, benchmark="b", source="there"),
+        desk.record("y", {"m": 0.0}, "failed", benchmark="a", error="– too low"),
+        desk.record("x", {"m": 0.5}, benchmark="b", source="there", usage=Usage(2, 3, 4, 0.5)),
+    ]
+    run = desk.run(records, model="gpt-4")
+    assert list(run.benchmarks) == ["a", "b"]
+    assert [row.sample for row in run.benchmarks["b"].tally] == ["x", "z"]
+    assert (run.benchmarks["b"].source, run.benchmarks["b"].model) == ("there", "gpt-4")
+    assert [run.read(record.case) for record in records] == records
+    assert run.info["model"] == "gpt-4"
+    with pytest.raises(KeyError):
+        run.read("no such case")
+
+
+def test_of_a_case_that_ran_twice_the_later_record_counts(desk: Desk) -> None:
+    first, other, again = (
+        desk.record("1", {"m": 0.0}, "error"),
+        desk.record("2"),
+        desk.record("1", {"m": 1.0}),
+    )
+    run = desk.run([first, other, again])
+    assert [row.outcome for row in run.all_rows()] == ["passed", "passed"]
+    assert run.read(first.case) == again
+
+
+def test_a_last_line_without_an_end_is_not_there_yet(desk: Desk) -> None:
+    folder = desk.folder([desk.record("1"), desk.record("2")])
+    file = folder.path / RECORDS
+    file.write_bytes(file.read_bytes()[:-1])
+    assert [row.sample for row in load_run(folder).all_rows()] == ["1"]
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"", b"[]", b"null", b"5", b'"x"', b"{}", b'{"case": "c"}', b"\xff\xfe", b"[" * 5000]
+)
+def test_a_damaged_line_is_named(desk: Desk, line: bytes) -> None:
+    folder = desk.folder([desk.record("1")])
+    file = folder.path / RECORDS
+    file.write_bytes(file.read_bytes() + line + b"\n" + file.read_bytes())
+    with pytest.raises(RunError, match=r"records\.jsonl, line 2: not a record of evalsuite"):
+        load_run(folder)
+
+
+def test_a_run_without_records_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"records\.jsonl cannot be read: No such file"):
+        load_run(RunFolder(tmp_path))
+
+
+def test_every_line_of_the_records_is_json_by_itself(desk: Desk) -> None:
+    folder = desk.folder([desk.record("a\nb\u2028c")])
+    lines = (folder.path / RECORDS).read_bytes().split(b"\n")
+    assert len(lines) == 2
+    assert json.loads(lines[0])["sample"] == "a\nb\u2028c"
+
+
+def test_the_metric_that_stands_for_a_benchmark_is_its_own_choice_or_the_first_in_the_alphabet(
+    desk: Desk,
+) -> None:
+    bench = desk.run([desk.record("1", {"second": 1.0, "first": 0.0})]).benchmarks["capitals"]
+
+    class Known:
+        primary = "chosen"
+
+    known: Any = Known
+    assert primary_metric(bench, known) == "chosen"
+    assert primary_metric(bench, None) == "first"
+    empty: Any = type("Empty", (), {"tally": Tally()})
+    assert primary_metric(empty, None) is None
+
+
+def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = make_folder(tmp_path, None, "m", NOW)
+    names = iter([first, new_folder(tmp_path, None, "m", NOW)])  # both looked before either made one
+    monkeypatch.setattr("evalsuite.results.runs.new_folder", lambda *_: next(names))
+    second = make_folder(tmp_path, None, "m", NOW)
+    assert first.path.is_dir()
+    assert second.path.is_dir()
+    assert first.path != second.path
+
+
+def test_a_named_run_may_begin_in_a_folder_that_holds_something_else(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "log.txt").touch()
+    assert make_folder(tmp_path, "mine", "m", NOW).path == tmp_path / "mine"
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"file cannot be made: File exists; name another folder"):
+        make_folder(tmp_path, "file", "m", NOW)
+
+
+ROOM_FOR_HALF = """
+import resource, sys
+from pathlib import Path
+from evalsuite.results.record_file import RecordWriter
+resource.setrlimit(resource.RLIMIT_FSIZE, (90, resource.RLIM_INFINITY))
+writer = RecordWriter(Path(sys.argv[1]))
+writer.append("a" * 59)
+try:
+    writer.append("b" * 59)
+except OSError:
+    sys.exit(0)
+sys.exit("half a record was taken for a whole one")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a bound on the size of files")
+def test_a_disk_with_room_for_half_a_record_refuses_it(tmp_path: Path) -> None:
+    file = tmp_path / RECORDS
+    subprocess.run([sys.executable, "-c", ROOM_FOR_HALF, file], check=True)
+    assert file.stat().st_size == 90
+    mend(file)
+    assert file.read_bytes() == b"a" * 59 + b"\n"
