@@ -22,12 +22,15 @@ class Execution:
             traceback, with the program's own lines alone, or a sentence about the limit that it met.
         timed_out: whether it was stopped for time, on the clock or of the CPU; then `error` says so.
         seconds: wall time within the sandbox, forking and loading of tables included.
+        variables_lost: in a session, whether the process ended with this round, so that the next one begins
+            afresh; False for a program that has one round only.
     """
 
     stdout: str
     error: str | None
     timed_out: bool
     seconds: float
+    variables_lost: bool = False
 
 
 def execution(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from evalsuite.errors import SandboxError
@@ -70,15 +71,16 @@ class ProgramSession:
             ending = await self._round(warm, code, seconds)
             if not ending.alive:
                 self._key = None
-        return self._execution(ending, seconds)
+        execution = self._execution(ending, seconds)
+        return execution if self._once else replace(execution, variables_lost=not ending.alive)
 
     async def _round(self, warm: WarmInterpreter, code: str, seconds: float) -> Ending:
         if self._key is not None:
-            self._leave(payload(code, {}))
+            self._leave(payload(code, {}, last=False))
             ending = await warm.proceed(self._key, seconds)
             if ending.how != "gone":
                 return ending
-        self._leave(payload(code, self.tables))
+        self._leave(payload(code, self.tables, last=self._once))
         self._key = warm.new_key()
         with _handed_over(self._files) as files:
             return await warm.begin(self._key, files, seconds, once=self._once)

@@ -48,8 +48,13 @@ class TableFile:
             raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
 
 
-def payload(code: str, tables: Mapping[str, TableSource]) -> bytes:
+def payload(code: str, tables: Mapping[str, TableSource], *, last: bool) -> bytes:
     """What one round needs, in the form that the program's process reads (see `inside/program.py`).
+
+    Args:
+        code: Python source.
+        tables: by the names of the variables that hold them.
+        last: no other round follows, so the program ends as Python ends: after its threads.
 
     Raises:
         SandboxError: a table is not one, or its name is no name for a variable.
@@ -58,6 +63,7 @@ def payload(code: str, tables: Mapping[str, TableSource]) -> bytes:
     header = json.dumps(
         {
             "code": code,
+            "last": last,
             "tables": [
                 {"name": name, "format": kind, "header_rows": rows, "size": len(content)}
                 for name, kind, content, rows in packed

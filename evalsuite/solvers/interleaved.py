@@ -46,6 +46,10 @@ def show_result(execution: Execution, left: int) -> str:
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
     if execution.error is not None:
         parts.append(f"It did not run to its end:\n{_cut(execution.error)}")
+    if execution.variables_lost:
+        parts.append(
+            "Its process is gone, and with it all variables but the tables: define again what you need."
+        )
     if left:
         parts.append("Go on with the next step, or give the final answer as \\boxed{answer}.")
     else:

@@ -20,10 +20,12 @@ Tables = Callable[[Sample], "Mapping[str, TableSource]"]
 # The program that describes tables, given the names of their variables; what it prints is the description.
 Describe = Callable[[Sequence[str]], str]
 
-# Possessive: a line of a hundred thousand backticks would otherwise be tried in as many ways.
+# A fence as CommonMark has it, at any depth of lists and quotes: it ends at a fence of the same sign that is
+# at least as long and stands alone on its line. Possessive: a line of a hundred thousand backticks would
+# otherwise be tried in as many ways.
 _FENCE = re.compile(
-    r"^[ \t]*+(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
-    r"(?P<code>.*?)(?:^[ \t]*+(?P=fence)|\Z)",
+    r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
+    r"(?P<code>.*?)(?:^[ \t>]*+(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _DESCRIBE = """
@@ -35,7 +37,7 @@ for _name in {names!r}:
     _table.info(memory_usage=False)  # ends without a newline
     print()
     print("The whole table:" if _small else "Its first ten rows:")
-    print((_table if _small else _table.head(10)).to_string())
+    print((_table if _small else _table.head(10)).to_csv(sep="\t", index=False), end="")
 """
 
 
@@ -90,12 +92,26 @@ def python_block(text: str) -> str | None:
     A block counts as Python if its fence says so (`python`, `py`, `python3`, in any case), or if no block
     does and its fence says nothing. A block that is cut off by the end of the text counts as well.
     """
-    blocks = [(match["language"].lower(), match["code"]) for match in _FENCE.finditer(text)]
+    blocks = [(match["language"].lower(), match) for match in _FENCE.finditer(text)]
     for languages in (("python", "py", "python3"), ("",)):
-        code = [code for language, code in blocks if language in languages]
-        if code:
-            return code[-1]
+        fences = [match for language, match in blocks if language in languages]
+        if fences:
+            return _without_margin(fences[-1]["code"], fences[-1]["margin"])
     return None
+
+
+def _without_margin(code: str, margin: str) -> str:
+    """The lines of a fenced block without what stands before the fence: quote marks, and as many blanks."""
+    if not margin:
+        return code
+    before = re.compile(r"[ \t>]" if ">" in margin else r"[ \t]")
+    lines = code.split("\n")
+    for number, line in enumerate(lines):
+        end = 0
+        while end < min(len(margin), len(line)) and before.match(line, end):
+            end += 1
+        lines[number] = line[end:]
+    return "\n".join(lines)
 
 
 def verdict(execution: Execution) -> str:

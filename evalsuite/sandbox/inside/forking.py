@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import errno
 import gc
@@ -276,13 +275,17 @@ def _powerless_user() -> int:
 
 
 def _load(name: str) -> None:
-    # What cannot be loaded here, or does not work, is for the programs that need it to say.
-    with contextlib.suppress(Exception):
+    before = set(sys.modules)
+    try:
         importlib.import_module(name)
         if name == "pandas":
             from . import warming
 
             warming.exercise()
+    except Exception:  # noqa: BLE001 - what does not work here is for the programs that need it to say
+        # A module that was imported by half would fail in another way than one that was not.
+        for half in set(sys.modules) - before:
+            del sys.modules[half]
 
 
 def serve_forever() -> NoReturn:

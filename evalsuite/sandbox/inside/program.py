@@ -6,6 +6,8 @@ comes from here but one byte, which speaks for this program alone.
 
 from __future__ import annotations
 
+import ast
+import atexit
 import builtins
 import contextlib
 import io
@@ -15,11 +17,16 @@ import os
 import random
 import signal
 import sys
+import threading
 import traceback
 import types
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .isolation import CHANNEL, PAYLOAD, STDERR, STDOUT
+from .table_files import TableFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
 # LOADED comes before the program's first line; UNFIT and NO_TABLE count only where it has not come.
@@ -72,12 +79,19 @@ def _same_chance_for_all(names: dict[str, Any]) -> None:
 
 def _fresh_streams() -> None:
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the program's for its life
-    # A line at a time, so that a program that is stopped has its output so far.
-    sys.stdout = io.TextIOWrapper(
-        io.FileIO(STDOUT, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True
+    # A line at a time, so that a program that is stopped has its output so far. `sys.__stdout__` keeps the
+    # stream alive where a program puts another one over its buffer, as Python itself does.
+    sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc] # it is final elsewhere
+        io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False)),
+        "utf-8",
+        "backslashreplace",
+        line_buffering=True,
     )
     sys.stderr = io.TextIOWrapper(
-        io.FileIO(STDERR, "w", closefd=False), "utf-8", "backslashreplace", write_through=True
+        io.BufferedWriter(io.FileIO(STDERR, "w", closefd=False)),
+        "utf-8",
+        "backslashreplace",
+        write_through=True,
     )
 
 
@@ -93,7 +107,7 @@ def _end_others() -> None:
 
 def _round(names: dict[str, Any], title: str) -> bytes:
     try:
-        code = _load(names)
+        code, is_last = _load(names)
     except ModuleNotFoundError as error:
         _say(f"{error}: pip install 'evalsuite[sandbox]'")
         return NO_TABLE
@@ -102,34 +116,97 @@ def _round(names: dict[str, Any], title: str) -> bytes:
         return NO_TABLE
     with contextlib.suppress(OSError):  # closed by the program in an earlier round
         os.write(CHANNEL, LOADED)
+    linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
+    program = Program(code, title, names)
+    steps: list[Callable[[], None]] = [program.run]
+    if is_last:
+        # What Python itself does before it ends: waits for threads, then calls what was registered.
+        steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
+    else:
+        steps += [program.show]
+    # The program may have replaced or closed its output, so flushing is a step that may fail, too.
+    errors = list(filter(None, map(_error_of, [*steps, _flush])))
+    if errors:
+        _say(errors[0])
+    return RAISED if errors else OK
+
+
+def _error_of(step: Callable[[], None]) -> str:
+    """Takes one step of the program; returns why it failed, or nothing."""
     try:
-        linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
-        exec(compile(code, title, "exec", dont_inherit=True), names)  # noqa: S102 - this is the sandbox
-        status = OK
+        step()
     except SystemExit as ending:
-        status = _exit_status(ending)
+        return "" if ending.code is None or ending.code == 0 else f"SystemExit: {ending.code}"
     except BaseException as error:  # noqa: BLE001 - a program may raise anything
-        _say(_shown(error))
-        status = RAISED
-    try:
-        sys.stdout.flush()
-    except Exception as error:  # noqa: BLE001 - the program may have replaced or closed it
-        _say(_shown(error))
-        return RAISED
-    return status
+        return _shown(error)
+    return ""
 
 
-def _load(names: dict[str, Any]) -> str:
-    """Reads what the host left in the payload: the round's code, and tables where there are new ones."""
+class Program:
+    """One round's code, and the value of its last expression, which a notebook would show.
+
+    Args:
+        code: Python source.
+        title: stands for a file's name in tracebacks.
+        names: the namespace that it runs in.
+    """
+
+    def __init__(self, code: str, title: str, names: dict[str, Any]) -> None:
+        self._code, self._title, self._names = code, title, names
+        self._value: Any = None
+
+    def run(self) -> None:
+        """Runs it."""
+        tree = ast.parse(self._code, self._title)
+        final = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, self._title, "exec", dont_inherit=True), self._names)  # noqa: S102 - this is the sandbox
+        if isinstance(final, ast.Expr):
+            expression = compile(ast.Expression(final.value), self._title, "eval", dont_inherit=True)
+            self._value = eval(expression, self._names)  # noqa: S307 - as above
+
+    def show(self) -> None:
+        """Prints the value, if there is one."""
+        if self._value is not None:
+            print(self._value)  # noqa: T201 - the program's output
+
+    def show_unless_printed(self) -> None:
+        """Prints the value of a program that has printed nothing else: its output is its answer."""
+        if not _has_printed():
+            self.show()
+
+
+def _has_printed() -> bool:
+    _flush()
+    return os.fstat(STDOUT).st_size > 0
+
+
+def _flush() -> None:
+    """Flushes what the program prints to, and what it printed to before it put another stream there."""
+    with contextlib.suppress(Exception):
+        if sys.__stdout__ is not None and sys.__stdout__ is not sys.stdout:
+            sys.__stdout__.flush()
+    sys.stdout.flush()
+
+
+def _load(names: dict[str, Any]) -> tuple[str, bool]:
+    """Reads what the host left in the payload: code, and tables where there are new ones.
+
+    Returns:
+        The code, and whether no other round follows it.
+    """
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
     at = 8 + size
+    files: dict[str, bytes | None] = {}
     for table in header["tables"]:
         content = os.pread(PAYLOAD, table["size"], at)
         names[table["name"]] = _frame(content, table["format"], table["header_rows"])
+        files[table["name"]] = content if table["format"] == "csv" else None
         at += table["size"]
+    if files:
+        TableFiles(files, {name: names[name] for name in files}).install()
     code: str = header["code"]
-    return code
+    return code, bool(header["last"])
 
 
 def _frame(content: bytes, kind: str, header_rows: int) -> Any:
@@ -142,13 +219,6 @@ def _frame(content: bytes, kind: str, header_rows: int) -> Any:
         return pickle.loads(content)  # noqa: S301
     header = {0: None, 1: 0}.get(header_rows, list(range(header_rows)))
     return pd.read_csv(io.BytesIO(content), header=header, encoding_errors="replace")
-
-
-def _exit_status(ending: SystemExit) -> bytes:
-    if ending.code is None or ending.code == 0:
-        return OK
-    _say(f"SystemExit: {ending.code}")
-    return RAISED
 
 
 def _shown(error: BaseException) -> str:

@@ -32,7 +32,7 @@ def test_what_a_program_prints_comes_back(lab: Lab) -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(written=st.binary(max_size=300))
 def test_bytes_that_are_no_text_come_back_as_replacement_characters(bare: Lab, written: bytes) -> None:
-    execution = bare.run(f"import os; os.write(1, {written!r})")
+    execution = bare.run(f"import os; _ = os.write(1, {written!r})")
     assert execution.stdout == written.decode("utf-8", "replace")
     assert execution.error is None
 

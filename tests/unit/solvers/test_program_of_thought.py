@@ -70,7 +70,7 @@ def test_the_model_is_shown_question_and_tables_and_no_path(
     assert "Question: How {many} {tables}?" in prompt
     assert "`towns` has 2 rows and 2 columns." in prompt
     assert "1   people  2 non-null      int64" in prompt
-    assert "1  Bergen     291" in prompt
+    assert "Bergen\t291" in prompt
     assert str(tmp_path) not in prompt
 
 
@@ -184,7 +184,13 @@ def test_closing_the_solver_ends_its_own_sandbox_and_no_other() -> None:
         ("```json\n{}\n```\n```\na\n```", "a\n"),
         ("~~~python\na\n~~~", "a\n"),
         ("````python\n'''\n```\n'''\n````", "'''\n```\n'''\n"),
-        ("  ```python\n  a\n  ```", "  a\n"),
+        ("  ```python\n  a\n  ```", "a\n"),
+        ("1. so:\n    ```python\n    if a:\n        b\n    ```", "if a:\n    b\n"),
+        ("   ```python\n   a\n\n b\n   ```", "a\n\nb\n"),
+        ("> ```python\n> a\n>\n> b\n> ```", "a\n\nb\n"),
+        ("- x\n\t```python\n\ta\n\t```", "a\n"),
+        ("```python\n'''\n```text\n'''\n```", "'''\n```text\n'''\n"),
+        ("~~~~python\n~~~\na\n~~~~~", "~~~\na\n"),
         ("```python\nprint(1)", "print(1)"),
         ("text\r\n```python\r\na\r\n```\r\n", "a\r\n"),
         ("```python\n```", ""),

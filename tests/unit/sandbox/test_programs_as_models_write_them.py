@@ -1,0 +1,130 @@
+"""Ordinary programs come to the same in the sandbox as in plain Python, and tables are found where models look."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.sandbox import TableFile, bubblewrap
+from evalsuite.solvers.interleaved import show_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.sandbox.conftest import Lab
+
+TABLES = {"df": TableFile(b"a,b\n1,x\n2,y\n"), "df2": TableFile(b"c\n7\n")}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")\nprint("中文")',
+        'import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding="utf-8")\nprint("中文")',
+        'import sys\nsys.stdout.reconfigure(encoding="utf-8")\nprint("中文")',
+        'import codecs, sys\nsys.stdout = codecs.getwriter("utf-8")(sys.stdout.buffer)\nprint("中文")',
+        'import sys\n_ = sys.stdout.buffer.write(b"raw")',
+        (
+            'import threading, time\nsay = lambda: (time.sleep(0.1), print("late"))\n'
+            'threading.Thread(target=say).start()\nprint("early")'
+        ),
+        'import atexit\natexit.register(print, "bye")\nprint("hello")',
+        'import atexit, sys\natexit.register(print, "bye")\nsys.exit(0)',
+        (
+            'import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as s:\n    print("in")\n'
+            'print(s.getvalue(), "out")'
+        ),
+        "from __future__ import annotations\ndef f(x: nowhere): return x\nprint(f(1))",
+        'if __name__ == "__main__":\n    print(1)',
+        'print("no end", end="")',
+    ],
+)
+def test_a_program_prints_what_it_prints_in_plain_python(lab: Lab, program: str) -> None:
+    command = [sys.executable, "-X", "utf8", "-c", program]
+    plain = subprocess.run(command, capture_output=True, check=True)
+    execution = lab.run(program)
+    assert (execution.stdout, execution.error) == (plain.stdout.decode(), None)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'd = pd.read_csv("/mnt/tmp.csv")\nprint(d["a"].sum())',
+        'd = pd.read_csv("data/df.csv")\nprint(d["a"].sum())',
+        'd = pd.read_csv("df.csv", index_col="b")\nprint(d["a"].sum())',
+        'd = pd.read_excel("/mnt/data/table.xlsx")\nprint(d["a"].sum())',
+        'd = pd.read_csv("table.tsv", sep="\\t")\nprint(d["a"].sum())',
+        'import csv\nprint(sum(int(r["a"]) for r in csv.DictReader(open("/tmp/x/y.csv"))))',
+        'from pathlib import Path\nprint(sum(int(l[0]) for l in Path("t.csv").read_text().split()[1:]))',
+        'import glob\nprint(pd.read_csv(glob.glob("*.csv")[0])["a"].sum())',
+    ],
+)
+def test_a_read_of_a_path_that_the_program_made_up_gets_the_table(lab: Lab, program: str) -> None:
+    execution = lab.run(program, {"df": TABLES["df"]})
+    assert (execution.stdout, execution.error) == ("3\n", None)
+
+
+def test_of_several_tables_each_made_up_path_gets_the_next(lab: Lab) -> None:
+    program = 'print(*(list(pd.read_csv(path)) for path in ("one.csv", "two.csv", "one.csv")))'
+    assert lab.run(program, TABLES).stdout == "['a', 'b'] ['c'] ['a', 'b']\n"
+
+
+def test_a_table_is_read_by_its_own_name_whatever_else_was_read(lab: Lab) -> None:
+    assert lab.run('print(list(pd.read_csv("/x/df2.csv")))', TABLES).stdout == "['c']\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    ['open("/mnt/x.json")', 'open("/mnt/no/x.csv", "w")', 'open("/mnt/x.parquet", "rb")', "open(99)"],
+)
+def test_other_files_that_are_missing_stay_missing(lab: Lab, program: str) -> None:
+    error = lab.run(program, TABLES).error
+    assert error is not None
+    assert error.split("\n")[-1].startswith(("FileNotFoundError", "OSError"))
+
+
+def test_a_file_that_the_program_wrote_is_the_one_it_reads(lab: Lab) -> None:
+    program = 'df.head(1).to_csv("out.csv", index=False)\nprint(len(pd.read_csv("out.csv")))'
+    assert lab.run(program, TABLES).stdout == "1\n"
+
+
+def test_the_last_expression_of_a_silent_program_is_its_output(lab: Lab) -> None:
+    assert lab.run("x = 41\nx + 1").stdout == "42\n"
+    assert lab.run("df.a.sum()", TABLES).stdout == "3\n"
+
+
+def test_the_last_expression_of_a_program_that_has_printed_is_not_shown(lab: Lab) -> None:
+    assert lab.run('print("a")\n42').stdout == "a\n"
+
+
+def test_a_session_shows_the_last_expression_of_each_round_as_a_notebook_does(lab: Lab) -> None:
+    rounds = lab.rounds("x = 5\nx", 'print("p")\nx * 2', "x = 1", "None")
+    assert [execution.stdout for execution in rounds] == ["5\n", "p\n10\n", "", ""]
+
+
+def test_after_a_time_out_a_model_is_told_that_its_variables_are_gone(lab: Lab) -> None:
+    stopped, after = lab.rounds("x = 1\nwhile True: pass", "x", timeout=(1, 20))
+    assert stopped.variables_lost
+    assert not after.variables_lost
+    assert "NameError" in (after.error or "")
+    assert "all variables but the tables" in show_result(stopped, 1)
+    assert "all variables" not in show_result(after, 1)
+
+
+def test_a_module_that_cannot_be_loaded_beforehand_leaves_nothing_behind(new_lab: Callable[..., Lab]) -> None:
+    lab = new_lab(preload=("this_module_is_nowhere", "xml.dom.nothing"))
+    assert lab.run('import sys\nprint("xml.dom" in sys.modules)').stdout == "False\n"
+
+
+def test_evalsuite_itself_is_hidden_where_it_lies_among_what_programs_see() -> None:
+    package = bubblewrap.INSIDE.parents[1]
+    assert bubblewrap._masked([str(package.parent)]) == [
+        "--tmpfs",
+        str(package),
+        "--remount-ro",
+        str(package),
+    ]
+    assert bubblewrap._masked(["/usr/share/zoneinfo"]) == []
