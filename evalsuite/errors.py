@@ -10,6 +10,7 @@
     │   ├── CallFailed            retries are used up
     │   ├── SpendLimitReached     the next call would pass --max-cost
     │   └── ReplayMiss            a replayed run does not hold this completion
+    ├── SolverError               a solver returned what is no answer, or an application failed
     ├── JudgeError                a judge's answers could not be parsed
     ├── ScoringError              a scorer crashed, or a score is unknown or not a number
     ├── ToolError                 a tool could not be run at all (not: the tool failed)
@@ -83,6 +84,10 @@ class SpendLimitReached(ModelError):  # noqa: N818
 
 class ReplayMiss(ModelError):  # noqa: N818
     """A replayed run does not hold this completion."""
+
+
+class SolverError(EvalsuiteError):
+    """A solver returned what is no answer, or the application that it runs failed."""
 
 
 class JudgeError(EvalsuiteError):

@@ -57,22 +57,13 @@ def _as_plain(value: Any) -> Any:
 
 def encode_message(message: Message) -> Plain:
     """A message in the OpenAI chat format."""
-    plain: Plain = {"role": message.role, "content": message.content}
+    content = list(message.parts) if message.parts else message.content
+    plain: Plain = {**message.extra, "role": message.role, "content": content}
     if message.tool_calls:
         plain["tool_calls"] = [encode_tool_call(call) for call in message.tool_calls]
     if message.tool_call_id is not None:
         plain["tool_call_id"] = message.tool_call_id
     return plain
-
-
-def decode_message(plain: Mapping[str, Any]) -> Message:
-    """The reverse of `encode_message`; a message of a user's own, too."""
-    return Message(
-        plain["role"],
-        plain.get("content") or "",
-        tuple(decode_tool_call(call) for call in plain.get("tool_calls") or ()),
-        plain.get("tool_call_id"),
-    )
 
 
 def encode_tool_call(call: ToolCall) -> Plain:
@@ -82,17 +73,6 @@ def encode_tool_call(call: ToolCall) -> Plain:
         "type": "function",
         "function": {"name": call.name, "arguments": call.arguments},
     }
-
-
-def decode_tool_call(plain: Mapping[str, Any]) -> ToolCall:
-    """The reverse of `encode_tool_call`; arguments that came as an object are put back into JSON."""
-    function = plain["function"]
-    arguments = function.get("arguments") or "{}"
-    return ToolCall(
-        str(plain.get("id") or ""),
-        str(function["name"]),
-        arguments if isinstance(arguments, str) else dumps(arguments),
-    )
 
 
 def encode_usage(usage: Usage) -> Plain:
@@ -126,7 +106,7 @@ def decode_request(plain: Mapping[str, Any]) -> Request:
     """The reverse of `encode_request`."""
     return Request(
         plain["model"],
-        tuple(decode_message(message) for message in plain["messages"]),
+        tuple(Message.from_openai(message) for message in plain["messages"]),
         plain["params"],
         tuple(plain["tools"]),
         plain["base_url"],
@@ -156,7 +136,7 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
     return Completion(
         text=plain["text"],
         reasoning=plain.get("reasoning", ""),
-        tool_calls=tuple(decode_tool_call(call) for call in plain.get("tool_calls", ())),
+        tool_calls=tuple(ToolCall.from_openai(call) for call in plain.get("tool_calls", ())),
         finish_reason=plain["finish_reason"],
         usage=decode_usage(plain["usage"]),
         logprobs=None
@@ -184,7 +164,7 @@ def decode_transcript(plain: Mapping[str, Any]) -> Transcript:
     """The reverse of `encode_transcript`."""
     return Transcript(
         plain["answer"],
-        tuple(decode_message(message) for message in plain["messages"]),
+        tuple(Message.from_openai(message) for message in plain["messages"]),
         plain["reasoning"],
         tuple(plain["events"]),
         plain["facts"],

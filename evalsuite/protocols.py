@@ -68,11 +68,17 @@ class Solver(Protocol):
         ...
 
 
+AnySolver = Callable[["Sample", Any], Any]
+"""A solver, or any plain or async function of sample and model that returns an answer: see `solvers.any_function`."""
+
 NamedScores = Mapping[str, "float | Score"]
 
 
 class Scorer(Protocol):
-    """Turns a sample and its transcript into named scores without asking anybody."""
+    """Turns a sample and its transcript into named scores without asking anybody.
+
+    An async function of this shape is one, too; it runs beside other cases, as the solver does.
+    """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         """Scores one transcript; whatever it raises becomes the case's error."""
@@ -143,7 +149,7 @@ class Benchmark:
     name: str
     title: str
     load: Callable[[Setup], Dataset]
-    solver: Callable[[Setup], Solver]
+    solver: Callable[[Setup], AnySolver]
     scorers: Callable[[Setup], Sequence[Scorer | JudgedScorer]]
     modes: Mapping[str, str] = field(default_factory=dict)
     default_modes: tuple[str, ...] = ()

@@ -5,11 +5,12 @@ Everything here is built of plain JSON types, so that it can cross processes and
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-Role = Literal["system", "user", "assistant", "tool"]
+Role = Literal["system", "developer", "user", "assistant", "tool"]
 Outcome = Literal["passed", "failed", "error", "skipped"]
 Target = str | int | float | Sequence[str] | None
 
@@ -28,15 +29,78 @@ class ToolCall:
     name: str
     arguments: str
 
+    @classmethod
+    def from_openai(cls, plain: Mapping[str, Any]) -> Self:
+        """A call in the OpenAI chat format; arguments that came as an object are written as JSON.
+
+        Raises:
+            KeyError: it names no function.
+        """
+        function = plain["function"]
+        arguments = function.get("arguments") or "{}"
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        return cls(str(plain.get("id") or ""), str(function["name"]), arguments)
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation, in the roles of the OpenAI chat format."""
+    """One message of a conversation, in the roles of the OpenAI chat format.
+
+    Attributes:
+        role: who speaks.
+        content: the message as text; of several parts, the text among them.
+        tool_calls: what an assistant calls.
+        tool_call_id: which call a tool's message answers.
+        parts: content that is more than one text: plain text, and what `image`, `audio` and `file` make, or
+            any other part in the OpenAI format. Empty where `content` says all.
+        extra: further fields of the OpenAI format (`name`, `refusal`), sent as they are.
+    """
 
     role: Role
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    parts: Sequence[str | Mapping[str, Any]] = field(default=(), hash=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.parts:
+            parts = tuple(
+                {"type": "text", "text": part} if isinstance(part, str) else part for part in self.parts
+            )
+            if self.content and self.content != _text_of(parts):
+                parts = ({"type": "text", "text": self.content}, *parts)
+            object.__setattr__(self, "parts", parts)
+            object.__setattr__(self, "content", _text_of(parts))
+
+    @classmethod
+    def from_openai(cls, plain: Mapping[str, Any]) -> Self:
+        """A message in the OpenAI chat format.
+
+        Raises:
+            KeyError: it has no role, or a call names no function.
+        """
+        content = plain.get("content") or ""
+        return cls(
+            plain["role"],
+            content if isinstance(content, str) else "",
+            tuple(ToolCall.from_openai(call) for call in plain.get("tool_calls") or ()),
+            plain.get("tool_call_id"),
+            () if isinstance(content, str) else tuple(content),
+            {
+                name: value
+                for name, value in plain.items()
+                if name not in MESSAGE_FIELDS and value is not None
+            },
+        )
+
+
+MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+
+
+def _text_of(parts: Sequence[Any]) -> str:
+    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +108,10 @@ class Sample:
     """One item of a dataset.
 
     Attributes:
-        id: unique within the benchmark, short, stable; it becomes part of the case's id.
-        input: the question, or a whole conversation.
+        id: unique within the benchmark, short, stable; it becomes part of the case's id. A number becomes text.
+        input: the question, or a whole conversation, whose messages may also be given in the OpenAI format.
         target: the right answer, or several acceptable ones; None where there is none to compare with.
-        tags: strings to group by in reports and gates (`region`: `eu`).
+        tags: strings to group by in reports and gates (`region`: `eu`); other values become text.
         metadata: anything else that a solver or scorer needs; plain JSON data.
     """
 
@@ -56,6 +120,29 @@ class Sample:
     target: Target = None
     tags: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            id: str | int,  # noqa: A002 - the field's name
+            input: str | Sequence[Message | Mapping[str, Any]],  # noqa: A002 - likewise
+            target: Target = None,
+            tags: Mapping[str, object] = ...,
+            metadata: Mapping[str, Any] = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", str(self.id))
+        if not isinstance(self.input, str):
+            object.__setattr__(self, "input", tuple(map(as_message, self.input)))
+        if not all(isinstance(value, str) for value in self.tags.values()):
+            object.__setattr__(self, "tags", {name: str(value) for name, value in self.tags.items()})
+
+
+def as_message(message: Message | Mapping[str, Any]) -> Message:
+    """A message, which may be given in the OpenAI chat format."""
+    return message if isinstance(message, Message) else Message.from_openai(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.json_codec import decode_message
-from evalsuite.types import Message, Request, Usage
+from evalsuite.types import Message, Request, Usage, as_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,4 +87,4 @@ def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Me
     """A conversation: of a text, one message of the user's."""
     if isinstance(prompt, str):
         return (Message("user", prompt),)
-    return tuple(message if isinstance(message, Message) else decode_message(message) for message in prompt)
+    return tuple(map(as_message, prompt))

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evalsuite.json_codec import decode_tool_call, encode_message
+from evalsuite.json_codec import encode_message
 from evalsuite.models.protocol import Transient
-from evalsuite.types import Completion, Request, TokenLogprob, Usage
+from evalsuite.types import Completion, Request, TokenLogprob, ToolCall, Usage
 
 # The first tag may be missing: some chat templates put it into the prompt.
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
@@ -48,7 +48,7 @@ def read_answer(answer: Any) -> Completion:
         return Completion(
             text=text,
             reasoning=reasoning if isinstance(reasoning, str) else thought,
-            tool_calls=tuple(decode_tool_call(call) for call in message.get("tool_calls") or ()),
+            tool_calls=tuple(ToolCall.from_openai(call) for call in message.get("tool_calls") or ()),
             finish_reason=str(choice.get("finish_reason") or "stop"),
             usage=Usage(1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)),
             logprobs=_logprobs(choice.get("logprobs")),

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import BackendUnavailable, RequestRefused
-from evalsuite.json_codec import decode_tool_call, dumps, encode_request
+from evalsuite.json_codec import dumps, encode_request
 from evalsuite.models.chat_format import split_reasoning
 from evalsuite.models.protocol import RateLimited, Transient
-from evalsuite.types import Completion, TokenLogprob, Usage
+from evalsuite.types import Completion, TokenLogprob, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,7 +113,7 @@ class FunctionBackend:
             return Completion(
                 text=text,
                 reasoning=said.get("reasoning_content") or reasoning,
-                tool_calls=tuple(decode_tool_call(call) for call in said.get("tool_calls") or ()),
+                tool_calls=tuple(ToolCall.from_openai(call) for call in said.get("tool_calls") or ()),
                 finish_reason=said.get("finish_reason") or "stop",
                 usage=Usage(
                     1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.plugin.collection.parameters import carry_parameters
 from evalsuite.plugin.collection.preflight import check_asked
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import evalsuite_case, judge, model, sample, scores, transcript
@@ -77,6 +78,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
     """A mode that no benchmark knows, or a gate about nothing, is an error before any case runs."""
+    carry_parameters(items)
     check_asked(session, items)
 
 

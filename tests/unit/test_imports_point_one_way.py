@@ -20,9 +20,10 @@ HOUSE = Path(evalsuite.__file__).parent
 # As drawn in ARCHITECTURE.md; rooms of one row may import each other.
 ROWS = (
     ("types", "errors"),
-    ("protocols", "json_codec", "settings"),
+    ("protocols", "json_codec", "settings", "threads"),
     ("models",),
     ("gateway",),
+    ("applications",),
     ("metrics", "stats", "sandbox"),
     ("tools",),
     ("solvers", "judging", "scorers"),

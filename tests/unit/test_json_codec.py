@@ -172,7 +172,7 @@ def test_data_that_contains_itself_is_cut_rather_than_fatal() -> None:
 
 def test_a_user_writes_messages_as_plain_objects() -> None:
     call = {"id": "1", "function": {"name": "f", "arguments": {"x": 1}}}
-    message = json_codec.decode_message({"role": "assistant", "content": None, "tool_calls": [call]})
+    message = Message.from_openai({"role": "assistant", "content": None, "tool_calls": [call]})
     assert message == Message("assistant", "", (ToolCall("1", "f", '{"x":1}'),))
 
 
@@ -186,4 +186,4 @@ def test_a_user_writes_messages_as_plain_objects() -> None:
     ],
 )
 def test_a_tool_call_is_read_as_servers_write_it(call: dict[str, Any], expected: ToolCall) -> None:
-    assert json_codec.decode_tool_call(call) == expected
+    assert ToolCall.from_openai(call) == expected

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from evalsuite.protocols import JudgedScorer, Scorer, Solver
+    from evalsuite.protocols import AnySolver, JudgedScorer, Scorer
     from evalsuite.settings import Settings
     from evalsuite.types import Sample
 
@@ -54,7 +54,7 @@ def benchmark(
     name: str | Benchmark,
     samples: Sequence[Sample] | None = None,
     *,
-    solver: Solver | None = None,
+    solver: AnySolver | None = None,
     scorers: Sequence[Scorer | JudgedScorer] = (),
     epochs: int | None = None,
     at_least: int | None = None,
@@ -68,7 +68,8 @@ def benchmark(
     Args:
         name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else.
         samples: with ids that are unique within the benchmark.
-        solver: makes the transcripts; None leaves it to the test, through the fixture `model`.
+        solver: makes the transcripts: a ready one, or any plain or async function of (sample, model) that
+            returns text or a Transcript; None leaves it to the test, through the fixture `model`.
         scorers: score the transcripts.
         epochs: times each sample is asked, unless `--epochs` says otherwise.
         at_least: the sample holds if so many of its epochs do; without it, each epoch must.
@@ -152,7 +153,7 @@ class Bound:
         return dataset
 
     @cached_property
-    def solver(self) -> Solver | None:
+    def solver(self) -> AnySolver | None:
         """The solver."""
         return self.declaration.benchmark.solver(self.setup)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,12 +10,12 @@ from evalsuite.errors import ScoringError, SettingsError
 from evalsuite.plugin.marks import FINDINGS, case_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from evalsuite.gateway.handle import ModelHandle
+    from evalsuite.applications.case_model import BlockingModel, CaseModel
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.session.process_state import Process
-    from evalsuite.types import Completion, Message, Sample, Transcript
+    from evalsuite.types import Sample, Transcript
 
 
 def process_of(config: pytest.Config) -> Process:
@@ -73,47 +73,27 @@ def scores(request: pytest.FixtureRequest, transcript: Transcript) -> Mapping[st
     return CaseScores(request.node.stash[FINDINGS].scores)
 
 
-class SyncModel:
-    """A model for use in the body of a test; each call goes through the run's gateway."""
+def _lend(request: pytest.FixtureRequest, model: CaseModel) -> Iterator[BlockingModel]:
+    from evalsuite.applications.case_model import BlockingModel
 
-    def __init__(self, handle: ModelHandle, process: Process) -> None:
-        self._handle, self._process = handle, process
-
-    @property
-    def name(self) -> str:
-        """The model as the user names it."""
-        return self._handle.name
-
-    def chat(
-        self,
-        prompt: str | Sequence[Message | Mapping[str, Any]],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        **params: Any,
-    ) -> Completion:
-        """Asks the model and waits; see `protocols.Model.chat`."""
-        return self._process.background.run(self._handle.chat(prompt, tools=tools, **params))
-
-
-def _lend(request: pytest.FixtureRequest, handle: ModelHandle) -> Iterator[SyncModel]:
-    yield SyncModel(handle, process_of(request.config))
+    yield BlockingModel(model, process_of(request.config).background.loop)
     findings = request.node.stash.get(FINDINGS, None)
     if findings is not None:
-        findings.used += handle.meter.usage
+        findings.used += model.meter.usage
 
 
 @pytest.fixture
-def model(request: pytest.FixtureRequest) -> Iterator[SyncModel]:
+def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The model under test."""
     case = case_of(request.node)
     yield from _lend(request, process_of(request.config).models.model(case.epoch if case else 1))
 
 
 @pytest.fixture
-def judge(request: pytest.FixtureRequest) -> Iterator[SyncModel]:
+def judge(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The judge, if the run has one; else an error that says how to name one."""
     case = case_of(request.node)
-    handle = process_of(request.config).models.judge(case.epoch if case else 1)
-    if handle is None:
+    judge = process_of(request.config).models.judge(case.epoch if case else 1)
+    if judge is None:
         raise SettingsError("this test asks a judge: name one with --judge-model")
-    yield from _lend(request, handle)
+    yield from _lend(request, judge)

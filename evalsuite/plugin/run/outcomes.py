@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.errors import ScoringError
+from evalsuite.threads import is_async
 from evalsuite.types import Outcome, Record, Score, Usage
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Findings:
         self.take(solved.judged)
         for scorer in case.bound.scorers:
             # An object may do both: rules here, and a judge before.
-            if callable(scorer):
+            if callable(scorer) and not is_async(scorer):
                 self.take(scorer(case.sample, solved.transcript))
 
     def take(self, scores: Mapping[str, float | Score]) -> None:
@@ -66,15 +67,9 @@ class Findings:
         Raises:
             ScoringError: these are no named scores, or one is no finite number.
         """
-        if not isinstance(scores, Mapping):
-            raise ScoringError(
-                f"a scorer gave {scores!r:.80}; it must give named scores, for example {{'quality': 0.5}}"
-            )
-        for name, given in scores.items():
+        for name, given in checked_scores(scores).items():
             score = given if isinstance(given, Score) else Score(given)
-            if not _finite(score.value):
-                raise ScoringError(f"the score {name} is {score.value!r}; a score must be a finite number")
-            self.scores[name] = float(score.value)
+            self.scores[name] = _finite(name, score.value)
             self.facts |= score.facts
             if score.note:
                 self.notes[name] = score.note
@@ -164,5 +159,25 @@ def _first_line(text: str) -> str:
     return text.split("\n", 1)[0] or "the test failed"
 
 
-def _finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
+def checked_scores(scores: object) -> Mapping[str, float | Score]:
+    """What a scorer gave.
+
+    Raises:
+        ScoringError: these are no named scores.
+    """
+    if not isinstance(scores, Mapping):
+        raise ScoringError(
+            f"a scorer gave {scores!r:.80}; it must give named scores, for example {{'quality': 0.5}}"
+        )
+    return scores
+
+
+def _finite(name: str, value: Any) -> float:
+    """A score as a float; numbers of numpy and its kin are as good as Python's."""
+    try:
+        number = math.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ScoringError(f"the score {name} is {value!r}; a score must be a finite number")
+    return number

@@ -8,11 +8,15 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from evalsuite.applications.case_model import CaseModel
 from evalsuite.errors import ScoringError
-from evalsuite.gateway.handle import Meter, ModelHandle
+from evalsuite.gateway.handle import Meter
+from evalsuite.plugin.run.outcomes import checked_scores
 from evalsuite.protocols import JudgedScorer
+from evalsuite.solvers.any_function import run_solver
+from evalsuite.threads import is_async
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -57,16 +61,16 @@ class Models:
         self._asker, self._settings, self._model = asker, settings, model
         self._overrides = settings.model_params
 
-    def model(self, epoch: int = 1, meter: Meter | None = None) -> ModelHandle:
+    def model(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
         """The model under test."""
-        return ModelHandle(
+        return CaseModel(
             self._asker, self._model, self._settings.model_base_url, epoch, self._overrides, meter
         )
 
-    def judge(self, epoch: int = 1, meter: Meter | None = None) -> ModelHandle | None:
+    def judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel | None:
         """The judge, if the run has one."""
         name, base_url = self._settings.judge_model, self._settings.judge_base_url
-        return ModelHandle(self._asker, name, base_url, epoch, {}, meter) if name else None
+        return CaseModel(self._asker, name, base_url, epoch, {}, meter) if name else None
 
 
 async def solve(case: Case, models: Models) -> Solved:
@@ -75,8 +79,8 @@ async def solve(case: Case, models: Models) -> Solved:
     transcript, judged, error = None, {}, None
     try:
         if case.bound.solver is not None:
-            transcript = await case.bound.solver(case.sample, models.model(case.epoch, meter))
-            judged = await _judge(case, transcript, models, meter)
+            transcript = await run_solver(case.bound.solver, case.sample, models.model(case.epoch, meter))
+            judged = await _score_ahead(case, transcript, models, meter)
     except asyncio.CancelledError:
         raise
     except Exception as caught:  # noqa: BLE001 - whatever a solver raises is the case's error
@@ -84,19 +88,21 @@ async def solve(case: Case, models: Models) -> Solved:
     return Solved(transcript, judged, error, meter.usage, time.monotonic() - started)
 
 
-async def _judge(
+async def _score_ahead(
     case: Case, transcript: Transcript, models: Models, meter: Meter
 ) -> dict[str, float | Score]:
-    scorers = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
-    if not scorers:
-        return {}
+    """Scores of those scorers that have something to wait for: a judge, or whatever an async function awaits."""
+    judged = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
     judge = models.judge(case.epoch, meter)
-    if judge is None:
+    if judged and judge is None:
         raise ScoringError(
             f"benchmark {case.bound.name} has a scorer that asks a judge: name one with --judge-model"
         )
-    given = await asyncio.gather(*(scorer.judged(case.sample, transcript, judge) for scorer in scorers))
-    return {name: score for scores in given for name, score in scores.items()}
+    asynchronous: list[Any] = [scorer for scorer in case.bound.scorers if is_async(scorer)]
+    waiting = [scorer(case.sample, transcript) for scorer in asynchronous]
+    waiting += [scorer.judged(case.sample, transcript, judge) for scorer in judged if judge is not None]
+    scores = await asyncio.gather(*waiting)
+    return {name: score for named in map(checked_scores, scores) for name, score in named.items()}
 
 
 class Prefetcher:

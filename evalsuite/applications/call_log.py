@@ -1,0 +1,153 @@
+"""What a case asked its model, call by call, and the transcript that this makes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.json_codec import encode_usage
+from evalsuite.types import Message, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalsuite.types import Completion, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCall:
+    """One answered call.
+
+    Attributes:
+        model: who was asked.
+        messages: the conversation as it was sent.
+        completion: the answer.
+        seconds: wall time, waiting for the limiter included.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    completion: Completion
+    seconds: float
+
+    @property
+    def reply(self) -> Message:
+        """The answer as the next message of the conversation."""
+        return Message("assistant", self.completion.text, self.completion.tool_calls)
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """Calls of which each goes on where the one before it ended."""
+
+    messages: list[Message]
+    keys: list[object]
+
+    def goes_on_in(self, keys: list[object]) -> bool:
+        return keys[: len(self.keys)] == self.keys
+
+    def observations(self) -> dict[str, str]:
+        return {
+            message.tool_call_id: message.content
+            for message in self.messages
+            if message.role == "tool" and message.tool_call_id
+        }
+
+
+@dataclass(slots=True)
+class CallLog:
+    """The calls of one case, in the order in which they were answered.
+
+    Attributes:
+        calls: those that were answered.
+        failures: why others were not; each means that nothing was measured.
+    """
+
+    calls: list[LoggedCall] = field(default_factory=list)
+    failures: list[Exception] = field(default_factory=list)
+
+    def complete(self, transcript: Transcript) -> Transcript:
+        """The transcript with messages and events as they went over the wire, where it tells none itself."""
+        if transcript.messages or transcript.events or not self.calls:
+            return transcript
+        conversations, place_of = self._conversations()
+        return dataclasses.replace(
+            transcript,
+            messages=tuple(message for one in conversations for message in one.messages),
+            reasoning=transcript.reasoning or self.calls[-1].completion.reasoning,
+            events=tuple(self._events(conversations, place_of)),
+        )
+
+    def transcript(self) -> Transcript:
+        """All that is known where no solver speaks for itself: the last text is the answer."""
+        texts = [call.completion.text for call in self.calls if call.completion.text]
+        return self.complete(Transcript(texts[-1] if texts else ""))
+
+    def _conversations(self) -> tuple[list[_Conversation], list[int]]:
+        """All conversations, and for each call the one that it belongs to."""
+        conversations: list[_Conversation] = []
+        place_of: list[int] = []
+        for call in self.calls:
+            sent = [_key(message) for message in call.messages]
+            continued = [place for place, one in enumerate(conversations) if one.goes_on_in(sent)]
+            if continued:
+                place = max(continued, key=lambda number: len(conversations[number].keys))
+            else:
+                place = len(conversations)
+                conversations.append(_Conversation([], []))
+            conversation = conversations[place]
+            conversation.messages += [*call.messages[len(conversation.keys) :], call.reply]
+            conversation.keys = [*sent, _key(call.reply)]
+            place_of.append(place)
+        return conversations, place_of
+
+    def _events(self, conversations: list[_Conversation], place_of: list[int]) -> Iterator[Mapping[str, Any]]:
+        observations = [one.observations() for one in conversations]
+        for turn, (call, place) in enumerate(zip(self.calls, place_of, strict=True), 1):
+            completion = call.completion
+            yield {
+                "kind": "turn",
+                "turn": turn,
+                "thought": completion.text.strip() or completion.reasoning.strip(),
+                "fault": None,
+                "model": call.model,
+                "seconds": round(call.seconds, 3),
+                "usage": encode_usage(completion.usage),
+            }
+            for tool_call in completion.tool_calls:
+                yield _call_event(turn, tool_call, observations[place].get(tool_call.id, ""))
+
+
+def _call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
+    arguments = _parsed(call.arguments)
+    return {
+        "kind": "call",
+        "turn": turn,
+        "tool": call.name,
+        "origin": "",
+        "arguments": {} if arguments is None else arguments,
+        "faults": ["unparseable"] if arguments is None else [],
+        "executor": "application",
+        "observation": observation,
+        "failed": False,
+    }
+
+
+def _parsed(arguments: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _key(message: Message) -> object:
+    """What stays the same of a message when an application sends it again."""
+    return (
+        message.role,
+        message.content.strip(),
+        message.tool_call_id,
+        tuple(call.id for call in message.tool_calls),
+    )

@@ -1,0 +1,68 @@
+"""Plain functions of a user's own, called from a coroutine without blocking the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class RaisedInThread(Exception):  # noqa: N818 - says what happened
+    """Stands for an exception that must not be raised in a coroutine: SystemExit, StopIteration and their kin."""
+
+
+async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Calls a function in a daemon thread of its own and awaits its result.
+
+    A thread for each call, since nobody knows how long a user's function waits; how many there are at once
+    is bounded by the cases in flight. Python does not wait for daemon threads, so a function that never
+    returns cannot keep the run from ending.
+
+    Raises:
+        RaisedInThread: the function raised what would end the event loop or be lost on the way to it.
+        Exception: whatever else the function raised.
+    """
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[T] = loop.create_future()
+
+    def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
+        # Whoever asked may have given up.
+        if not result.done():
+            set_outcome(outcome)
+
+    def work() -> None:
+        set_outcome: Callable[[Any], None] = result.set_result
+        outcome: object
+        try:
+            outcome = function(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, somebody waits for it
+            set_outcome, outcome = result.set_exception, _raisable(error)
+        # The loop may have ended before the function did.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, set_outcome, outcome)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), name="evalsuite-call", daemon=True).start()
+    return await result
+
+
+def _raisable(error: BaseException) -> BaseException:
+    if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
+        return error
+    stand_in = RaisedInThread(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    stand_in.__cause__ = error
+    return stand_in
+
+
+def is_async(function: object) -> bool:
+    """Whether calling it makes a coroutine; of an object, whether its `__call__` does."""
+    return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004

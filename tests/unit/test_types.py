@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalsuite.json_codec import encode_message
+from evalsuite.types import Message, Sample, ToolCall
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+
+def test_an_id_may_be_an_integer() -> None:
+    assert Sample(id=7, input="x").id == "7"
+
+
+def test_tags_become_text() -> None:
+    assert Sample(id="a", input="x", tags={"grade": 3, "eu": True}).tags == {"grade": "3", "eu": "True"}
+
+
+def test_messages_of_a_sample_may_be_in_the_openai_format() -> None:
+    sample = Sample(id="a", input=[{"role": "system", "content": "Be brief."}, Message("user", "Hello")])
+    assert sample.input == (Message("system", "Be brief."), Message("user", "Hello"))
+
+
+def test_text_parts_and_pictures_are_kept_in_order_and_the_text_is_the_content() -> None:
+    message = Message("user", parts=["What is this?", PICTURE, "And this?"])
+    assert message.content == "What is this?\nAnd this?"
+    assert encode_message(message)["content"] == [
+        {"type": "text", "text": "What is this?"},
+        PICTURE,
+        {"type": "text", "text": "And this?"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"role": "user", "content": "Hello", "name": "ann"},
+        {"role": "user", "content": [{"type": "text", "text": "Look"}, PICTURE]},
+        {"role": "tool", "content": "42", "tool_call_id": "c1"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        },
+    ],
+)
+def test_a_message_in_the_openai_format_comes_back_as_it_was(plain: dict[str, Any]) -> None:
+    assert encode_message(Message.from_openai(plain)) == plain
+
+
+def test_arguments_that_came_as_an_object_are_written_as_json() -> None:
+    call = ToolCall.from_openai({"id": "1", "function": {"name": "f", "arguments": {"b": 1, "a": "ü"}}})
+    assert call.arguments == '{"a":"ü","b":1}'
