@@ -5,13 +5,13 @@ The form is that of TReB's ICoT mode (arXiv 2506.18421); variables live on from 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.solvers import programs
+from evalsuite.solvers.boxed import last_boxed_answer
 from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ step, say what you plan, then write code in one block that starts with ```python
 there: you will be shown what it printed, and variables keep their values. Once you know the answer, write \
 no more code and give it as \\boxed{answer}."""
 SHOWN_CHARACTERS = 4000
-_BOX = r"\boxed{"
-# Boxes, escaped characters (a backslash right before a box escapes nothing) and braces.
-_SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
 
 # What the model is told of a round, given its execution and how many rounds of code are left.
 ShowResult = Callable[[Execution, int], str]
@@ -55,23 +52,6 @@ def show_result(execution: Execution, left: int) -> str:
     else:
         parts.append("Write no more code: give the final answer now, as \\boxed{answer}.")
     return "\n\n".join(parts)
-
-
-def last_boxed(text: str) -> str | None:
-    r"""What stands in the last complete `\boxed{...}`, nested braces respected; None if there is none.
-
-    Escaped braces do not count. Reads the text once, whatever stands in it.
-    """
-    opened: list[int | None] = []  # for each open brace where its content starts, if it is a box's
-    start, end = -1, -1
-    for sign in _SIGNS.finditer(text):
-        if sign[0] in ("{", _BOX):
-            opened.append(sign.end() if sign[0] == _BOX else None)
-        elif sign[0] == "}" and opened:
-            content = opened.pop()
-            if content is not None and content > start:
-                start, end = content, sign.start()
-    return None if start < 0 else text[start:end].strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +85,7 @@ class Interleaved:
                 state = programs.verdict(execution)
                 events.append(programs.event(code, execution))
                 said.append(Message("user", self.result(execution, self.rounds - len(events))))
-        boxed = last_boxed(completion.text)
+        boxed = last_boxed_answer(completion.text)
         return Transcript(
             answer=completion.text.strip() if boxed is None else boxed,
             messages=tuple(said),

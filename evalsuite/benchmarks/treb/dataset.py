@@ -84,7 +84,8 @@ def distinct(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
     for record in records:
         seen[record.id] += 1
         number = seen[record.id]
-        yield record if number == 1 else replace(record, id=f"{record.id}#{number}")
+        own = record.id if number == 1 else f"{record.id}#{number}"
+        yield replace(record, id=own, cluster=record.id)
 
 
 def wanted_modes(modes: Iterable[str]) -> set[str]:
@@ -111,8 +112,8 @@ def _sample(record: QuestionRecord, mode: str, *, published: bool) -> Sample:
         "subtask": record.subtask.name,
         "mode": mode,
         "language": "zh" if HAN.search(record.question) else "en",
-        # The modes of one record are no independent cases: intervals take them as one cluster.
-        "cluster": record.id,
+        # The modes of one record, and its translation, are no independent cases.
+        "cluster": record.cluster,
     }
     return Sample(
         id=f"{record.id}|{mode}",

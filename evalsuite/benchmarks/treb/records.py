@@ -51,6 +51,7 @@ class QuestionRecord:
         number: the reference as a number, a percentage with its sign; None where it is no number.
         tables: for each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "").
         rules: what an answer is checked for, see `rules`; None where the record brings none.
+        cluster: what its modes share with each other and with a translation of it: its id in the file.
     """
 
     id: str
@@ -60,6 +61,7 @@ class QuestionRecord:
     number: str | None
     tables: tuple[Mapping[str, Any], ...]
     rules: Sequence[Mapping[str, Any]] | None
+    cluster: str = ""
 
 
 def read_records(path: Path, root: Path) -> Iterator[QuestionRecord]:

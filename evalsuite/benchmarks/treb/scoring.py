@@ -13,7 +13,7 @@ from evalsuite.errors import ScoringError
 from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, rouge_l
-from evalsuite.solvers.interleaved import last_boxed
+from evalsuite.solvers.boxed import last_boxed_answer, plain_words
 from evalsuite.types import Message, Score
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
 
 
 def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """`rouge_l` and `bleu` in [0, 1], for all subtasks but Instruction Following."""
-    if sample.tags["subtask"] == RULES_SUBTASK:
+    """`rouge_l` and `bleu` in [0, 1], for all subtasks but Instruction Following; nothing without a reference."""
+    if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
         return {}
     if note := failed_program(sample, transcript):
         return {"rouge_l": Score(0.0, note), "bleu": Score(0.0, note)}
@@ -56,7 +56,10 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
         return {}
     if note := failed_program(sample, transcript):
         return {"exact_match": Score(0.0, note)}
-    return {"exact_match": Score(numeric_match(transcript.answer, number), f"the reference is {number}")}
+    # A reference with words around its number ("12 goals") is right as it stands, too.
+    same = transcript.answer.strip() == str(sample.target).strip()
+    value = 1.0 if same else numeric_match(plain_words(transcript.answer), number)
+    return {"exact_match": Score(value, f"the reference is {number}")}
 
 
 def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
@@ -90,7 +93,7 @@ class AnswerJudge:
             JudgeError: the judge gave no mark.
             ModelError: a call failed for good.
         """
-        if sample.tags["subtask"] == RULES_SUBTASK:
+        if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
             return {}
         if note := failed_program(sample, transcript) or (
             "no answer" if not transcript.answer.strip() else ""
@@ -106,13 +109,18 @@ class AnswerJudge:
         return {"judge": Score(said.value / BEST, f"{said.value:g} of {BEST}", log=said.log)}
 
 
+def _has_reference(sample: Sample) -> bool:
+    """Whether there is anything to compare with: test sets come without reference answers, too."""
+    return bool(str(sample.target).strip())
+
+
 def mark(text: str) -> float:
     r"""The mark in the last `\boxed{...}` of a judge's answer, perhaps with `/10` behind it.
 
     Raises:
         ValueError: there is none between 0 and 10; the message tells the judge how to give it.
     """
-    boxed = last_boxed(text)
+    boxed = last_boxed_answer(text)
     written, slash, best = (boxed or "").partition("/")
     number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.sandbox import Execution, TableFile
-from evalsuite.solvers.interleaved import interleaved, last_boxed, show_result
+from evalsuite.solvers.boxed import last_boxed, last_boxed_answer, plain_words
+from evalsuite.solvers.interleaved import interleaved, show_result
 from evalsuite.types import Sample
 
 if TYPE_CHECKING:
@@ -185,3 +186,30 @@ def test_any_number_of_boxes_that_never_close_is_read_once() -> None:
 
 def test_a_box_behind_a_line_break_of_latex_is_a_box() -> None:
     assert last_boxed(r"so \\\boxed{a\\}") == r"a\\"
+
+
+@pytest.mark.parametrize(
+    ("latex", "words"),
+    [
+        (r"1{,}234", "1,234"),
+        (r"1\,234", "1234"),
+        (r"12.5\%", "12.5%"),
+        ("12.5% of it", "12.5% of it"),
+        ("$5$", "5"),
+        (r"\(5\)", "5"),
+        ("$5 or $6", "$5 or $6"),
+        (r"\$5", "$5"),
+        (r"\text{Paris}", "Paris"),
+        (r"\textbf{\text{New~York}}", "New York"),
+        (r"\frac{1}{2}", r"\frac{1}{2}"),
+        ("{a, b}", "{a, b}"),
+        ("巴黎", "巴黎"),
+    ],
+)
+def test_a_boxed_answer_is_read_without_what_only_sets_it(latex: str, words: str) -> None:
+    assert last_boxed_answer(rf"so \boxed{{{latex}}}.") == words
+
+
+@given(text=st.text("abc 123.,:;!?", max_size=40))
+def test_plain_words_stay_as_they_are(text: str) -> None:
+    assert plain_words(text) == text.strip()

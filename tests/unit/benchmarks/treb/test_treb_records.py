@@ -116,6 +116,8 @@ def test_json_lines_and_folders_by_language_are_read(tmp_path: Path) -> None:
         "Table_Query|web|2|pot",
     ]
     assert [sample.tags["language"] for sample in found] == ["en", "zh", "zh"]
+    # A question and its translation are no independent cases.
+    assert [sample.tags["cluster"] for sample in found] == ["Table_Query|web|1"] * 2 + ["Table_Query|web|2"]
 
 
 def test_csv_files_are_found_below_a_path_of_the_authors(tmp_path: Path) -> None:

@@ -39,6 +39,21 @@ def test_exact_match_is_numeric_equality(answer: str, number: str, value: float)
     assert exact(answer, number) == value
 
 
+@pytest.mark.parametrize("answer", [r"12.5\%", r"$12.5\%$", r"\text{12.5\%}"])
+def test_latex_around_a_number_does_not_matter(answer: str) -> None:
+    assert exact(answer, "12.5%") == 1.0
+
+
+def test_an_answer_that_is_the_reference_itself_is_exactly_right() -> None:
+    score = number_score(sample("12 goals", "12"), Transcript(" 12 goals\n"))["exact_match"]
+    assert isinstance(score, Score)
+    assert score.value == 1.0
+
+
+def test_without_a_reference_nothing_is_scored() -> None:
+    assert text_scores(sample("", None), Transcript("Lyon")) == {}
+
+
 def test_letters_do_not_make_numbers_equal() -> None:
     # What the authors' released exact match does: any two answers without capital letters are equal.
     assert exact("seven", "42") == 0.0
@@ -62,6 +77,8 @@ def test_chinese_answers_are_compared_word_by_word() -> None:
         (r"\boxed{8/10}", 8.0),
         (r"\boxed{8.5 / 10}", 8.5),
         (r"$\boxed{ 0 }$", 0.0),
+        (r"\boxed{$8$}", 8.0),
+        (r"\boxed{\text{8/10}}", 8.0),
     ],
 )
 def test_the_last_boxed_mark_counts(text: str, value: float) -> None:

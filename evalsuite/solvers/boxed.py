@@ -1,0 +1,53 @@
+r"""The final answer of a model that writes it as `\boxed{answer}`, with or without LaTeX around its words."""
+
+from __future__ import annotations
+
+import re
+
+_BOX = r"\boxed{"
+# Boxes, escaped characters (a backslash right before a box escapes nothing) and braces.
+_SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
+# Styles and fonts that say nothing about the words in them. Without nesting: the innermost goes first.
+_STYLED = re.compile(
+    r"\\(?:text(?:bf|it|rm|tt|sf|sc|normal)?|math(?:bf|it|rm|tt|sf|bb)?|mbox|operatorname)\s*\{([^{}]*)\}"
+)
+_MATH = re.compile(r"\s*(?:\$\$?(.+?)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\])\s*", re.DOTALL)
+_THIN_SPACE = re.compile(r"(?<=\d)(?:\\[,;:! ]|\{,\}|~)(?=\d{3}(?!\d))")
+_SPACE = re.compile(r"\\[,;: ]|~")
+_ESCAPED = re.compile(r"\\([%$&_#])")
+
+
+def last_boxed(text: str) -> str | None:
+    r"""What stands in the last complete `\boxed{...}`, nested braces respected; None if there is none.
+
+    Escaped braces do not count. Reads the text once, whatever stands in it.
+    """
+    opened: list[int | None] = []  # for each open brace where its content starts, if it is a box's
+    start, end = -1, -1
+    for sign in _SIGNS.finditer(text):
+        if sign[0] in ("{", _BOX):
+            opened.append(sign.end() if sign[0] == _BOX else None)
+        elif sign[0] == "}" and opened:
+            content = opened.pop()
+            if content is not None and content > start:
+                start, end = content, sign.start()
+    return None if start < 0 else text[start:end].strip()
+
+
+def last_boxed_answer(text: str) -> str | None:
+    r"""The last box's answer in plain words: `\boxed{\text{Paris}}` is Paris, `\boxed{1{,}234}` is 1,234."""
+    boxed = last_boxed(text)
+    return None if boxed is None else plain_words(boxed)
+
+
+def plain_words(latex: str) -> str:
+    r"""LaTeX of an answer without what only sets it: math signs, fonts, thin spaces, escaped signs.
+
+    Formulas stay as they are (`\frac{1}{2}`): nothing is computed.
+    """
+    whole = _MATH.fullmatch(latex)
+    text = next((part for part in whole.groups() if part is not None), "") if whole else latex
+    while (unstyled := _STYLED.sub(r"\1", text)) != text:
+        text = unstyled
+    text = _THIN_SPACE.sub(lambda space: "," if space[0] == "{,}" else "", text).replace(r"\!", "")
+    return _ESCAPED.sub(r"\1", _SPACE.sub(" ", text)).strip()
