@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalsuite.judging import multiple_evidence, pairwise, panel, single, weighted
+    from evalsuite.models.protocol import Backend, RateLimited, Transient
     from evalsuite.plugin.collection.cases import benchmark
     from evalsuite.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
+    from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Series, Table
+    from evalsuite.results.estimate import Estimate
+    from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.scorers import bleu, contains, exact_match, numeric_match, rouge_l, token_f1
     from evalsuite.solvers.functions import functions
     from evalsuite.solvers.generate import generate
@@ -27,12 +31,24 @@ if TYPE_CHECKING:
     from evalsuite.solvers.program_of_thought import program_of_thought
     from evalsuite.solvers.react import react
     from evalsuite.tools import tool
-    from evalsuite.types import Completion, Message, Record, Sample, Score, Transcript, Usage
+    from evalsuite.types import Completion, Message, Record, Request, Sample, Score, Transcript, Usage
 
 _HOMES = {
     "evalsuite.judging": ("multiple_evidence", "pairwise", "panel", "single", "weighted"),
     "evalsuite.plugin.collection.cases": ("benchmark",),
+    "evalsuite.models.protocol": ("Backend", "RateLimited", "Transient"),
     "evalsuite.protocols": ("Benchmark", "Dataset", "JudgedScorer", "Model", "Scorer", "Setup", "Solver"),
+    "evalsuite.reporting.section": (
+        "Cell",
+        "Chart",
+        "Column",
+        "Passage",
+        "Section",
+        "Series",
+        "Table",
+    ),
+    "evalsuite.results.estimate": ("Estimate",),
+    "evalsuite.results.tally": ("Row", "RunView", "Tally"),
     "evalsuite.scorers": ("bleu", "contains", "exact_match", "numeric_match", "rouge_l", "token_f1"),
     "evalsuite.solvers.functions": ("functions",),
     "evalsuite.solvers.generate": ("generate",),
@@ -40,24 +56,48 @@ _HOMES = {
     "evalsuite.solvers.program_of_thought": ("program_of_thought",),
     "evalsuite.solvers.react": ("react",),
     "evalsuite.tools": ("tool",),
-    "evalsuite.types": ("Completion", "Message", "Record", "Sample", "Score", "Transcript", "Usage"),
+    "evalsuite.types": (
+        "Completion",
+        "Message",
+        "Record",
+        "Request",
+        "Sample",
+        "Score",
+        "Transcript",
+        "Usage",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Backend",
     "Benchmark",
+    "Cell",
+    "Chart",
+    "Column",
     "Completion",
     "Dataset",
+    "Estimate",
     "JudgedScorer",
     "Message",
     "Model",
+    "Passage",
+    "RateLimited",
     "Record",
+    "Request",
+    "Row",
+    "RunView",
     "Sample",
     "Score",
     "Scorer",
+    "Section",
+    "Series",
     "Setup",
     "Solver",
+    "Table",
+    "Tally",
     "Transcript",
+    "Transient",
     "Usage",
     "benchmark",
     "bleu",

@@ -270,6 +270,7 @@ class Record:
         model: the model as the user names it.
         outcome: `error` is never a score and never a pass.
         source: where the samples came from, in words (`shipped samples`, `head_to_tail.json`).
+        declared: where the benchmark was declared, see `declarations`; empty where its records say all.
         scores: finite numbers by metric name.
         error: one message, where the outcome is `error` or `failed`; else None.
         cause: for an error the kind of error, to group by; else None.
@@ -292,6 +293,7 @@ class Record:
     outcome: Outcome
     tags: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
+    declared: str = ""
     scores: Mapping[str, float] = field(default_factory=dict)
     error: str | None = None
     cause: str | None = None

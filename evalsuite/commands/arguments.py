@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.declarations import Declarations
+
 if TYPE_CHECKING:
     import argparse
 
@@ -18,3 +20,8 @@ def add_reports_folder(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the runs (default: reports)",
     )
+
+
+def own_declarations() -> Declarations:
+    """Finds benchmarks of installed packages, and those of test files below the current directory."""
+    return Declarations(Path.cwd())

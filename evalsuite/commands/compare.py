@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks import shipped
-from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.results.runs import find_folder
 
 if TYPE_CHECKING:
@@ -34,6 +33,6 @@ def run(options: argparse.Namespace) -> int:
 
     folders = [find_folder(options.reports, name) for name in options.names]
     target = options.to or options.reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]
-    file = write_comparison(folders, target, shipped)
+    file = write_comparison(folders, target, own_declarations())
     sys.stdout.write(f"comparison: {file}\n")
     return 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks import shipped
-from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.reporting.markdown import decision_line
 from evalsuite.results.runs import REPORT, find_folder
 
@@ -42,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         load_run(find_folder(folder.path.parent, settings["baseline"]))
     info.pop("version", None)
     folder.write_info(info | {"settings": settings})
-    verdict = write_run(folder, shipped)
+    verdict = write_run(folder, own_declarations())
     aside = append_step_summary(folder)
     for decision in verdict.decisions:
         sys.stdout.write(f"{decision_line(decision)}\n")

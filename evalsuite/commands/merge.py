@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks import shipped
-from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.results.runs import REPORT, check_name, find_folder
 
 if TYPE_CHECKING:
@@ -28,6 +27,6 @@ def run(options: argparse.Namespace) -> int:
     check_name(options.reports, options.to)
     folders = [find_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
-    verdict = write_run(joined, shipped)
+    verdict = write_run(joined, own_declarations())
     sys.stdout.write(f"{verdict.headline}\nreport: {joined.path / REPORT}\n")
     return 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks import shipped
-from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.results.runs import REPORT, find_folder
 
 if TYPE_CHECKING:
@@ -24,6 +23,6 @@ def run(options: argparse.Namespace) -> int:
     from evalsuite.reporting.write import write_run
 
     folder = find_folder(options.reports, options.name)
-    verdict = write_run(folder, shipped)
+    verdict = write_run(folder, own_declarations())
     sys.stdout.write(f"{verdict.headline}\nreport: {folder.path / REPORT}\n")
     return 0

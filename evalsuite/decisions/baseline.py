@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.gates import PASS_RATE, Gate, select
-from evalsuite.results.runs import primary_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.protocols import Benchmark
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
@@ -120,18 +118,12 @@ def _shown(one: NonInferiority) -> str:
     return f"{loss} (power 80%)"
 
 
-def compare_to_baseline(
-    baseline: Run,
-    run: Run,
-    gates: Iterable[Gate],
-    margin: float,
-    shipped: Callable[[str], Benchmark | None],
-) -> Against:
+def compare_to_baseline(baseline: Run, run: Run, gates: Iterable[Gate], margin: float) -> Against:
     """Compares a run with its baseline, on the gated metrics, or, without gates, on the primary ones."""
     from evalsuite import stats
 
     compared, flips, not_compared = [], [], []
-    for subject in subjects(run, gates, shipped):
+    for subject in subjects(run, gates):
         pairs = list(_pairs(baseline, run, subject))
         flips += [Flip(subject, case, before, after) for case, _, before, after in pairs if before != after]
         if len(pairs) < 2:
@@ -161,26 +153,20 @@ def compare_to_baseline(
     )
 
 
-def subjects(
-    run: Run, gates: Iterable[Gate], shipped: Callable[[str], Benchmark | None]
-) -> Iterator[ComparedMetric]:
+def subjects(run: Run, gates: Iterable[Gate]) -> Iterator[ComparedMetric]:
     """What is compared: each gated metric once, in the gates' order."""
     seen = set()
-    for subject in _gated(run, list(gates), shipped):
+    for subject in _gated(run, list(gates)):
         if str(subject) not in seen:
             seen.add(str(subject))
             yield subject
 
 
-def _gated(
-    run: Run, gates: Sequence[Gate], shipped: Callable[[str], Benchmark | None]
-) -> Iterator[ComparedMetric]:
+def _gated(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         own = [gate for gate in gates if gate.covers(name)]
-        if not gates:
-            primary = primary_metric(bench, shipped(name))
-            if primary is not None:
-                yield ComparedMetric(name, None, None, primary, lower_is_better=False)
+        if not gates and bench.primary is not None:
+            yield ComparedMetric(name, None, None, bench.primary, lower_is_better=False)
         for gate in own:
             for metric in bench.tally.metrics() if gate.metric == "*" else (gate.metric,):
                 yield ComparedMetric(name, gate.tag, gate.value, metric, lower_is_better=not gate.wants_more)

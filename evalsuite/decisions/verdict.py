@@ -12,9 +12,8 @@ from evalsuite.decisions.gates import Gate, GateDecision, Measured, decide, pars
 from evalsuite.results.runs import interruption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.protocols import Benchmark
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
     from evalsuite.types import Outcome
@@ -59,16 +58,16 @@ class Verdict:
         return shortened + (self.against.undecided() if self.against else [])
 
 
-def judge_run(run: Run, shipped: Callable[[str], Benchmark | None], baseline: Run | None = None) -> Verdict:
+def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
     """The verdict on a run, from its records and settings, and its baseline's records."""
     settings = run.info.get("settings", {})
     named = [parse_gate(text) for text in settings.get("gate", ())]
     gates = [gate for gate in named if not run.info.get("narrowed") or _has_cases(gate, run)]
     shard, early = settings.get("shard"), run.info.get("early")
     # A part of the cases decides nothing; the gates wait for all of them to be joined.
-    decisions = () if shard else tuple(_decide(run, gates, shipped))
+    decisions = () if shard else tuple(_decide(run, gates))
     margin = settings.get("max_regression", 0.02)
-    against = compare_to_baseline(baseline, run, gates, margin, shipped) if baseline and not shard else None
+    against = compare_to_baseline(baseline, run, gates, margin) if baseline and not shard else None
     counts = Counter(row.outcome for row in run.all_rows())
     stopped = interruption(run.info)
     lacking = [one for one in decisions if one.verdict in {"no data", "too many errors"}]
@@ -110,11 +109,9 @@ def _has_cases(gate: Gate, run: Run) -> bool:
     )
 
 
-def _decide(
-    run: Run, gates: Sequence[Gate], shipped: Callable[[str], Benchmark | None]
-) -> list[GateDecision]:
+def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     share = run.info.get("settings", {}).get("max_error_share", 0.01)
-    decisions = decide(gates, measure(run, shipped), share)
+    decisions = decide(gates, measure(run), share)
     early = run.info.get("early")
     if not early:
         return decisions
@@ -140,13 +137,9 @@ def _shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) -
     return f"a run of chosen cases, which leaves undecided: {aside}" if aside else ""
 
 
-def measure(run: Run, shipped: Callable[[str], Benchmark | None]) -> dict[str, Measured]:
+def measure(run: Run) -> dict[str, Measured]:
     """Every benchmark's cases with its derived metrics."""
-    found = {}
-    for name, bench in run.benchmarks.items():
-        known = shipped(name)
-        found[name] = Measured(bench.tally, known.derived if known else {})
-    return found
+    return {name: Measured(bench.tally, bench.derived) for name, bench in run.benchmarks.items()}
 
 
 def ungated_failures(run: Run, gates: Iterable[Gate]) -> list[str]:

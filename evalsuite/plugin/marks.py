@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.declarations import MARK
+
 if TYPE_CHECKING:
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.run.outcomes import Findings
 
-MARK = "evalsuite"
-"""The mark that `@benchmark` puts on a test function."""
+__all__ = ["FINDINGS", "FIXTURE", "MARK", "RECORD", "case_of", "started_sessions"]
 
 FIXTURE = "evalsuite_case"
 """The parametrised fixture that is a case."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.decisions.gates import Measured
 from evalsuite.errors import RunError
 from evalsuite.reporting.markdown import render
 from evalsuite.reporting.plots import draw_all
@@ -11,30 +12,33 @@ from evalsuite.reporting.radar import radar
 from evalsuite.reporting.report import benchmark_section, view
 from evalsuite.reporting.section import Block, Cell, Chart, Column, Section, Table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.runs import load_run, primary_metric, replace_text
+from evalsuite.results.runs import load_run, replace_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from evalsuite.protocols import Benchmark
-    from evalsuite.results.runs import Run, RunFolder
+    from evalsuite.declarations import Declarations
+    from evalsuite.results.runs import Bench, Run, RunFolder
     from evalsuite.results.tally import Tally
 
 
-def write_comparison(
-    folders: Sequence[RunFolder], target: Path, shipped: Callable[[str], Benchmark | None]
-) -> Path:
+def write_comparison(folders: Sequence[RunFolder], target: Path, declarations: Declarations) -> Path:
     """Writes `comparison.md` and its pictures into a folder.
+
+    Args:
+        folders: of the runs, the first being the baseline.
+        target: the folder.
+        declarations: finds the benchmarks that the records name.
 
     Raises:
         RunError: a run cannot be read, or there is only one.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
-    runs = [load_run(folder) for folder in folders]
+    runs = [load_run(folder, declarations) for folder in folders]
     labels = label_runs(runs)
-    sections = compare_runs(runs, labels, shipped)
+    sections = compare_runs(runs, labels)
     target.mkdir(parents=True, exist_ok=True)
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     pictures = draw_all(charts, target)
@@ -52,47 +56,44 @@ def label_runs(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def compare_runs(
-    runs: Sequence[Run], labels: Sequence[str], shipped: Callable[[str], Benchmark | None]
-) -> list[Section]:
+def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     """The comparison's sections."""
     names = sorted({name for run in runs for name in run.benchmarks})
-    sections = [_runs(runs, labels), _at_a_glance(runs, labels, names, shipped)]
+    sections = [_runs(runs, labels), _at_a_glance(runs, labels, names)]
     for name in names:
         views = [
             view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
         ]
-        section = benchmark_section(name, views, shipped(name))
+        section = benchmark_section(name, views, _bench(runs, name))
         extra: list[Block | None] = [
             paired_table(runs, labels, name),
-            radar(name, views, section, _primary(runs, name, shipped)),
+            radar(name, views, section, _bench(runs, name).primary),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
 
 
-def _primary(runs: Sequence[Run], name: str, shipped: Callable[[str], Benchmark | None]) -> str | None:
-    """The metric that stands for a benchmark, by the first run that has it."""
-    return next(primary_metric(run.benchmarks[name], shipped(name)) for run in runs if name in run.benchmarks)
+def _bench(runs: Sequence[Run], name: str) -> Bench:
+    """A benchmark as the first run has it that knows its code, or the first that has it at all."""
+    benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
+    return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
 
-def _at_a_glance(
-    runs: Sequence[Run],
-    labels: Sequence[str],
-    names: Sequence[str],
-    shipped: Callable[[str], Benchmark | None],
-) -> Section:
+def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
     """One table: a row a benchmark with the metric that stands for it, a column a run."""
     rows: list[list[Cell]] = []
     for name in names:
-        metric = _primary(runs, name, shipped)
-        found = [
-            run.benchmarks[name].tally.estimate(metric) if metric and name in run.benchmarks else None
-            for run in runs
-        ]
-        rows.append([name, metric, *found])
+        metric = _bench(runs, name).primary
+        rows.append([name, metric, *(_estimate(run, name, metric) for run in runs)])
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
     return Section("At a glance", [Table("", columns, rows, "Means with 95% intervals.")])
+
+
+def _estimate(run: Run, name: str, metric: str | None) -> Estimate | None:
+    if metric is None or name not in run.benchmarks:
+        return None
+    bench = run.benchmarks[name]
+    return Measured(bench.tally, bench.derived).estimate(metric, bench.tally)
 
 
 def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:

@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.reporting.judges import judge_blocks
 from evalsuite.reporting.section import Cell, Chart, Column, Section, Series, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from evalsuite.results.estimate import Estimate
     from evalsuite.results.tally import RunView, Tally
 
+    DerivedMetric = Callable[[Tally], Estimate | None]
+
+EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
 MOST_VALUES = 20
 """A tag with more values than this is no group but a name."""
 
 
-def generic_section(title: str, runs: Sequence[RunView]) -> Section:
+def generic_section(
+    title: str, name: str, runs: Sequence[RunView], derived: Mapping[str, DerivedMetric] = EMPTY
+) -> Section:
     """Every metric with its interval; rows are runs, or, of a single run, the values of each tag.
 
     Of judges that left their ballots it tells biases and agreement as well.
+
+    Args:
+        title: heading.
+        name: of the benchmark; it begins the names of pictures.
+        runs: that ran it.
+        derived: metrics that are no mean over cases, by name.
     """
-    name = title
     metrics = list(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()))
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in metrics)]
-    overall = Table("", columns, [[run.label, *_cells(run.tally, metrics)] for run in runs])
+    overall = Table(
+        "",
+        [*columns, *(Column(metric, "number", 3) for metric in derived)],
+        [
+            [run.label, *_cells(run.tally, metrics), *(measure(run.tally) for measure in derived.values())]
+            for run in runs
+        ],
+    )
     blocks: list[Table | Chart] = [overall]
     if len(runs) == 1:
         for tag in _tags(runs[0].tally):

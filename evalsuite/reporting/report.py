@@ -10,16 +10,14 @@ from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.markdown import cut
 from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
-from evalsuite.results.runs import primary_metric
 from evalsuite.results.tally import RunView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.decisions.gates import GateDecision, Measured
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.protocols import Benchmark
-    from evalsuite.results.runs import Run
+    from evalsuite.results.runs import Bench, Run
     from evalsuite.results.tally import Row
     from evalsuite.types import Record
 
@@ -36,19 +34,24 @@ def view(run: Run, name: str, label: str) -> RunView:
     return RunView(label, bench.tally, judge, bench.source, run.read)
 
 
-def benchmark_section(name: str, views: Sequence[RunView], known: Benchmark | None) -> Section:
-    """A benchmark's own section, or the generic one."""
-    if known is not None and known.report is not None:
-        return known.report(views)
-    return generic_section(name, views)
+def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
+    """A benchmark's own section, or the generic one, which says so where the benchmark's own cannot be had."""
+    declared, why = bench.benchmark, bench.gone
+    if declared is not None and declared.report is not None:
+        try:
+            return declared.report(views)
+        except Exception as error:  # noqa: BLE001 - anybody's code; the rest of the report does not depend on it
+            why = f"its own report failed: {type(error).__name__}: {error}"
+    section = generic_section(declared.title if declared else name, name, views, bench.derived)
+    if not why:
+        return section
+    note = Passage(
+        "", f"This is the generic report of {name}, without what the benchmark itself adds: {why}."
+    )
+    return Section(section.title, [note, *section.blocks])
 
 
-def build_report(
-    run: Run,
-    verdict: Verdict,
-    measured: Mapping[str, Measured],
-    shipped: Callable[[str], Benchmark | None],
-) -> list[Section]:
+def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -> list[Section]:
     """All sections but the heading."""
     sections = [_facts(run, verdict)]
     if verdict.decisions:
@@ -56,11 +59,11 @@ def build_report(
     if verdict.against is not None:
         sections.append(baseline_section(verdict.against))
     if len(run.benchmarks) > 1:
-        sections.append(_overview(run, measured, shipped))
+        sections.append(_overview(run, measured))
     for name, bench in run.benchmarks.items():
-        sections.append(benchmark_section(name, [view(run, name, bench.model)], shipped(name)))
+        sections.append(benchmark_section(name, [view(run, name, bench.model)], bench))
     sections += _errors(run)
-    sections += _lowest(run, shipped)
+    sections += _lowest(run)
     sections.append(_signature(run))
     return sections
 
@@ -127,12 +130,10 @@ def _gates(decisions: Sequence[GateDecision]) -> Section:
     return Section("Gates", [Table("", columns, rows)])
 
 
-def _overview(
-    run: Run, measured: Mapping[str, Measured], shipped: Callable[[str], Benchmark | None]
-) -> Section:
+def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
-        primary = primary_metric(bench, shipped(name))
+        primary = bench.primary
         found = measured[name]
         rows.append(
             [
@@ -179,11 +180,11 @@ def _same_words(message: str) -> str:
     return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
 
 
-def _lowest(run: Run, shipped: Callable[[str], Benchmark | None]) -> list[Section]:
+def _lowest(run: Run) -> list[Section]:
     """The cases that one would look at first."""
     blocks: list[Block] = []
-    for name, bench in run.benchmarks.items():
-        primary = primary_metric(bench, shipped(name))
+    for bench in run.benchmarks.values():
+        primary = bench.primary
         if primary is None:
             continue
         rows = [row for row in bench.tally if row.outcome != "error" and primary in row.scores]

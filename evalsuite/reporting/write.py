@@ -17,9 +17,9 @@ from evalsuite.reporting.summary import summarise
 from evalsuite.results.runs import COMMENT, REPORT, SUMMARY, find_folder, load_run, replace_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from evalsuite.protocols import Benchmark
+    from evalsuite.declarations import Declarations
     from evalsuite.reporting.section import Section
     from evalsuite.results.runs import Run, RunFolder
 
@@ -37,16 +37,20 @@ MOST_REASONS, LONGEST_REASON = 20, 500
 NO_PICTURES = "Pictures need matplotlib: pip install 'evalsuite[plots]', then `evalsuite report` on this run."
 
 
-def write_run(folder: RunFolder, shipped: Callable[[str], Benchmark | None]) -> Verdict:
+def write_run(folder: RunFolder, declarations: Declarations) -> Verdict:
     """Makes report, summary and pictures of a run's records.
+
+    Args:
+        folder: of the run.
+        declarations: finds the benchmarks that the records name.
 
     Raises:
         RunError: the run cannot be read.
     """
-    run = load_run(folder)
-    measured = measure(run, shipped)
-    verdict = judge_run(run, shipped, find_baseline(run))
-    sections = build_report(run, verdict, measured, shipped)
+    run = load_run(folder, declarations)
+    measured = measure(run)
+    verdict = judge_run(run, find_baseline(run))
+    sections = build_report(run, verdict, measured)
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     pictures = draw_all(charts, folder.path)
     text = heading(verdict, run.info.get("model")) + "\n\n" + render(sections, pictures)

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError
 from evalsuite.json_codec import decode_record
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from evalsuite.protocols import Benchmark
+    from evalsuite.results.estimate import Estimate
     from evalsuite.types import Record
 
 VERSION = 1
@@ -181,11 +183,26 @@ class Bench:
         tally: its rows.
         source: where the samples came from, in words.
         model: the model as the user named it.
+        benchmark: as it was declared; None where it was declared without code of its own, or the code is gone.
+        gone: why the benchmark's code is not to be had; empty where nothing is missing.
     """
 
     tally: Tally
     source: str
     model: str
+    benchmark: Benchmark | None = None
+    gone: str = ""
+
+    @property
+    def primary(self) -> str | None:
+        """The metric that stands for the benchmark where there is room for one."""
+        chosen = self.benchmark.primary if self.benchmark else None
+        return chosen if chosen is not None else next(iter(self.tally.metrics()), None)
+
+    @property
+    def derived(self) -> Mapping[str, Callable[[Tally], Estimate | None]]:
+        """Metrics that are no mean over cases, by name."""
+        return self.benchmark.derived if self.benchmark else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,30 +237,34 @@ class Run:
             yield from bench.tally
 
 
-def primary_metric(bench: Bench, known: Benchmark | None) -> str | None:
-    """The metric that stands for a benchmark where there is room for one."""
-    if known is not None and known.primary is not None:
-        return known.primary
-    return next(iter(bench.tally.metrics()), None)
+INSTALLED = Declarations()
+"""Finds the benchmarks of installed packages, and no others."""
 
 
-def load_run(folder: RunFolder) -> Run:
+def load_run(folder: RunFolder, declarations: Declarations = INSTALLED) -> Run:
     """Reads a run; of a case that ran twice, the later record counts.
+
+    Args:
+        folder: of the run.
+        declarations: finds the benchmarks that the records name.
 
     Raises:
         RunError: a record is damaged; the message names the line.
     """
     rows: dict[str, tuple[str, Row]] = {}
-    told: dict[str, tuple[str, str]] = {}
+    told: dict[str, tuple[str, str, str]] = {}
     offsets: dict[str, int] = {}
     for offset, record in _records(folder.path / RECORDS):
         rows[record.case] = record.benchmark, Row.of(record)
-        told[record.benchmark] = record.source, record.model
+        told[record.benchmark] = record.source, record.model, record.declared
         offsets[record.case] = offset
     found: dict[str, list[Row]] = {}
     for benchmark, row in rows.values():
         found.setdefault(benchmark, []).append(row)
-    benches = {name: Bench(Tally.of(found[name]), *told[name]) for name in sorted(found)}
+    benches = {}
+    for name in sorted(found):
+        source, model, place = told[name]
+        benches[name] = Bench(Tally.of(found[name]), source, model, *declarations.find(name, place))
     return Run(folder, folder.info(), benches, offsets)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.declarations import Declarations
 from evalsuite.json_codec import dumps, encode_record
+from evalsuite.protocols import Benchmark
 from evalsuite.results.runs import RECORDS, Run, RunFolder, load_run
 from evalsuite.results.tally import Row
 from evalsuite.types import Record, Transcript, Usage
@@ -35,7 +38,7 @@ def record(
         "transcript": Transcript(f"answer of {sample}"),
         **more,
     }
-    case = f"cases/test_{benchmark}.py::test_{benchmark}[{sample}-{epoch}]"
+    case = f"{place(benchmark)}[{sample}-{epoch}]"
     return Record(case=case, benchmark=benchmark, sample=sample, epoch=epoch, outcome=outcome, **given)
 
 
@@ -57,12 +60,13 @@ class Desk:
 
     def __init__(self, reports: Path) -> None:
         self.reports = reports
+        self.declared: dict[str, Benchmark] = {}
 
     def folder(self, records: Iterable[Record], name: str = "run", **info: Any) -> RunFolder:
         """A finished run with these records; `settings` and the like go into what it knows of itself."""
         folder = RunFolder(self.reports / name)
         folder.path.mkdir(parents=True, exist_ok=True)
-        lines = "".join(dumps(encode_record(one)) + "\n" for one in records)
+        lines = "".join(dumps(encode_record(self._placed(one))) + "\n" for one in records)
         (folder.path / RECORDS).write_text(lines, encoding="utf-8")
         told = {
             "model": "gpt-4",
@@ -75,18 +79,25 @@ class Desk:
         return folder
 
     def run(self, records: Iterable[Record], name: str = "run", **info: Any) -> Run:
-        return load_run(self.folder(records, name, **info))
+        return load_run(self.folder(records, name, **info), Declarations(live=self.declared))
+
+    def declare(self, name: str, **own: Any) -> None:
+        """Declares a benchmark; the records of folders made from now on are of it."""
+        parts: dict[str, Any] = {"title": name, "load": unused, "solver": unused, "scorers": unused}
+        self.declared[place(name)] = Benchmark(name=name, **parts | own)
+
+    def _placed(self, one: Record) -> Record:
+        return replace(one, declared=place(one.benchmark)) if place(one.benchmark) in self.declared else one
+
+
+def place(benchmark: str) -> str:
+    return f"cases/test_{benchmark}.py::test_{benchmark}"
+
+
+def unused(_: object) -> Any:
+    raise NotImplementedError
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "reports")
-
-
-def no_benchmark(_: str) -> None:
-    """In place of `benchmarks.shipped`: all benchmarks are the user's own."""
-
-
-@pytest.fixture(scope="session")
-def unshipped() -> Any:
-    return no_benchmark

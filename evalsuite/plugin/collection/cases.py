@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evalsuite.declarations import being_imported, place_of
 from evalsuite.errors import SettingsError
 from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
 from evalsuite.protocols import Benchmark, Dataset, Setup
@@ -110,7 +111,7 @@ def benchmark(
 
 def _demand_plugin() -> None:
     """Says in one sentence what is missing where pytest runs without the plugin."""
-    if "PYTEST_VERSION" in os.environ and not started_sessions:
+    if "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:
         import pytest
 
         raise pytest.Collector.CollectError(FORGOTTEN)
@@ -124,16 +125,23 @@ class Bound:
         declaration: what the test declared.
         setup: what the run says.
         epochs: times each sample is asked.
+        nodeid: of the decorated test function.
     """
 
     declaration: Declaration
     setup: Setup
     epochs: int
+    nodeid: str
 
     @property
     def name(self) -> str:
         """The benchmark's."""
         return self.declaration.benchmark.name
+
+    @cached_property
+    def place(self) -> str:
+        """Where the benchmark was declared, as its records say it."""
+        return place_of(self.declaration.benchmark, self.nodeid)
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -172,7 +180,7 @@ class Case:
     epoch: int
 
 
-def bind(declaration: Declaration, settings: Settings, model: str, root: Path) -> Bound:
+def bind(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> Bound:
     """A declared benchmark under a run's settings.
 
     Raises:
@@ -195,7 +203,7 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path) -
         raise SettingsError(
             f"--epochs {epochs}: a sample of {shipped.name} holds if at least {declaration.at_least} of its epochs do"
         )
-    return Bound(declaration, setup, epochs)
+    return Bound(declaration, setup, epochs, nodeid)
 
 
 def chosen_modes(shipped: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
@@ -263,6 +271,6 @@ def generate(metafunc: pytest.Metafunc, declaration: Declaration, settings: Sett
     Raises:
         EvalsuiteError: samples or modes cannot be had.
     """
-    bound = bind(declaration, settings, model, metafunc.config.rootpath)
+    bound = bind(declaration, settings, model, metafunc.config.rootpath, metafunc.definition.nodeid)
     cases, ids = make_cases(bound, settings.limit)
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)

@@ -6,6 +6,7 @@ import pytest
 
 from evalsuite.errors import EvalsuiteError
 from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of
+from evalsuite.plugin.session.listener import LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
 
 
@@ -30,6 +31,9 @@ def make_items(metafunc: pytest.Metafunc) -> None:
         ):
             check_model(name, settings.model_base_url)
         generate(metafunc, mark.args[0], settings, name or "")
+        listener = metafunc.config.stash.get(LISTENER, None)
+        if listener is not None:
+            listener.live[metafunc.definition.nodeid] = mark.args[0].benchmark
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
 
@@ -70,6 +74,8 @@ def close_item(item: pytest.Item, report: pytest.TestReport) -> None:
     findings = item.stash[FINDINGS]
     process = item.config.stash[PROCESS]
     record = findings.record(item, case, process.model_name or "")
-    setattr(report, RECORD, (dumps(encode_record(record)), record.benchmark, findings.failures))
+    setattr(
+        report, RECORD, (dumps(encode_record(record)), record.benchmark, findings.failures, record.declared)
+    )
     # Transcripts are large, and pytest keeps its items to the end.
     del item.stash[FINDINGS]

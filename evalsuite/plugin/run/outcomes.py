@@ -91,6 +91,7 @@ class Findings:
             outcome=self.outcome,
             tags=case.sample.tags,
             source=case.bound.dataset.source,
+            declared=case.bound.place,
             scores=self.scores,
             error=self.error,
             cause=self.cause,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks import shipped
 from evalsuite.decisions.gates import parse_gate
+from evalsuite.declarations import Declarations
 from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usage
 from evalsuite.models.address import redact
 from evalsuite.plugin.marks import RECORD
@@ -19,7 +19,7 @@ from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pytest
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.models.protocol import Backend
+    from evalsuite.protocols import Benchmark
     from evalsuite.settings import Settings
 
 CRASH = "WorkerDied"
@@ -46,9 +47,10 @@ class Controller:
         selection: which tests it asks for, for a run that goes on with this one.
         narrowed: whether these are chosen cases, so that gates of other benchmarks do not wait for theirs.
         stop: ends the session early, with a reason.
+        live: the benchmarks that this process has collected, by the node id of the test function.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - all that one session is
         self,
         settings: Settings,
         model: str | None,
@@ -57,6 +59,7 @@ class Controller:
         selection: dict[str, Any],
         narrowed: bool,  # noqa: FBT001 - a fact, given by name
         stop: Callable[[str], None],
+        live: Mapping[str, Benchmark],
     ) -> None:
         self.settings, self.model = settings, model
         self.reports = root / settings.reports
@@ -78,6 +81,9 @@ class Controller:
         self._command, self._selection, self._stop = command, selection, stop
         self._narrowed = narrowed
         self._benchmark_of: dict[str, str] = {}
+        self._root, self._live = root, live
+        # Where the workers of this session say that their benchmarks were declared.
+        self._places: set[str] = set()
 
     @cached_property
     def background(self) -> BackgroundLoop:
@@ -174,7 +180,8 @@ class Controller:
         """Keeps the record that rides on a report, or makes one for a case whose worker died."""
         riding = report.__dict__.pop(RECORD, None)
         if riding is not None:
-            line, benchmark, failures = riding
+            line, benchmark, failures, place = riding
+            self._places.add(place)
             self._benchmark_of[_function(report.nodeid)] = benchmark
             self._keep(line)
             self.covered += failures if self.covers(benchmark) else 0
@@ -227,8 +234,11 @@ class Controller:
             "early": self._told_early(planned),
         }
         self.folder.write_info(self._info(**told))
-        self.verdict = write_run(self.folder, shipped)
+        self.verdict = write_run(self.folder, self._declarations())
         self.aside = append_step_summary(self.folder)
+
+    def _declarations(self) -> Declarations:
+        return Declarations(self._root, self._live, frozenset(self._places))
 
     def _told_early(self, planned: int) -> dict[str, Any] | None:
         if self._early is None or not self.decided_early:

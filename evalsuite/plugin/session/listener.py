@@ -16,6 +16,7 @@ from evalsuite.plugin.session.process_state import PROCESS
 
 if TYPE_CHECKING:
     from evalsuite.plugin.session.controller import Controller
+    from evalsuite.protocols import Benchmark
     from evalsuite.settings import Settings
 
 INCOMPLETE = 12
@@ -43,6 +44,8 @@ class Listener:
         self.broken = ""
         self.status = 0
         self._channels: list[Any] = []
+        # The benchmarks that this process has collected, by the node id of the test function.
+        self.live: dict[str, Benchmark] = {}
 
     @cached_property
     def controller(self) -> Controller:
@@ -58,6 +61,7 @@ class Listener:
             self.selection,
             narrowed=is_narrowed(self._config),
             stop=self._stop,
+            live=self.live,
         )
 
     @property

@@ -39,15 +39,15 @@ def settings(*gates: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_gates_and_interruptions_decide_on_a_run(
-    desk: Desk, unshipped: Any, gates: list[str], stopped: str | None, status: Status, headline: str
+    desk: Desk, gates: list[str], stopped: str | None, status: Status, headline: str
 ) -> None:
     run = desk.run(records(desk), settings=settings(*gates), stopped=stopped)
-    verdict = judge_run(run, unshipped)
+    verdict = judge_run(run)
     assert (verdict.status, verdict.headline) == (status, headline)
 
 
 def test_what_is_lacking_goes_before_a_missed_gate_a_missed_gate_before_a_regression_and_that_before_failures(
-    desk: Desk, unshipped: Any
+    desk: Desk,
 ) -> None:
     better = desk.run(records(desk, good=40, bad=0), "better")
     made = records(desk, good=20, bad=20)
@@ -56,12 +56,12 @@ def test_what_is_lacking_goes_before_a_missed_gate_a_missed_gate_before_a_regres
     made += [desk.record("x", {"m": 0.0}, "failed", benchmark="ungated")]
 
     def status(*gates: str) -> Status:
-        return judge_run(desk.run(made, settings=settings(*gates)), unshipped, better).status
+        return judge_run(desk.run(made, settings=settings(*gates)), better).status
 
     assert status("capitals.m >= 0.5", "capitals.m >= 0.9", "capitals.k > 0") is Status.INCOMPLETE
     assert status("capitals.m >= 0.5", "capitals.m >= 0.9") is Status.GATE_MISSED
     assert status("capitals.m >= 0.5") is Status.REGRESSION
-    verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.5")), unshipped)
+    verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.5")))
     assert verdict.status is Status.FAILED
     assert verdict.reasons == ("ungated, which no gate covers: 1 below their threshold among 1 cases",)
 
@@ -76,20 +76,20 @@ def test_statuses_are_those_of_the_documentation() -> None:
     }
 
 
-def test_a_run_that_was_killed_decides_nothing(desk: Desk, unshipped: Any) -> None:
+def test_a_run_that_was_killed_decides_nothing(desk: Desk) -> None:
     folder = desk.folder(records(desk), settings=settings("capitals.m >= 0.8"))
     info = folder.info()
     del info["seconds"], info["version"]
     folder.write_info(info)
-    verdict = judge_run(load_run(folder), unshipped)
+    verdict = judge_run(load_run(folder))
     assert verdict.status is Status.INCOMPLETE
     assert verdict.reasons == ("the run was stopped: it was killed, or it still goes on",)
 
 
-def test_reasons_stand_in_the_order_of_their_weight(desk: Desk, unshipped: Any) -> None:
+def test_reasons_stand_in_the_order_of_their_weight(desk: Desk) -> None:
     gates = ("capitals.m >= 0.9", "capitals.k > 0", "other.m > 0")
     made = [*records(desk), desk.record("x", {}, "error", benchmark="ungated")]
-    verdict = judge_run(desk.run(made, settings=settings(*gates), stopped="interrupted"), unshipped)
+    verdict = judge_run(desk.run(made, settings=settings(*gates), stopped="interrupted"))
     assert verdict.reasons == (
         "the run was stopped: interrupted",
         "gate capitals.k > 0: no such metric; there are m, pass_rate",
@@ -100,44 +100,44 @@ def test_reasons_stand_in_the_order_of_their_weight(desk: Desk, unshipped: Any) 
     assert verdict.counts == {"passed": 8, "failed": 2, "error": 1}
 
 
-def test_errors_beyond_the_share_that_is_put_up_with_leave_no_decision(desk: Desk, unshipped: Any) -> None:
+def test_errors_beyond_the_share_that_is_put_up_with_leave_no_decision(desk: Desk) -> None:
     made = records(desk, bad=0, errors=1)
-    strict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.8")), unshipped)
+    strict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.8")))
     assert strict.status is Status.INCOMPLETE
     lenient = settings("capitals.m >= 0.8", max_error_share=0.2)
-    assert judge_run(desk.run(made, settings=lenient), unshipped).status is Status.GOOD
+    assert judge_run(desk.run(made, settings=lenient)).status is Status.GOOD
 
 
-def test_a_shard_decides_no_gate_and_says_when_they_are(desk: Desk, unshipped: Any) -> None:
+def test_a_shard_decides_no_gate_and_says_when_they_are(desk: Desk) -> None:
     made = records(desk)
-    verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.9", shard="1/2")), unshipped)
+    verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.9", shard="1/2")))
     assert verdict.status is Status.GOOD
     assert not verdict.decisions
     assert verdict.remarks == ["shard 1/2: gates are decided when `evalsuite merge` has joined all shards"]
 
 
-def test_a_run_of_chosen_cases_leaves_gates_about_others_undecided(desk: Desk, unshipped: Any) -> None:
+def test_a_run_of_chosen_cases_leaves_gates_about_others_undecided(desk: Desk) -> None:
     given = settings("capitals.m >= 0.8", "other.m > 0")
-    verdict = judge_run(desk.run(records(desk), settings=given, narrowed=True), unshipped)
+    verdict = judge_run(desk.run(records(desk), settings=given, narrowed=True))
     assert verdict.status is Status.GOOD
     assert [one.gate.text for one in verdict.decisions] == ["capitals.m >= 0.8"]
     assert verdict.remarks == ["a run of chosen cases, which leaves undecided: other.m > 0"]
 
 
-def test_a_gate_on_a_tag_of_cases_that_were_not_chosen_is_left_undecided(desk: Desk, unshipped: Any) -> None:
+def test_a_gate_on_a_tag_of_cases_that_were_not_chosen_is_left_undecided(desk: Desk) -> None:
     chosen = [desk.record("fr", {"m": 1.0}, tags={"region": "eu"})]
     given = {"gate": ["capitals[eu].m > 0", "capitals[asia].m > 0"]}
-    verdict = judge_run(desk.run(chosen, settings=given, narrowed=True), unshipped)
+    verdict = judge_run(desk.run(chosen, settings=given, narrowed=True))
     assert [one.gate.text for one in verdict.decisions] == ["capitals[eu].m > 0"]
     assert verdict.remarks == ["a run of chosen cases, which leaves undecided: capitals[asia].m > 0"]
 
 
 @pytest.mark.parametrize(("said", "status"), [("met", Status.GOOD), ("missed", Status.GATE_MISSED)])
-def test_what_was_decided_early_stands(desk: Desk, unshipped: Any, said: str, status: Status) -> None:
+def test_what_was_decided_early_stands(desk: Desk, said: str, status: Status) -> None:
     # The plain means say the opposite of what the sequences said.
     gate = "capitals.m >= 0.9" if said == "met" else "capitals.m >= 0.7"
     early = {"cases": 10, "planned": 40, "gates": [{"gate": gate, "verdict": said}]}
-    verdict = judge_run(desk.run(records(desk), settings=settings(gate), early=early), unshipped)
+    verdict = judge_run(desk.run(records(desk), settings=settings(gate), early=early))
     assert verdict.status is status
     assert verdict.decisions[0].reason == "decided early"
     assert verdict.remarks == [
@@ -145,16 +145,16 @@ def test_what_was_decided_early_stands(desk: Desk, unshipped: Any, said: str, st
     ]
 
 
-def test_an_early_decision_does_not_make_up_for_missing_data(desk: Desk, unshipped: Any) -> None:
+def test_an_early_decision_does_not_make_up_for_missing_data(desk: Desk) -> None:
     early = {"cases": 10, "planned": 40, "gates": [{"gate": "capitals.k > 0", "verdict": "met"}]}
-    verdict = judge_run(desk.run(records(desk), settings=settings("capitals.k > 0"), early=early), unshipped)
+    verdict = judge_run(desk.run(records(desk), settings=settings("capitals.k > 0"), early=early))
     assert verdict.status is Status.INCOMPLETE
 
 
 @pytest.mark.parametrize("excuse", ["gate", "epochs", "xfail"])
-def test_an_excused_failure_does_not_fail_the_run(desk: Desk, unshipped: Any, excuse: str) -> None:
+def test_an_excused_failure_does_not_fail_the_run(desk: Desk, excuse: str) -> None:
     run = desk.run([desk.record("1", {"m": 0.0}, "failed", excused=excuse), desk.record("2", {"m": 1.0})])
-    assert judge_run(run, unshipped).status is Status.GOOD
+    assert judge_run(run).status is Status.GOOD
 
 
 def epochs(*outcomes: Outcome, needed: int, sample: str = "s") -> list[Row]:
@@ -174,12 +174,12 @@ def test_a_sample_holds_if_enough_of_its_epochs_do() -> None:
     assert short_samples(Tally.of(rows)) == ["short", "unsure"]
 
 
-def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk, unshipped: Any) -> None:
+def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk) -> None:
     made = [
         desk.record("s", {"m": 0.0}, "failed", epoch=n, excused="epochs", facts={"at_least": 1})
         for n in (1, 2)
     ]
-    verdict = judge_run(desk.run(made), unshipped)
+    verdict = judge_run(desk.run(made))
     assert verdict.status is Status.FAILED
     assert verdict.reasons == (
         "capitals, which no gate covers: 1 samples that hold in too few epochs (s) among 2 cases",

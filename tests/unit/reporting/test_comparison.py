@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from evalsuite import cli
+from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError
 from evalsuite.reporting.compare import compare_runs, label_runs, paired_table, write_comparison
 from evalsuite.reporting.section import Chart, Table
@@ -40,10 +41,10 @@ def test_runs_are_labelled_by_their_models_and_by_their_names_where_a_model_repe
     assert label_runs(runs) == ["a", "y", "c"]
 
 
-def test_the_table_at_a_glance_has_a_row_a_benchmark_and_a_column_a_run(desk: Desk, unshipped: Any) -> None:
+def test_the_table_at_a_glance_has_a_row_a_benchmark_and_a_column_a_run(desk: Desk) -> None:
     one = run(desk, "one", {"a1": {"hit": 1.0}, "a2": {"hit": 0.0}})
     two = desk.run([desk.record("b1", {"share": 0.25}, benchmark="rivers")], "two")
-    glance = compare_runs([one, two], ["one", "two"], unshipped)[1]
+    glance = compare_runs([one, two], ["one", "two"])[1]
     assert glance.title == "At a glance"
     table = glance.blocks[0]
     assert isinstance(table, Table)
@@ -88,10 +89,10 @@ def test_runs_without_a_common_case_have_no_difference(desk: Desk) -> None:
     assert list(table.rows[0]) == ["two", "hit", 0, None, None, None, None]
 
 
-def test_a_radar_has_a_polygon_a_run_over_the_metrics_that_are_shares(desk: Desk, unshipped: Any) -> None:
+def test_a_radar_has_a_polygon_a_run_over_the_metrics_that_are_shares(desk: Desk) -> None:
     scores = {"a1": {"hit": 1.0, "f1": 0.5, "rouge": 0.25, "marks": 7.0}}
     runs = [run(desk, name, scores) for name in ("one", "two")]
-    radar = charts(compare_runs(runs, ["one", "two"], unshipped))[0]
+    radar = charts(compare_runs(runs, ["one", "two"]))[0]
     assert (radar.kind, radar.name, list(radar.labels)) == ("radar", "capitals_runs", ["f1", "hit", "rouge"])
     assert [(series.name, list(series.values)) for series in radar.series] == [
         ("one", [0.5, 1.0, 0.25]),
@@ -99,17 +100,17 @@ def test_a_radar_has_a_polygon_a_run_over_the_metrics_that_are_shares(desk: Desk
     ]
 
 
-def test_with_few_metrics_the_radar_s_spokes_are_the_values_of_a_tag(desk: Desk, unshipped: Any) -> None:
+def test_with_few_metrics_the_radar_s_spokes_are_the_values_of_a_tag(desk: Desk) -> None:
     one = run(desk, "one", {"a1": {"hit": 1.0}, "b1": {"hit": 0.0}, "b2": {"hit": 1.0}, "c1": {"hit": 0.0}})
     two = run(desk, "two", {"a1": {"hit": 0.0}, "b1": {"hit": 0.0}})
-    radar = charts(compare_runs([one, two], ["one", "two"], unshipped))[0]
+    radar = charts(compare_runs([one, two], ["one", "two"]))[0]
     assert list(radar.labels) == ["a", "b", "c"]
     assert [list(series.values) for series in radar.series] == [[1.0, 0.5, 0.0], [0.0, 0.0, None]]
 
 
-def test_nothing_to_draw_a_radar_of_is_no_error(desk: Desk, unshipped: Any) -> None:
+def test_nothing_to_draw_a_radar_of_is_no_error(desk: Desk) -> None:
     runs = [run(desk, "one", {"a": {"hit": 1.0}}), run(desk, "two", {"a": {"hit": 1.0}})]
-    assert charts(compare_runs(runs, ["one", "two"], unshipped)) == []
+    assert charts(compare_runs(runs, ["one", "two"])) == []
 
 
 def test_the_command_writes_the_page_and_its_pictures(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +126,7 @@ def test_the_command_writes_the_page_and_its_pictures(desk: Desk, capsys: pytest
     assert (folder / "capitals_runs.svg").is_file()
 
 
-def test_one_run_is_nothing_to_compare(desk: Desk, unshipped: Any) -> None:
+def test_one_run_is_nothing_to_compare(desk: Desk) -> None:
     run(desk, "one", {"a": {"hit": 1.0}})
     with pytest.raises(RunError, match="two runs or more"):
-        write_comparison([desk.folder([], "one")], desk.reports / "to", unshipped)
+        write_comparison([desk.folder([], "one")], desk.reports / "to", Declarations())

@@ -19,6 +19,7 @@ from evalsuite.results.record_file import RecordWriter, mend
 from evalsuite.results.runs import (
     INFO,
     RECORDS,
+    Bench,
     RunFolder,
     check_name,
     find_folder,
@@ -26,7 +27,6 @@ from evalsuite.results.runs import (
     load_run,
     make_folder,
     new_folder,
-    primary_metric,
     replace_text,
 )
 from evalsuite.results.tally import Tally
@@ -262,16 +262,11 @@ def test_every_line_of_the_records_is_json_by_itself(desk: Desk) -> None:
 def test_the_metric_that_stands_for_a_benchmark_is_its_own_choice_or_the_first_in_the_alphabet(
     desk: Desk,
 ) -> None:
-    bench = desk.run([desk.record("1", {"second": 1.0, "first": 0.0})]).benchmarks["capitals"]
-
-    class Known:
-        primary = "chosen"
-
-    known: Any = Known
-    assert primary_metric(bench, known) == "chosen"
-    assert primary_metric(bench, None) == "first"
-    empty: Any = type("Empty", (), {"tally": Tally()})
-    assert primary_metric(empty, None) is None
+    made = [desk.record("1", {"second": 1.0, "first": 0.0})]
+    assert desk.run(made, "without").benchmarks["capitals"].primary == "first"
+    desk.declare("capitals", primary="chosen")
+    assert desk.run(made, "with").benchmarks["capitals"].primary == "chosen"
+    assert Bench(Tally(), "", "").primary is None
 
 
 def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(

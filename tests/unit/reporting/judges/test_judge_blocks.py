@@ -47,5 +47,5 @@ def test_judges_of_one_case_are_shown_apart(made: Any) -> None:
 
 def test_the_section_of_any_benchmark_tells_of_its_judges(made: Any) -> None:
     pair = [made.ballot("first"), made.ballot("second", swapped=True)]
-    section = generic_section("mine", [view(made.tally([made.row("s", "tie", pair)]))])
+    section = generic_section("mine", "mine", [view(made.tally([made.row("s", "tie", pair)]))])
     assert "Biases of gpt-4 (run)" in [block.title for block in section.blocks]

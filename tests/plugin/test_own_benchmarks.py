@@ -1,0 +1,125 @@
+"""A benchmark of the user's own: its report, derived metrics and title count wherever its records go."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.plugin.conftest import Suite
+
+OWN = """
+from evalsuite import Benchmark, Column, Dataset, Estimate, Sample, Section, Table, benchmark, exact_match, generate
+
+SAMPLES = [Sample(id=str(n), input=word, target="yes") for n, word in enumerate(["yes", "yes", "no"])]
+
+def report(views):
+    rows = [[view.label, view.tally.estimate("exact_match"), spread(view.tally)] for view in views]
+    columns = [Column("model"), Column("right", "number", 3), Column("spread", "number", 3)]
+    return Section("Yes or no, in our own words", [Table("Everything at once", columns, rows)])
+
+def spread(tally):
+    values = tally.values("exact_match")
+    return Estimate(max(values) - min(values), n=len(values))
+
+OWN = Benchmark(
+    name="yes_no",
+    title="Yes or no",
+    load=lambda setup: Dataset(SAMPLES, "three words"),
+    solver=lambda setup: generate(),
+    scorers=lambda setup: [exact_match(), lambda sample, transcript: {"length": float(len(transcript.answer))}],
+    report=report,
+    derived={"spread": spread},
+    primary="length",
+)
+
+@benchmark(OWN)
+def test_yes_no(scores):
+    pass
+"""
+
+
+@pytest.fixture
+def own(suite: Suite) -> Suite:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_own=OWN)
+    return suite
+
+
+def evalsuite(suite: Suite, *args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "evalsuite", *args]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd or suite.path, check=False)
+
+
+def test_its_own_report_and_derived_metric_are_used_with_and_without_workers(
+    own: Suite, workers: tuple[str, ...]
+) -> None:
+    result = own.run(*workers, "--gate=yes_no.spread >= 0.9", "--run=one")
+    assert result.ret == 0, result.stdout.str()
+    assert "## Yes or no, in our own words" in own.report("one")
+    assert own.summary()["gates"][0]["found"]["value"] == 1.0
+    assert {record["declared"] for record in own.records("one")} == {"test_own.py::test_yes_no"}
+
+
+def test_commands_find_it_again_below_the_current_directory(own: Suite) -> None:
+    own.run("--run=one")
+    own.run("--run=two")
+    (own.path / "reports" / "one" / "report.md").unlink()
+    assert evalsuite(own, "report", "one").returncode == 0
+    assert "## Yes or no, in our own words" in own.report("one")
+    missed = evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5")
+    assert missed.returncode == 10, missed.stdout + missed.stderr
+    compared = evalsuite(own, "compare", "one", "two", "--to", "both")
+    assert compared.returncode == 0, compared.stderr
+    text = (own.path / "both" / "comparison.md").read_text("utf-8")
+    assert "## Yes or no, in our own words" in text
+    assert re.search(r"\| yes\\_no +\| length +\|", text)
+
+
+def test_where_the_code_is_gone_the_generic_report_says_so_and_nothing_fails(own: Suite) -> None:
+    own.run("--run=one")
+    (own.path / "test_own.py").unlink()
+    result = evalsuite(own, "report", "one")
+    assert result.returncode == 0, result.stderr
+    report = own.report("one")
+    assert "This is the generic report of yes_no" in report
+    assert "test_own.py is not in" in report
+    assert "exact_match" in report
+
+
+def test_a_foreign_run_has_nothing_imported_but_declarations_in_the_user_s_own_test_files(own: Suite) -> None:
+    own.run("--run=one")
+    (own.path / "test_trap.py").write_text("open('sprung', 'w').close()\ndef test_yes_no(): pass\n")
+    (own.path / "trap.py").write_text("open('sprung', 'w').close()\n")
+    outside = own.path.parent / "test_outside.py"
+    outside.write_text("open('sprung', 'w').close()\n" + OWN)
+    file = own.path / "reports" / "one" / "records.jsonl"
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    for place in (
+        "test_trap.py::test_yes_no",
+        "trap.py::test_yes_no",
+        "trap:OWN",
+        f"../{outside.name}::test_yes_no",
+        f"{outside}::test_yes_no",
+    ):
+        file.write_text("".join(json.dumps(line | {"declared": place}) + "\n" for line in lines))
+        result = evalsuite(own, "report", "one")
+        assert result.returncode == 0, result.stderr
+        assert "This is the generic report of yes_no" in own.report("one")
+    assert not list(own.path.glob("**/sprung"))
+    outside.unlink()
+
+
+def test_a_report_that_fails_costs_its_own_section_alone(own: Suite) -> None:
+    own.pytester.makepyfile(test_own=OWN.replace("    rows = [", "    rows = 1 / 0, ["))
+    result = own.run("--run=one")
+    assert result.ret == 0
+    assert "its own report failed: ZeroDivisionError" in own.report("one")
+    assert re.search(r"\| run .* length +\| +spread", own.report("one"))
