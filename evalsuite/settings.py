@@ -57,7 +57,8 @@ class Settings:
         None,
         "the model under test: gpt-4 (OpenAI, or any compatible server at --model-base-url; key from "
         "OPENAI_API_KEY), local:smollm2 (embedded), local:/path/model.gguf, litellm:provider/name, "
-        "function:package.module:name. Default: local:smollm2 where the extra `local` is installed",
+        "function:package.module:name, or KIND:name of an installed package. "
+        "Default: local:smollm2 where the extra `local` is installed",
         "MODEL",
     )
     model_base_url: str | None = _setting(

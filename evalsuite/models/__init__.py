@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
+from evalsuite.entry_points import SHIPPED, find_target, load, names
+from evalsuite.errors import EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evalsuite.models.protocol import Backend
+
+    OpenBackend = Callable[[str, str | None], Backend]
 
 DEFAULT = "local:smollm2"
 
@@ -23,23 +28,32 @@ def open_backend(model: str, base_url: str | None = None) -> Backend:
     """The backend for a model as the user names it. Nothing is started or checked yet.
 
     Raises:
-        SettingsError: the name is of no known kind.
+        SettingsError: the name is of no known kind, or an installed package's backend cannot be made.
     """
     kind, colon, rest = model.partition(":")
     if not model or (colon and not rest):
-        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{KINDS}")
-    if kind == "function" and colon:
-        from evalsuite.models.function import FunctionBackend
+        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_kinds()}")
+    target = find_target("evalsuite.models", kind) if colon else None
+    if target is None:
+        # Also `ft:gpt-4o-mini:...` and the like: a colon alone makes no kind.
+        from evalsuite.models.openai import OpenAIBackend
 
-        return FunctionBackend(rest)
-    if kind == "local" and colon:
-        from evalsuite.models.llama_cpp import LlamaCppBackend
+        return OpenAIBackend(base_url)
+    make: OpenBackend = load(target)
+    try:
+        return make(rest, base_url)
+    except EvalsuiteError:
+        raise
+    except Exception as error:
+        raise SettingsError(f"--model {model}: {target} raised {type(error).__name__}: {error}") from error
 
-        return LlamaCppBackend(rest)
-    if kind == "litellm" and colon:
-        from evalsuite.models.litellm import LitellmBackend
 
-        return LitellmBackend(rest, base_url)
-    from evalsuite.models.openai import OpenAIBackend
+def runs_other_code(model: str) -> bool:
+    """Whether asking a model means importing code that is not evalsuite's: the controlling process does, alone."""
+    kind, colon, _ = model.partition(":")
+    return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])
 
-    return OpenAIBackend(base_url)
+
+def _kinds() -> str:
+    own = [name for name in names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
+    return "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])

@@ -35,12 +35,13 @@ class FunctionBackend:
 
     Args:
         target: `package.module:name`.
+        base_url: has no meaning for a function.
     """
 
     metered = False
     connections: int | None = None
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
         self.target = target
         self.identity = f"function {target}"
         self._function: Callable[..., Any] | None = None

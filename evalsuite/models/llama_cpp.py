@@ -31,6 +31,7 @@ class LlamaCppBackend:
 
     Args:
         name: what stands behind `local:`.
+        base_url: has no meaning for a model in this process.
 
     Raises:
         SettingsError: a setting is unknown or no positive whole number.
@@ -39,7 +40,7 @@ class LlamaCppBackend:
     metered = False
     connections: int | None
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
         self.name, _, query = name.partition("?")
         settings = {"context": CONTEXT, "slots": SLOTS, "threads": max(1, (os.cpu_count() or 2) - 1)}
         for key, value in parse_qsl(query, keep_blank_values=True):

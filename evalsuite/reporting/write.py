@@ -17,11 +17,13 @@ from evalsuite.reporting.summary import summarise
 from evalsuite.results.runs import COMMENT, REPORT, SUMMARY, find_folder, load_run, replace_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalsuite.declarations import Declarations
     from evalsuite.reporting.section import Section
     from evalsuite.results.runs import Run, RunFolder
+
+    MoreSections = Callable[[Run, Verdict], Sequence[Section]]
 
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}
@@ -37,12 +39,18 @@ MOST_REASONS, LONGEST_REASON = 20, 500
 NO_PICTURES = "Pictures need matplotlib: pip install 'evalsuite[plots]', then `evalsuite report` on this run."
 
 
-def write_run(folder: RunFolder, declarations: Declarations) -> Verdict:
+def nothing_more(_run: Run, _verdict: Verdict) -> Sequence[Section]:
+    """No sections beside the report's own."""
+    return ()
+
+
+def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> Verdict:
     """Makes report, summary and pictures of a run's records.
 
     Args:
         folder: of the run.
         declarations: finds the benchmarks that the records name.
+        more: gives the sections that are added before the last.
 
     Raises:
         RunError: the run cannot be read.
@@ -51,6 +59,7 @@ def write_run(folder: RunFolder, declarations: Declarations) -> Verdict:
     measured = measure(run)
     verdict = judge_run(run, find_baseline(run))
     sections = build_report(run, verdict, measured)
+    sections[-1:-1] = more(run, verdict)
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     pictures = draw_all(charts, folder.path)
     text = heading(verdict, run.info.get("model")) + "\n\n" + render(sections, pictures)

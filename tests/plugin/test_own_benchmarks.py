@@ -123,3 +123,48 @@ def test_a_report_that_fails_costs_its_own_section_alone(own: Suite) -> None:
     assert result.ret == 0
     assert "its own report failed: ZeroDivisionError" in own.report("one")
     assert re.search(r"\| run .* length +\| +spread", own.report("one"))
+
+
+HOOKS = """
+from evalsuite import Passage, Section
+
+pytest_plugins = ["evalsuite.plugin"]
+seen = []
+
+def pytest_evalsuite_record(record):
+    seen.append(record.sample)
+
+def pytest_evalsuite_report(run, verdict):
+    return [Section("From our conftest", [Passage("", f"{len(seen)} records, {verdict.headline}")])]
+
+def pytest_evalsuite_verdict(verdict, folder):
+    (folder / "told.txt").write_text(f"{int(verdict.status)} {(folder / 'report.md').is_file()}")
+"""
+
+
+def test_a_conftest_hears_of_records_and_verdict_and_adds_to_the_report(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makeconftest(HOOKS)
+    suite.run(*workers, "--gate=capitals.exact_match >= 0.5")
+    assert "## From our conftest\n\n3 records, passed" in suite.report()
+    assert (suite.runs()[-1] / "told.txt").read_text() == "0 True"
+
+
+def test_a_hook_that_fails_is_told_once_and_changes_nothing(suite: Suite) -> None:
+    suite.pytester.makeconftest(HOOKS.replace("seen.append(", "seen.remove("))
+    result = suite.run("--gate=capitals.exact_match >= 0.5")
+    assert result.ret == 0
+    told = [line for line in result.outlines if "pytest_evalsuite_record" in line]
+    assert told == ["the hook pytest_evalsuite_record raised ValueError: list.remove(x): x not in list"]
+
+
+def test_a_shipped_benchmark_is_declared_by_its_name(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(
+        test_it="from evalsuite import benchmark\n@benchmark('head_to_tail')\ndef test_it(scores): ..."
+    )
+    result = suite.run("--limit=2")
+    assert result.ret == 0, result.stdout.str()
+    assert suite.records()[0]["declared"] == "evalsuite.benchmarks.head_to_tail:HEAD_TO_TAIL"
+    assert "## Head-to-Tail" in suite.report()

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.declarations import being_imported, place_of
+from evalsuite.entry_points import find_target, load, names
 from evalsuite.errors import SettingsError
 from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
 from evalsuite.protocols import Benchmark, Dataset, Setup
@@ -67,7 +68,8 @@ def benchmark(
     are those of its case; what it asserts is its threshold.
 
     Args:
-        name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else.
+        name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else;
+            without samples, the name of a benchmark that comes with evalsuite or with an installed package.
         samples: with ids that are unique within the benchmark.
         solver: makes the transcripts: a ready one, or any plain or async function of (sample, model) that
             returns text or a Transcript; None leaves it to the test, through the fixture `model`.
@@ -80,16 +82,18 @@ def benchmark(
         SettingsError: the declaration makes no sense.
     """
     _demand_plugin()
-    if isinstance(name, str):
+    if isinstance(name, Benchmark):
+        declared = name
+    elif samples is None:
+        declared = _offered(name)
+    else:
         declared = Benchmark(
             name=name,
             title=name,
-            load=lambda _: Dataset(samples or (), "samples in the test file"),
+            load=lambda _: Dataset(samples, "samples in the test file"),
             solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
             scorers=lambda _: scorers,
         )
-    else:
-        declared = name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", declared.name):
         raise SettingsError(
             f"@benchmark({declared.name!r}): a name is lower-case letters, digits and _, so that gates can use it"
@@ -107,6 +111,21 @@ def benchmark(
         return getattr(pytest.mark, MARK)(declaration)(test)  # type: ignore[no-any-return]
 
     return mark
+
+
+def _offered(name: str) -> Benchmark:
+    """The benchmark that evalsuite or an installed package offers by this name."""
+    target = find_target("evalsuite.benchmarks", name)
+    if target is None:
+        there_are = ", ".join(names("evalsuite.benchmarks"))
+        raise SettingsError(
+            f"@benchmark({name!r}) has no samples, and no installed package offers a benchmark of this name; "
+            f"there are {there_are}"
+        )
+    declared = load(target)
+    if not isinstance(declared, Benchmark) or declared.name != name:
+        raise SettingsError(f"@benchmark({name!r}): {target} is no Benchmark named {name!r}")
+    return declared
 
 
 def _demand_plugin() -> None:

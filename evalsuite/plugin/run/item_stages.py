@@ -19,16 +19,14 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
         return
+    from evalsuite.models import runs_other_code
     from evalsuite.plugin.collection.cases import generate
     from evalsuite.plugin.session.model_check import check_model
 
     process = metafunc.config.stash[PROCESS]
     settings, name = process.settings, process.model_name
     try:
-        # A function is imported in the controlling process alone.
-        if not (
-            settings.replay or metafunc.config.option.collectonly or (name or "").startswith("function:")
-        ):
+        if not (settings.replay or metafunc.config.option.collectonly or runs_other_code(name or "")):
             check_model(name, settings.model_base_url)
         generate(metafunc, mark.args[0], settings, name or "")
         listener = metafunc.config.stash.get(LISTENER, None)

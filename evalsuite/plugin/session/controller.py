@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.models.protocol import Backend
+    from evalsuite.plugin.session.watchers import Watchers
     from evalsuite.protocols import Benchmark
     from evalsuite.settings import Settings
 
@@ -48,6 +49,7 @@ class Controller:
         narrowed: whether these are chosen cases, so that gates of other benchmarks do not wait for theirs.
         stop: ends the session early, with a reason.
         live: the benchmarks that this process has collected, by the node id of the test function.
+        watchers: hear of every record and of the verdict, and add to the report.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that one session is
@@ -60,6 +62,7 @@ class Controller:
         narrowed: bool,  # noqa: FBT001 - a fact, given by name
         stop: Callable[[str], None],
         live: Mapping[str, Benchmark],
+        watchers: Watchers,
     ) -> None:
         self.settings, self.model = settings, model
         self.reports = root / settings.reports
@@ -81,7 +84,7 @@ class Controller:
         self._command, self._selection, self._stop = command, selection, stop
         self._narrowed = narrowed
         self._benchmark_of: dict[str, str] = {}
-        self._root, self._live = root, live
+        self._root, self._live, self._watchers = root, live, watchers
         # Where the workers of this session say that their benchmarks were declared.
         self._places: set[str] = set()
 
@@ -192,6 +195,7 @@ class Controller:
 
     def _keep(self, line: str) -> None:
         self._writer.append(line)
+        self._watchers.record(line)
         if self._early is not None:
             record = decode_record(json.loads(line))
             self._early.hear(record.benchmark, Row.of(record))
@@ -234,8 +238,9 @@ class Controller:
             "early": self._told_early(planned),
         }
         self.folder.write_info(self._info(**told))
-        self.verdict = write_run(self.folder, self._declarations())
-        self.aside = append_step_summary(self.folder)
+        self.verdict = write_run(self.folder, self._declarations(), self._watchers.sections)
+        self._watchers.verdict(self.verdict, self.folder.path)
+        self.aside = "\n".join(filter(None, [append_step_summary(self.folder), *self._watchers.faults]))
 
     def _declarations(self) -> Declarations:
         return Declarations(self._root, self._live, frozenset(self._places))

@@ -52,6 +52,7 @@ class Listener:
         """Made when the first case asks, or leaves its record."""
         from evalsuite.plugin.session.controller import Controller
         from evalsuite.plugin.session.provenance import command_line
+        from evalsuite.plugin.session.watchers import Watchers
 
         return Controller(
             self.settings,
@@ -62,6 +63,7 @@ class Listener:
             narrowed=is_narrowed(self._config),
             stop=self._stop,
             live=self.live,
+            watchers=Watchers(self._config),
         )
 
     @property

@@ -1,0 +1,69 @@
+"""Calls the hooks of `hookspecs`; what an implementation raises is told, and costs nothing else."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from evalsuite.json_codec import decode_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pytest
+
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.reporting.section import Section
+    from evalsuite.results.runs import Run
+
+
+class Watchers:
+    """The conftests and plugins that watch a run.
+
+    Args:
+        config: of the session.
+
+    Attributes:
+        faults: what implementations raised, one line for each hook.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._wants_records = bool(config.hook.pytest_evalsuite_record.get_hookimpls())
+        self._faults: dict[str, str] = {}
+
+    @property
+    def faults(self) -> list[str]:
+        """What implementations raised, one line for each hook."""
+        return list(self._faults.values())
+
+    def record(self, line: str) -> None:
+        """Shows a record, given as its line of `records.jsonl`."""
+        if self._wants_records:
+            with self._guarded("pytest_evalsuite_record"):
+                record = decode_record(json.loads(line))
+                self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
+
+    def sections(self, run: Run, verdict: Verdict) -> list[Section]:
+        """The sections that are to be added to a report."""
+        sections: list[Section] = []
+        with self._guarded("pytest_evalsuite_report"):
+            for added in self._config.hook.pytest_evalsuite_report(
+                run=run, verdict=verdict, config=self._config
+            ):
+                sections += added
+        return sections
+
+    def verdict(self, verdict: Verdict, folder: Path) -> None:
+        """Shows what was decided."""
+        with self._guarded("pytest_evalsuite_verdict"):
+            self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
+
+    @contextmanager
+    def _guarded(self, hook: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - anybody's code, on which no release may hang
+            self._faults.setdefault(hook, f"the hook {hook} raised {type(error).__name__}: {error}")
