@@ -5,6 +5,7 @@ Each `plain_*` gives plain JSON data, each `read_*` takes it back; nothing is ev
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -24,6 +25,11 @@ def dumps(value: Any) -> str:
         text = _compact(_tamed(value))
     # A model may write half of a surrogate pair, which neither files nor channels can carry.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def digest(value: Any) -> str:
+    """A fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
+    return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]
 
 
 def _compact(value: Any) -> str:

@@ -283,6 +283,9 @@ class Record:
         target: what was expected.
         transcript: see `Transcript`; None where solving failed.
         logs: long plain data of scorers, by metric name.
+        fingerprints: 16 hexadecimal digits each, equal where two records come from the same thing: `input` and
+            `target` of the sample, `model` and `judge` with address and parameters, `scorers` with versions,
+            `prompt` (messages and tools) and `params` of the case's first request, `requests` for all of them.
     """
 
     case: str
@@ -306,3 +309,4 @@ class Record:
     target: Target = None
     transcript: Transcript | None = None
     logs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.errors import EvalsuiteError, RequestRefused
 from evalsuite.gateway.handle import ModelHandle, read_prompt
+from evalsuite.gateway.loop import refuse_in_child
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
@@ -53,7 +55,7 @@ class BlockingModel:
     """
 
     def __init__(self, model: CaseModel, loop: asyncio.AbstractEventLoop) -> None:
-        self._model, self._loop = model, loop
+        self._model, self._loop, self._process = model, loop, os.getpid()
 
     @property
     def name(self) -> str:
@@ -71,4 +73,5 @@ class BlockingModel:
         return self._wait(self._model.chat(prompt, tools=tools, **params))
 
     def _wait(self, call: Coroutine[Any, Any, Completion]) -> Completion:
+        refuse_in_child(self._process, call)
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()

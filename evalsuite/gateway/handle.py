@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.json_codec import digest, encode_request
 from evalsuite.types import Message, Request, Usage, as_message
 
 if TYPE_CHECKING:
@@ -14,10 +15,26 @@ if TYPE_CHECKING:
 
 
 class Meter:
-    """What one case used, over all models that it asked."""
+    """What one case asked for and used, over all models."""
 
     def __init__(self) -> None:
         self.usage = Usage()
+        self._first: dict[str, str] = {}
+        self._requests: list[str] = []
+
+    def note(self, request: Request) -> None:
+        """Takes a request's fingerprints before it is sent."""
+        plain = encode_request(request)
+        if not self._requests:
+            prompt = {"messages": plain["messages"], "tools": plain["tools"]}
+            self._first = {"prompt": digest(prompt), "params": digest(plain["params"])}
+        # Where it is served, and by whose login, says the fingerprint `model`.
+        self._requests.append(digest(plain | {"base_url": None}))
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Of the first request and of all; empty where nothing was asked. The order of later ones is left to chance."""
+        return {**self._first, "requests": digest(sorted(self._requests))} if self._requests else {}
 
 
 class ModelHandle:
@@ -66,6 +83,7 @@ class ModelHandle:
             base_url=self._base_url,
             epoch=self._epoch,
         )
+        self.meter.note(request)
         completion = await self._asker.ask(request)
         self.meter.usage += completion.usage
         return completion

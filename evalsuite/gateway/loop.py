@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalsuite.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -14,16 +17,47 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def refuse_in_child(process: int, work: Coroutine[Any, Any, object]) -> None:
+    """Refuses work for a loop of another process, which would be waited for until the end of time.
+
+    Args:
+        process: the process with the loop's thread.
+        work: what was to be done there.
+
+    Raises:
+        SettingsError: this is a forked child of that process.
+    """
+    if os.getpid() != process:
+        work.close()
+        raise SettingsError(
+            "a forked child process cannot ask a model: threads do not survive a fork. Ask in the test's own "
+            "process, or start the child with multiprocessing's method `spawn` and hand it the answers"
+        )
+
+
 class BackgroundLoop:
     """An event loop in a daemon thread of its own; it runs until `close`."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="evalsuite-loop", daemon=True)
+        self._process = os.getpid()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="evalsuite-loop", daemon=True)
         self._thread.start()
 
+    def _run(self) -> None:
+        while not self._ending:
+            # A task that ends with one of these takes the loop with it, though its error is with its awaiter.
+            with suppress(SystemExit, KeyboardInterrupt):
+                self.loop.run_forever()
+
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Starts work; the future may be waited for in any other thread."""
+        """Starts work; the future may be waited for in any other thread.
+
+        Raises:
+            SettingsError: this is a forked child, which has no thread to do the work.
+        """
+        refuse_in_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -41,6 +75,7 @@ class BackgroundLoop:
         if self.loop.is_closed():
             return
         self.run(self._cancel_all())
+        self._ending = True
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()

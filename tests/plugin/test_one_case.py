@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.results.runs import RunFolder, load_run
 
@@ -169,3 +169,22 @@ def test_a_jobs_page_that_cannot_be_written_changes_no_status(
     result = suite.run("--gate=capitals.exact_match >= 0.5")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["the report is not on the job's page: *step.md: No such file or directory"])
+
+
+def test_a_record_carries_fingerprints_that_tell_what_was_asked_and_how_it_was_scored(suite: Suite) -> None:
+    suite.run("--run=a")
+    suite.run("--run=b", "--model-param=temperature=0.5")
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace('input="Rome"', 'input="Roma"').replace("8", "9"))
+    suite.run("--run=c")
+    first, warmer, changed = (suite.records(run) for run in "abc")
+    names = {"input", "target", "scorers", "model", "prompt", "params", "requests"}
+    assert all(set(record["fingerprints"]) == names for record in first)
+
+    def differing(case: int, other: list[dict[str, Any]]) -> set[str]:
+        before, after = first[case]["fingerprints"], other[case]["fingerprints"]
+        return {name for name in names if before[name] != after[name]}
+
+    assert differing(0, warmer) == {"model", "params", "requests"}
+    assert differing(0, changed) == {"params", "requests"}
+    assert differing(1, changed) == {"input", "prompt", "params", "requests"}

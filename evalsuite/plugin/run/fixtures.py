@@ -28,9 +28,11 @@ def process_of(config: pytest.Config) -> Process:
 @pytest.fixture
 def evalsuite_case(request: pytest.FixtureRequest) -> Case:
     """The case of this item, solved and scored: every benchmark's test uses it."""
+    from evalsuite.plugin.run.outcomes import findings_of
+
     case: Case = request.param
     item = request.node
-    findings = item.stash[FINDINGS]
+    findings = findings_of(item)
     if case.bound.solver is not None:
         findings.score(case, process_of(request.config).prefetcher.result(case))
         # junit and other tools show them.
@@ -80,6 +82,7 @@ def _lend(request: pytest.FixtureRequest, model: CaseModel) -> Iterator[Blocking
     findings = request.node.stash.get(FINDINGS, None)
     if findings is not None:
         findings.used += model.meter.usage
+        findings.asked = {**model.meter.fingerprints, **findings.asked}
 
 
 @pytest.fixture

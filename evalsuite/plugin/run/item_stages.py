@@ -38,11 +38,10 @@ def make_items(metafunc: pytest.Metafunc) -> None:
 
 def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Moves the queue on."""
+    if item.config.option.setupplan:
+        # The fixtures are listed, not run.
+        return
     process = item.config.stash[PROCESS]
-    if case_of(item) is not None:
-        from evalsuite.plugin.run.outcomes import Findings
-
-        item.stash[FINDINGS] = Findings()
     process.item_begins(item, nextitem)
     if process.stopping and (nextitem is None or case_of(nextitem) is not None):
         item.session.shouldstop = process.stopping
@@ -55,25 +54,28 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
         report.longrepr = str(call.excinfo.value)
     case = case_of(item)
     if case is not None:
-        from evalsuite.plugin.run.outcomes import note_phase
+        from evalsuite.plugin.run.outcomes import findings_of, note_phase
 
         gated = item.config.stash[PROCESS].gated(case.bound.name)
         excuse = "gate" if gated else "epochs" if case.bound.declaration.at_least else None
-        note_phase(item.stash[FINDINGS], call, report, excuse)
+        note_phase(findings_of(item), call, report, excuse)
 
 
 def close_item(item: pytest.Item, report: pytest.TestReport) -> None:
     """Puts the finished record on the item's last report."""
     case = case_of(item)
-    if case is None or report.when != "teardown":
+    if case is None or report.when != "teardown" or item.config.option.setupplan:
         return
     from evalsuite.json_codec import dumps, encode_record
+    from evalsuite.plugin.run.fingerprints import planned_fingerprints
+    from evalsuite.plugin.run.outcomes import findings_of
 
-    findings = item.stash[FINDINGS]
+    findings = findings_of(item)
     process = item.config.stash[PROCESS]
-    record = findings.record(item, case, process.model_name or "")
+    model = process.model_name or ""
+    record = findings.record(item, case, model, planned_fingerprints(case, process.settings, model))
     setattr(
         report, RECORD, (dumps(encode_record(record)), record.benchmark, findings.failures, record.declared)
     )
-    # Transcripts are large, and pytest keeps its items to the end.
+    # Transcripts are large, and pytest keeps its items to the end. An item that runs again begins anew.
     del item.stash[FINDINGS]

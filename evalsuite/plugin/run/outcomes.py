@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.errors import ScoringError
+from evalsuite.plugin.marks import FINDINGS
+from evalsuite.plugin.session.signals import interrupted_by_user
 from evalsuite.threads import is_async
 from evalsuite.types import Outcome, Record, Score, Usage
 
 if TYPE_CHECKING:
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.run.prefetch import Solved
-    from evalsuite.types import Sample
+    from evalsuite.protocols import Scorer
+    from evalsuite.types import Sample, Transcript
 
 EXCUSES = {
     "gate": "below threshold; the gate decides",
@@ -41,7 +45,9 @@ class Findings:
     failures: int = 0
     """How many reports of this item count as failures of the session."""
     used: Usage = field(default_factory=Usage)
-    """What the test itself asked for, through the fixtures `model` and `judge`."""
+    """What the test itself used, through the fixtures `model` and `judge`."""
+    asked: dict[str, str] = field(default_factory=dict)
+    """Fingerprints of the requests that the case sent."""
 
     def score(self, case: Case, solved: Solved) -> None:
         """Takes over what was solved and judged, and runs the scorers that ask nobody.
@@ -50,6 +56,7 @@ class Findings:
             EvalsuiteError: solving, judging or scoring failed.
         """
         self.solved = solved
+        self.asked |= solved.fingerprints
         if solved.error is not None:
             raise solved.error
         if solved.transcript is None:
@@ -59,7 +66,7 @@ class Findings:
         for scorer in case.bound.scorers:
             # An object may do both: rules here, and a judge before.
             if callable(scorer) and not is_async(scorer):
-                self.take(scorer(case.sample, solved.transcript))
+                self.take(_score(scorer, case.sample, solved.transcript))
 
     def take(self, scores: Mapping[str, float | Score]) -> None:
         """Adds scores.
@@ -76,7 +83,13 @@ class Findings:
             if score.log:
                 self.logs[name] = list(score.log)
 
-    def record(self, item: pytest.Item, case: Case, model: str) -> Record:
+    def record(
+        self,
+        item: pytest.Item,
+        case: Case,
+        model: str,
+        fingerprints: Mapping[str, str] = MappingProxyType({}),
+    ) -> Record:
         """The case's record, once its item has ended."""
         solved = self.solved
         declaration = case.bound.declaration
@@ -104,7 +117,31 @@ class Findings:
             target=case.sample.target,
             transcript=solved.transcript if solved else None,
             logs=self.logs,
+            fingerprints={**fingerprints, **self.asked},
         )
+
+
+def _score(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
+    """Runs a scorer, which must not end the session, whatever it calls.
+
+    Raises:
+        ScoringError: it tried to.
+    """
+    try:
+        return scorer(sample, transcript)
+    except SystemExit as error:
+        raise ScoringError(
+            f"a scorer called sys.exit({error.code!r}); it should raise an exception"
+        ) from error
+    except KeyboardInterrupt as error:
+        if interrupted_by_user():
+            raise
+        raise ScoringError("a scorer raised KeyboardInterrupt; it should raise an exception") from error
+
+
+def findings_of(item: pytest.Item) -> Findings:
+    """A case's findings, empty when its item begins; some plugins run an item several times."""
+    return item.stash.setdefault(FINDINGS, Findings())
 
 
 def input_text(sample: Sample) -> str:
@@ -143,7 +180,7 @@ def note_phase(
             findings.outcome = "skipped"
         return
     # pytest.fail and assert state a threshold; whatever else is raised means that nothing was measured.
-    threshold = call.when == "call" and isinstance(error, (AssertionError, pytest.fail.Exception))
+    threshold = call.when == "call" and _states_threshold(error)
     findings.outcome = "failed" if threshold else "error"
     findings.error = _first_line(str(error)) if threshold else str(error) or type(error).__name__
     findings.cause = None if threshold else type(error).__name__
@@ -154,6 +191,16 @@ def note_phase(
         report.outcome = "skipped"
         report.wasxfail = EXCUSES[excuse]
     findings.failures += report.failed
+
+
+NOT_RUN = "async def functions are not natively supported"
+"""How pytest's own message begins where no plugin runs an async test: nothing was measured."""
+
+
+def _states_threshold(error: BaseException) -> bool:
+    if isinstance(error, pytest.fail.Exception):
+        return not str(error).startswith(NOT_RUN)
+    return isinstance(error, AssertionError)
 
 
 def _first_line(text: str) -> str:

@@ -39,6 +39,7 @@ class Solved:
         error: why solving or judging failed; None if it did not.
         usage: what all its calls took.
         seconds: wall time, waiting for the limiter included.
+        fingerprints: of the requests, as `Meter.fingerprints`.
     """
 
     transcript: Transcript | None
@@ -46,6 +47,7 @@ class Solved:
     error: BaseException | None
     usage: Usage
     seconds: float
+    fingerprints: Mapping[str, str]
 
 
 class Models:
@@ -76,16 +78,20 @@ class Models:
 async def solve(case: Case, models: Models) -> Solved:
     """Solves a case and has it judged. Never raises: what fails is in the result."""
     started, meter = time.monotonic(), Meter()
-    transcript, judged, error = None, {}, None
+    transcript, judged = None, {}
+    error: Exception | None = None
     try:
         if case.bound.solver is not None:
             transcript = await run_solver(case.bound.solver, case.sample, models.model(case.epoch, meter))
             judged = await _score_ahead(case, transcript, models, meter)
     except asyncio.CancelledError:
         raise
+    except (SystemExit, KeyboardInterrupt) as caught:
+        # It would end the loop, and with it all cases in flight.
+        error = ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
     except Exception as caught:  # noqa: BLE001 - whatever a solver raises is the case's error
         error = caught
-    return Solved(transcript, judged, error, meter.usage, time.monotonic() - started)
+    return Solved(transcript, judged, error, meter.usage, time.monotonic() - started, meter.fingerprints)
 
 
 async def _score_ahead(

@@ -13,6 +13,7 @@ from evalsuite.errors import EvalsuiteError, in_words
 from evalsuite.plugin.collection.selection import count_cases, is_narrowed
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.process_state import PROCESS
+from evalsuite.plugin.session.signals import HANDLERS, listen
 
 if TYPE_CHECKING:
     from evalsuite.plugin.session.controller import Controller
@@ -43,6 +44,7 @@ class Listener:
         # Why there is no report.
         self.broken = ""
         self.status = 0
+        self.handlers: dict[int, Any] = {}
         self._channels: list[Any] = []
         # The benchmarks that this process has collected, by the node id of the test function.
         self.live: dict[str, Benchmark] = {}
@@ -110,9 +112,17 @@ class Listener:
         found = getattr(node, "workeroutput", {})
         self.planned = max(self.planned, found.get("evalsuite_planned", 0))
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """The workers know their cases: from here on, a signal must not cost a report."""
+        if self.settings.given and not self.handlers:
+            self.handlers = listen(*HANDLERS)
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """How many cases there are, without workers."""
         self.planned = count_cases(session.items)
+        if self.planned:
+            self.handlers = listen(*HANDLERS)
 
 
 def _stop_session(config: pytest.Config, reason: str) -> None:

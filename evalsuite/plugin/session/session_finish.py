@@ -9,6 +9,7 @@ import pytest
 from evalsuite.errors import EvalsuiteError, in_words
 from evalsuite.plugin.session.listener import INCOMPLETE, LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
+from evalsuite.plugin.session.signals import ended_by, restore
 
 if TYPE_CHECKING:
     from evalsuite.plugin.session.controller import Controller
@@ -25,6 +26,7 @@ def conclude(session: pytest.Session) -> None:
         return
     controller = listener.controller
     stopped = False if controller.decided_early else session.shouldfail or session.shouldstop
+    stopped = stopped or ended_by()
     if not (stopped or controller.decided_early) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
         stopped = "interrupted from the keyboard"
     try:
@@ -81,5 +83,7 @@ def stop(config: pytest.Config) -> None:
     if listener is None:
         if process is not None:
             process.close()
-    elif listener.begun:
+        return
+    if listener.begun:
         listener.controller.close()
+    restore(listener.handlers)

@@ -13,6 +13,7 @@ from evalsuite.plugin.collection.selection import select_again, selection_of
 from evalsuite.plugin.marks import MARK, started_sessions
 from evalsuite.plugin.session.listener import LISTENER, Listener
 from evalsuite.plugin.session.process_state import PROCESS, Process
+from evalsuite.plugin.session.signals import listen
 from evalsuite.settings import Settings, restore
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def _start_worker(config: pytest.Config, given: dict[str, Any]) -> None:
 
     config.stash[PROCESS] = Process(settings, plain["model"], given["workercount"], _new_loop, connect)
     select_again(config, plain["selection"])
+    # So that one that a scorer raises can be told from the user's.
+    listen("SIGINT")
 
 
 def _new_loop() -> BackgroundLoop:

@@ -1,0 +1,83 @@
+"""Fingerprints: short hashes that tell whether two records come from the same question, asked and scored alike.
+
+`input` and `target` belong to the sample, `model` and `judge` to the run, `scorers` to the benchmark; `prompt`
+and `params` are what the case's first request sent, `requests` all that the case sent.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import EvalsuiteError
+from evalsuite.json_codec import digest, encode_message
+from evalsuite.models.address import redact
+
+if TYPE_CHECKING:
+    from evalsuite.plugin.collection.cases import Bound, Case
+    from evalsuite.settings import Settings
+
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Where an object lies in memory differs from process to process."""
+
+
+def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str, str]:
+    """What is known of a case before it runs."""
+    return {
+        "input": digest(_input(case)),
+        "target": digest(case.sample.target),
+        "scorers": scorers_fingerprint(case.bound),
+        "model": digest([model, redact(settings.model_base_url or ""), settings.model_params]),
+        **_judge(settings),
+    }
+
+
+def _judge(settings: Settings) -> dict[str, str]:
+    if not settings.judge_model:
+        return {}
+    return {"judge": digest([settings.judge_model, redact(settings.judge_base_url or "")])}
+
+
+def _input(case: Case) -> Any:
+    given = case.sample.input
+    return given if isinstance(given, str) else [encode_message(message) for message in given]
+
+
+@lru_cache(maxsize=64)
+def scorers_fingerprint(bound: Bound) -> str:
+    """All scorers of a benchmark with what they were given and their versions."""
+    try:
+        return digest(sorted(_scorer(scorer) for scorer in bound.scorers))
+    except EvalsuiteError:
+        # Its cases will say why they have no scorers.
+        return "unknown"
+
+
+def _scorer(scorer: Any) -> str:
+    kind = scorer if inspect.isfunction(scorer) else type(scorer)
+    cells = [ADDRESS.sub("", repr(_content(cell))) for cell in getattr(scorer, "__closure__", None) or ()]
+    given = "" if kind is scorer else ADDRESS.sub("", repr(scorer))
+    return f"{kind.__module__}.{kind.__qualname__} {given} {cells} {_version(scorer, kind)}"
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # Not filled yet: a function that names itself.
+        return None
+
+
+def _version(scorer: Any, kind: Any) -> str:
+    """The scorer's own version, evalsuite's for those that it ships, and the source code of all others."""
+    if (own := getattr(scorer, "version", None)) is not None:
+        return str(own)
+    if kind.__module__.partition(".")[0] == "evalsuite":
+        return version("evalsuite")
+    try:
+        return digest(inspect.getsource(kind))
+    except (OSError, TypeError):
+        return "unknown"

@@ -1,0 +1,147 @@
+"""Whatever the code of a case does, the run goes on, and what was paid for is reported."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.plugin.test_bad_input import shown
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.plugin.conftest import Suite
+
+SOLVERS = """
+import asyncio, sys
+from evalsuite import Sample, benchmark, exact_match
+from evalsuite.types import Transcript
+
+SAMPLES = [Sample(id=name, input=name, target=name) for name in "abc"]
+
+async def quit():
+    {raises}
+
+async def solve(sample, model):
+    if sample.id == "b":
+        {where}
+    return Transcript(sample.id)
+
+def score(sample, transcript):
+    if sample.id == "b" and {scorer}:
+        {raises}
+    return {{"good": 1.0}}
+
+@benchmark("solved", SAMPLES, solver=solve, scorers=[score])
+def test_solved(scores):
+    assert scores["good"] == 1.0
+"""
+
+
+@pytest.mark.parametrize("raises", ["sys.exit(3)", "raise KeyboardInterrupt"])
+@pytest.mark.parametrize(
+    "where", ["await quit()", "await asyncio.gather(quit(), asyncio.sleep(0))", "scorer"]
+)
+def test_code_that_wants_to_end_the_process_ends_its_case(
+    suite: Suite, workers: tuple[str, ...], raises: str, where: str
+) -> None:
+    scorer = where == "scorer"
+    code = SOLVERS.format(raises=raises, where="pass" if scorer else where, scorer=scorer)
+    suite.pytester.makepyfile(test_capitals=code)
+    suite.run(*workers).assert_outcomes(passed=2, errors=1)
+    assert [record["cause"] for record in suite.records()] == [None, "ScoringError", None]
+
+
+def test_a_forked_child_that_asks_is_told_so(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        import os, warnings
+        from evalsuite import Sample, benchmark
+        warnings.simplefilter("ignore")
+
+        @benchmark("forking", [Sample(id="a", input="x")])
+        def test_forking(model):
+            assert model.chat("first").text == "first"
+            read, write = os.pipe()
+            if os.fork() == 0:
+                try:
+                    model.chat("second")
+                except Exception as error:
+                    os.write(write, str(error).encode())
+                os._exit(0)
+            os.wait()
+            assert os.read(read, 1000).startswith(b"a forked child process cannot ask a model")
+        """
+    )
+    suite.run(fresh=True).assert_outcomes(passed=1)
+
+
+def test_an_async_test_that_nothing_runs_is_an_error_and_no_missed_threshold(suite: Suite) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace("def test_capitals", "async def test_capitals"))
+    result = suite.run("--gate=capitals.exact_match >= 0", "-p", "no:asyncio")
+    assert {record["outcome"] for record in suite.records()} == {"error"}
+    assert result.ret == 12
+
+
+def test_cases_that_run_again_leave_the_record_of_their_last_time(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        from pathlib import Path
+        from evalsuite import Sample, benchmark, exact_match, generate
+
+        SAMPLES = [Sample(id=name, input=name, target=name) for name in "ab"]
+
+        @benchmark("again", SAMPLES, solver=generate(), scorers=[exact_match()])
+        def test_again(sample, scores):
+            seen = Path(f"{sample.id}.seen")
+            if not seen.exists():
+                seen.touch()
+                raise AssertionError("the first time")
+        """
+    )
+    result = suite.run(*workers, "--reruns=2")
+    assert result.ret == 0
+    shown(result)
+    assert {record["case"][-3:]: record["outcome"] for record in suite.records()} == {
+        "[a]": "passed",
+        "[b]": "passed",
+    }
+
+
+@pytest.mark.parametrize("option", ["--collect-only", "--setup-plan"])
+def test_looking_at_the_cases_asks_nobody(suite: Suite, chat_server: ChatServer, option: str) -> None:
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    suite.run(option)
+    assert not chat_server.bodies
+    assert not suite.runs()
+
+
+@pytest.mark.parametrize(
+    ("number", "options"), [(signal.SIGTERM, []), (signal.SIGHUP, []), (signal.SIGTERM, ["-n", "2"])]
+)
+def test_a_signal_that_ends_the_run_leaves_a_report_and_says_how_to_go_on(
+    suite: Suite, chat_server: ChatServer, options: list[str], number: signal.Signals
+) -> None:
+    chat_server.reply = lambda body: chat_server.say(
+        body["messages"][-1]["content"], delay=15.0 if "Osaka" in str(body) else 0.0
+    )
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:hypothesispytest", *options]
+    command += ["--model=gpt-test", f"--model-base-url={chat_server.url}", "--run=r"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=suite.path) as process:
+        assert process.stdout is not None
+        passed, said = 0, ""
+        for line in process.stdout:
+            said += line
+            passed += "PASSED" in line
+            if passed == 2 and "PASSED" in line:
+                process.send_signal(number)
+    assert process.returncode == 128 + number, said
+    assert f"ended by {number.name}; go on with --resume last" in said
+    assert f"it was ended by {number.name}" in suite.report("r")
+    assert sum(record["outcome"] == "passed" for record in suite.records("r")) >= 1
