@@ -1,38 +1,58 @@
-"""One debate: who speaks when, and who hears whom."""
+"""One debate in one order of the answers: who is asked what, and what the others get to hear of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from evalsuite.errors import JudgeError
-from evalsuite.judging.gather_all import together
+from evalsuite.judging.marks import marked
 from evalsuite.judging.opinions import Ballot
-from evalsuite.judging.parse_retry import ask_until_parsed
+from evalsuite.judging.parse_retry import ask_until_parsed, everything, finished_lines
+from evalsuite.judging.quorum import Round
 from evalsuite.judging.repeated_judge import OFFICE
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.judging.judged_input import JudgedInput
+    from evalsuite.judging.marks import Part
     from evalsuite.judging.opinions import Log, Opinion
-    from evalsuite.judging.panels import Panel
     from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
+    from evalsuite.types import Completion
 
 T = TypeVar("T")
-Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
 
-TALK = (
-    "It is your turn, {name}. Say in a few sentences what you make of it, and where you agree or disagree "
-    "with what was said. Do not give your final judgement yet."
-)
 SUM_UP = (
-    "You take the minutes of a panel. In a few sentences, sum up who held what in this turn and for which "
-    "reasons. Add nothing of your own."
+    "You take the minutes of a panel. In a few sentences, sum up who held what and for which reasons. Add "
+    f"nothing of your own. {OFFICE}"
 )
-LAST = "The debate is over. Give your own judgement, {name}; the others will not see it.\n"
+
+
+class Rules(Protocol):
+    """What a debate needs to know of its panel; see `Panel` and `RefereePanel`."""
+
+    @property
+    def debaters(self) -> tuple[DebaterRole, ...]:
+        """In the order of speaking."""
+        ...
+
+    @property
+    def summarizer(self) -> str | None:
+        """The model that sums up; None for the judge model."""
+        ...
+
+    @property
+    def attempts(self) -> int:
+        """Answers asked for at most, until one can be read."""
+        ...
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Generation parameters of every call."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +65,17 @@ class Speech(Generic[T]):
     text: str
     log: Log
 
-    def heard(self) -> str:
+    def heard(self) -> Part:
         """As the others hear it."""
-        return f"[{self.speaker}] {self.text.strip()}"
+        return (f"said by {self.speaker}", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A speaker whose answers could not be read."""
+
+    problem: str
+    log: Log
 
 
 @dataclass
@@ -55,81 +83,112 @@ class Debate:
     """The state of a debate in one order of the answers.
 
     Attributes:
-        panel: its debaters and rules.
+        rules: of the panel.
         subject: what is judged.
         model: the judge model.
         swapped: whether the second answer is shown first.
         heard: what everybody hears, in order.
+        ballots: the final judgements that could be read.
+        problems: of the final judgements that could not.
         log: everything said, in order.
     """
 
-    panel: Panel
+    rules: Rules
     subject: JudgedInput
     model: Model
     swapped: bool
-    heard: list[str] = field(default_factory=list)
+    heard: list[Part] = field(default_factory=list)
+    ballots: list[Ballot] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     log: list[Mapping[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """The log starts with what the panel sees and, once for both orders, who sits on it."""
-        self.log.append(self._entry("everybody", 0, {"role": "user", "content": self._shown()}))
-        for seat in () if self.swapped else self.panel.debaters:
+        shown = self.subject.shown(swapped=self.swapped)
+        self.log.append(self._entry("everybody", 0, {"role": "user", "content": shown}))
+        for seat in () if self.swapped else self.rules.debaters:
             self.log.append(self._entry(seat.name, 0, {"role": "system", "content": self._part(seat)}))
 
-    async def speak(self, seat: DebaterRole, turn: int) -> Speech[str]:
+    async def speak(self, seat: DebaterRole, turn: int, request: str) -> Speech[str] | Silence:
         """A debater's contribution, from what is in `heard` at this moment."""
-        return await self._ask(seat, turn, TALK.format(name=seat.name), spoken)
+        return await self._ask(seat, turn, request, spoken, everything)
 
-    async def sum_up(self, speeches: Sequence[Speech[str]], turn: int) -> Speech[str]:
-        """The summary of one turn, from what was said in it alone."""
-        model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
-        minutes = "\n\n".join(speech.heard() for speech in speeches)
-        prompt = [Message("system", SUM_UP), Message("user", f"{self._shown()}\n\n{minutes}")]
-        return await self._said("summary", model, prompt, turn, spoken)
+    async def judge(
+        self, seat: DebaterRole, turn: int, request: str, parse: Callable[[str], Opinion]
+    ) -> Speech[Opinion] | Silence:
+        """A debater's judgement, from what is in `heard` at this moment."""
+        return await self._ask(seat, turn, request, parse, finished_lines)
 
-    async def vote(self) -> list[Ballot]:
-        """The final turn: all at once, each from the whole debate but nobody's judgement."""
-        form, last = self.panel.form, self.panel.turns + 1
-        asked = [
-            self._ask(seat, last, LAST.format(name=seat.name) + form.request(), form.parse)
-            for seat in self.panel.debaters
-        ]
-        speeches = await together(asked)
-        self.keep(*speeches)
-        return [self._ballot(speech) for speech in speeches]
+    async def sum_up(self, speeches: Iterable[Part], turn: int) -> Speech[str]:
+        """The summary of these speeches.
 
-    def _ballot(self, speech: Speech[Opinion]) -> Ballot:
+        Raises:
+            JudgeError: the summarizer said nothing; the log holds what was said before.
+        """
+        model = self.model.peer(self.rules.summarizer) if self.rules.summarizer else self.model
+        text = marked([*self.subject.parts(swapped=self.swapped), *speeches])
+        prompt = [Message("system", SUM_UP), Message("user", text)]
+        summary = await self._said("summary", model, prompt, turn, spoken, everything)
+        if isinstance(summary, Silence):
+            raise JudgeError(summary.problem, (*self.log, *summary.log))
+        return summary
+
+    def keep(self, *contributions: Speech[Any] | Silence) -> list[Speech[Any]]:
+        """Puts contributions into the log; gives back those that were speeches."""
+        for contribution in contributions:
+            self.log.extend(contribution.log)
+        return [one for one in contributions if isinstance(one, Speech)]
+
+    def count(self, *judgements: Speech[Opinion] | Silence) -> None:
+        """Takes final judgements for ballots."""
+        self.ballots += [self.ballot(one) for one in judgements if isinstance(one, Speech)]
+        self.problems += [one.problem for one in judgements if isinstance(one, Silence)]
+
+    def ballot(self, speech: Speech[Opinion]) -> Ballot:
+        """A judgement, about the answers in their own order."""
         opinion = speech.value.exchanged() if self.swapped else speech.value
         return Ballot(speech.speaker, speech.model, self.swapped, opinion)
 
-    def keep(self, *speeches: Speech[Any]) -> None:
-        """Puts speeches into the log."""
-        for speech in speeches:
-            self.log.extend(speech.log)
+    def ended(self) -> Round:
+        """What came of the debate."""
+        return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
 
-    async def _ask(self, seat: DebaterRole, turn: int, request: str, parse: Callable[[str], T]) -> Speech[T]:
+    def failed(self, error: JudgeError) -> Round:
+        """What came of a debate that could not be brought to its end."""
+        return Round((), (str(error),), tuple(error.log))
+
+    async def _ask(
+        self,
+        seat: DebaterRole,
+        turn: int,
+        request: str,
+        parse: Callable[[str], T],
+        read: Callable[[Completion], str],
+    ) -> Speech[T] | Silence:
         model = self.model.peer(seat.model) if seat.model else self.model
-        debate = "\n\n".join(["What the panel has said so far:", *self.heard]) if self.heard else ""
-        question = "\n\n".join(part for part in (self._shown(), debate, request) if part)
-        prompt = [Message("system", self._part(seat)), Message("user", question)]
-        return await self._said(seat.name, model, prompt, turn, parse)
+        sections = marked([*self.subject.parts(swapped=self.swapped), *self.heard])
+        prompt = [Message("system", self._part(seat)), Message("user", f"{sections}\n\n{request}")]
+        return await self._said(seat.name, model, prompt, turn, parse, read)
 
     async def _said(
-        self, speaker: str, model: Model, prompt: list[Message], turn: int, parse: Callable[[str], T]
-    ) -> Speech[T]:
+        self,
+        speaker: str,
+        model: Model,
+        prompt: list[Message],
+        turn: int,
+        parse: Callable[[str], T],
+        read: Callable[[Completion], str],
+    ) -> Speech[T] | Silence:
         def placed(log: Sequence[Mapping[str, Any]]) -> Log:
             # The prompt repeats what the debate's log already holds; what was asked again does not.
             return tuple(self._entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
 
-        panel = self.panel
+        options = {"attempts": self.rules.attempts, "read": read, **self.rules.params}
         try:
-            said = await ask_until_parsed(model, prompt, parse, attempts=panel.attempts, **panel.params)
+            judgement = await ask_until_parsed(model, prompt, parse, **options)
         except JudgeError as error:
-            raise JudgeError(str(error), (*self.log, *placed(error.log))) from error
-        return Speech(speaker, model.name, said.value, said.text, placed(said.log))
-
-    def _shown(self) -> str:
-        return self.subject.shown(swapped=self.swapped)
+            return Silence(str(error), placed(error.log))
+        return Speech(speaker, model.name, judgement.value, judgement.text, placed(judgement.log))
 
     def _part(self, seat: DebaterRole) -> str:
         return f"{seat.prompt} You sit on a panel and are called {seat.name}. {OFFICE}"
@@ -148,33 +207,3 @@ def spoken(text: str) -> str:
     if not text.strip():
         raise ValueError("it is empty.")
     return text
-
-
-async def one_by_one(debate: Debate, turn: int) -> None:
-    """Each in turn; each hears all that was said before."""
-    for seat in debate.panel.debaters:
-        speech = await debate.speak(seat, turn)
-        debate.keep(speech)
-        debate.heard.append(speech.heard())
-
-
-async def simultaneous(debate: Debate, turn: int) -> None:
-    """All at once; each hears the earlier turns."""
-    speeches = await together(debate.speak(seat, turn) for seat in debate.panel.debaters)
-    debate.keep(*speeches)
-    debate.heard += [speech.heard() for speech in speeches]
-
-
-async def simultaneous_summarizer(debate: Debate, turn: int) -> None:
-    """All at once; each hears the summaries of the earlier turns, and nothing else of them."""
-    speeches = await together(debate.speak(seat, turn) for seat in debate.panel.debaters)
-    summary = await debate.sum_up(speeches, turn)
-    debate.keep(*speeches, summary)
-    debate.heard.append(summary.heard())
-
-
-STRATEGIES: Mapping[Strategy, Callable[[Debate, int], Awaitable[None]]] = {
-    "one_by_one": one_by_one,
-    "simultaneous": simultaneous,
-    "simultaneous_summarizer": simultaneous_summarizer,
-}

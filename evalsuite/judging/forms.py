@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
 from evalsuite.errors import SettingsError
-from evalsuite.judging.opinions import Opinion, averaged, better, majority
+from evalsuite.judging.opinions import Opinion, PairVerdict, averaged, better, majority
+from evalsuite.judging.verdict_text import chosen, number_alone, said_numbers, without_thoughts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.judging.opinions import PairVerdict
-
 T = TypeVar("T")
 Lead = Literal["Reply", "End"]
-VERDICT = r"\bverdict[ \t*`]*:[ \t*`]*(1|2|tie)\b"
+CHOICES: Mapping[str, Sequence[str]] = {
+    "first": ("1", "a", "answer 1", "answer_1"),
+    "second": ("2", "b", "answer 2", "answer_2"),
+    "tie": ("tie", "c", "draw", "equal"),
+}
+UNNAMED = ("score", "rating", "overall score")
+"""What judges call the score where there is only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,10 @@ class Form(Protocol):
         """Whether two answers are judged, which may be shown in either order."""
         ...
 
+    def task(self) -> str:
+        """What to judge."""
+        ...
+
     def request(self, lead: Lead = "Reply") -> str:
         """What to judge, and the form of the whole answer or, with `End`, of its last lines."""
         ...
@@ -83,20 +91,23 @@ class ScoresForm:
     aspects: tuple[Aspect, ...] = (QUALITY,)
     compares = False
 
-    def request(self, lead: Lead = "Reply") -> str:
+    def task(self) -> str:
         """See `Form`."""
         listed = "; ".join(aspect.described() for aspect in self.aspects)
+        return f"Score the answer on {listed}. The highest number is the best."
+
+    def request(self, lead: Lead = "Reply") -> str:
+        """See `Form`."""
         *most, last = (f"`{aspect.name}: `" for aspect in self.aspects)
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
-        return (
-            f"Score the answer on {listed}. The highest number is the best. "
-            f"{lead} with {lines} followed by your number."
-        )
+        return f"{self.task()} {lead} with {lines} followed by your number."
 
     def parse(self, text: str) -> Opinion:
-        """See `Form`. Scores may also stand in one line, with commas between them."""
-        lines = re.sub(r"[,;]\s", "\n", text)
-        return Opinion({aspect.name: number_after(aspect.name, aspect, lines) for aspect in self.aspects})
+        """See `Form`. Scores may also stand in one line, with commas between them, or in a JSON object."""
+        text = without_thoughts(text)
+        if len(self.aspects) == 1:
+            return Opinion({self.aspects[0].name: _only_score(self.aspects[0], text)})
+        return Opinion({aspect.name: number_after(aspect.name, aspect, text) for aspect in self.aspects})
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         """See `Form`."""
@@ -110,15 +121,20 @@ class PairedScores:
     aspect: Aspect = QUALITY
     compares = True
 
+    def task(self) -> str:
+        """See `Form`."""
+        return f"Score both answers on {self.aspect.described()}. The highest number is the best."
+
     def request(self, lead: Lead = "Reply") -> str:
         """See `Form`."""
         return (
-            f"Score both answers on {self.aspect.described()}. The highest number is the best. "
-            f"{lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each followed by your number."
+            f"{self.task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each followed "
+            "by your number."
         )
 
     def parse(self, text: str) -> Opinion:
         """See `Form`."""
+        text = without_thoughts(text)
         first, second = (number_after(f"Score of answer {at}", self.aspect, text) for at in (1, 2))
         return _scored(first, second)
 
@@ -132,28 +148,28 @@ class PairedScores:
 class ChoiceForm:
     """Two answers, which is better; the result is the majority's, a tie where there is none.
 
-    A verdict may end a sentence, but all that are mentioned must be the same: an echo of the question is none.
+    A verdict may stand anywhere, but all that are mentioned must be the same: an echo of the question is none.
     """
 
     aspect: Aspect = QUALITY
     compares = True
 
-    def request(self, lead: Lead = "Reply") -> str:
+    def task(self) -> str:
         """See `Form`."""
         on = "" if self.aspect == QUALITY else f" in {self.aspect.name}"
         meaning = f" {self.aspect.meaning}" if on and self.aspect.meaning else ""
-        return (
-            f"Which answer is better{on}?{meaning} "
-            f"{lead} with one line: `Verdict: 1`, `Verdict: 2` or `Verdict: tie`."
-        )
+        return f"Which answer is better{on}?{meaning}"
+
+    def request(self, lead: Lead = "Reply") -> str:
+        """See `Form`."""
+        return f"{self.task()} {lead} with one line: `Verdict: 1`, `Verdict: 2` or `Verdict: tie`."
 
     def parse(self, text: str) -> Opinion:
         """See `Form`."""
-        said = {word.lower() for word in re.findall(VERDICT, text, re.IGNORECASE)}
-        if not re.search(rf"{VERDICT}[*`.]*[ \t\r]*$", text, re.IGNORECASE | re.MULTILINE):
+        verdicts = set(chosen(without_thoughts(text), CHOICES))
+        if not verdicts:
             raise ValueError("no line ends with one of Verdict: 1, Verdict: 2 and Verdict: tie.")
-        meant: dict[str, PairVerdict] = {"1": "first", "2": "second", "tie": "tie"}
-        return Opinion(verdict=meant[_one(said, "Verdict")])
+        return Opinion(verdict=cast("PairVerdict", _only(verdicts, "Verdict")))
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         """See `Form`."""
@@ -161,29 +177,36 @@ class ChoiceForm:
 
 
 def number_after(label: str, aspect: Aspect, text: str) -> float:
-    """The number in the line that starts with this label.
+    """The number that the text gives under this label.
 
     Raises:
-        ValueError: there is no such line, two that differ, or the number is off the aspect's scale.
+        ValueError: there is none, there are two that differ, or the number is off the aspect's scale.
     """
-    wanted = f"{label}: followed by a number from {aspect.low} to {aspect.high}"
-    said = _said(label, rf"-?\d+(?:\.\d+)?(?: ?/ ?{aspect.high})?", text, wanted)
-    value = _one({float(number.split("/")[0]) for number in said}, label)
+    values = set(said_numbers(label, text, aspect.high))
+    if not values:
+        wanted = f"{label}: followed by a number from {aspect.low} to {aspect.high}"
+        raise ValueError(f"there is no line of the form {wanted}.")
+    return _on_scale(_only(values, label), label, aspect)
+
+
+def _only_score(aspect: Aspect, text: str) -> float:
+    # A lone number, or one that is called a score, can only mean the one thing that was asked.
+    if (alone := number_alone(text, aspect.high)) is not None:
+        return _on_scale(alone, aspect.name, aspect)
+    if not said_numbers(aspect.name, text, aspect.high):
+        for label in UNNAMED:
+            if said_numbers(label, text, aspect.high):
+                return number_after(label, aspect, text)
+    return number_after(aspect.name, aspect, text)
+
+
+def _on_scale(value: float, label: str, aspect: Aspect) -> float:
     if not aspect.low <= value <= aspect.high:
         raise ValueError(f"{label}: {value:g} is off the scale from {aspect.low} to {aspect.high}.")
     return value
 
 
-def _said(label: str, value: str, text: str, wanted: str) -> list[str]:
-    # Markdown's marks and a full stop are not held against a judge; anything else on the line is.
-    line = rf"^[ \t*#>`-]*(?:\d[.)] [*`]*)?{re.escape(label)}[ \t*`]*:[ \t*`]*({value})[ \t*`.\r]*$"
-    found = re.findall(line, text, flags=re.IGNORECASE | re.MULTILINE)
-    if not found:
-        raise ValueError(f"there is no line of the form {wanted}.")
-    return found
-
-
-def _one(values: set[T], label: str) -> T:
+def _only(values: set[T], label: str) -> T:
     if len(values) > 1:
         raise ValueError(f"there are several lines '{label}:' that contradict one another.")
     return values.pop()

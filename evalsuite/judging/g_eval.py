@@ -16,7 +16,7 @@ from evalsuite.errors import RequestRefused, SettingsError
 from evalsuite.judging.forms import QUALITY
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.opinions import Assessment, Ballot, Opinion, better
-from evalsuite.judging.parse_retry import ask_until_parsed
+from evalsuite.judging.parse_retry import ask_until_parsed, everything
 from evalsuite.judging.repeated_judge import OFFICE
 from evalsuite.types import Message
 
@@ -33,6 +33,15 @@ if TYPE_CHECKING:
 STARS = replace(QUALITY, high=5)
 ALTERNATIVES = 20
 """Alternatives asked for at each token: as many as OpenAI's API gives."""
+
+LITTLE = 0.5
+"""Probability on scores below which an expected score is flagged: it is made of what the judge hardly says."""
+
+STEPS_TOKENS = 400
+STEPS = (
+    "An answer to a question is going to be scored on {aspect}. Write the evaluation steps for it: a short "
+    "numbered list of what to read, to look for and to weigh before the score is given. Write nothing else."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,11 @@ class Expected:
     mass: float
     log: Log
 
+    def plain(self) -> dict[str, Any]:
+        """For facts: `method`, `mass`, and `little` where most of the probability fell on no score."""
+        little = {"little": True} if self.mass < LITTLE else {}
+        return {"method": self.method, "mass": self.mass, **little}
+
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
@@ -61,12 +75,15 @@ class Weighted:
         samples: how many, where the backend gives no log-probabilities.
         attempts: answers asked for at most, until one can be parsed.
         params: generation parameters.
+        steps: whether the judge first writes down, for each aspect, the steps by which to evaluate it (the
+            paper's auto chain of thought); a run asks for them once, as every case asks the same.
     """
 
     aspects: tuple[Aspect, ...] = (STARS,)
     samples: int = 20
     attempts: int = 3
     params: Mapping[str, Any] = field(default_factory=dict)
+    steps: bool = False
 
     def __post_init__(self) -> None:
         """Refuses what cannot be asked."""
@@ -82,15 +99,13 @@ class Weighted:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         """See `Judge`."""
         parts = self._parts(subject)
-        found = await together(self._expected(name, *part, model) for name, part in parts.items())
-        scores = {name: expected.score for name, expected in zip(parts, found, strict=True)}
+        weighted = await together(self._expected(name, *part, model) for name, part in parts.items())
+        expected = dict(zip(parts, weighted, strict=True))
+        scores = {name: one.score for name, one in expected.items()}
         verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
-        weights = {
-            name: {"method": expected.method, "mass": expected.mass}
-            for name, expected in zip(parts, found, strict=True)
-        }
-        log = tuple(entry for expected in found for entry in expected.log)
+        weights = {name: one.plain() for name, one in expected.items()}
+        log = tuple(entry for one in weighted for entry in one.log)
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
 
     def _parts(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
@@ -100,19 +115,31 @@ class Weighted:
         return {place: (one, self.aspects[0]) for place, one in zip(("first", "second"), alone, strict=True)}
 
     async def _expected(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> Expected:
-        request = f"Score the answer on {aspect.described()}. Reply with the number alone."
+        steps, log = await self._steps(aspect, model)
+        request = f"Score the answer on {aspect.described()}.{steps} Reply with the number alone."
         prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}")]
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:
-            wanted = {**self.params, **params}
-            return ask_until_parsed(model, prompt, number_alone(aspect), attempts=self.attempts, **wanted)
+            wanted = {"attempts": self.attempts, **self.params, **params}
+            return ask_until_parsed(model, prompt, number_alone(aspect), **wanted)
 
         expected = await _from_logprobs(ask, aspect) or await self._from_samples(ask)
         place = {"speaker": name, "model": model.name}
-        return replace(expected, log=tuple({**place, **entry} for entry in expected.log))
+        return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
+
+    async def _steps(self, aspect: Aspect, model: Model) -> tuple[str, Log]:
+        if not self.steps:
+            return "", ()
+        params = {**self.params, "max_tokens": STEPS_TOKENS}
+        request = STEPS.format(aspect=aspect.described())
+        written = await ask_until_parsed(
+            model, request, _some_text, attempts=self.attempts, read=everything, **params
+        )
+        return f"\nEvaluation steps:\n{written.value}\n", written.log
 
     async def _from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> Expected:
-        temperature, seed = self.params.get("temperature", 1.0), int(self.params.get("seed") or 0)
+        # Samples at temperature 0 are all the same: there is nothing to weigh.
+        temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
         samples = await together(asked)
         mean = math.fsum(sample.value for sample in samples) / len(samples)
@@ -121,12 +148,18 @@ class Weighted:
 
 async def _from_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect) -> Expected | None:
     try:
-        said = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
+        judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
         # Some servers refuse the parameter; if it was something else, the samples are refused too.
         return None
-    found = expectation(said.logprobs or (), aspect)
-    return Expected(found[0], "logprobs", found[1], said.log) if found else None
+    weighted = expectation(judgement.logprobs or (), aspect)
+    return Expected(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
+
+
+def _some_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty.")
+    return text.strip()
 
 
 def number_alone(aspect: Aspect) -> Callable[[str], int]:

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evalsuite.judging.marks import marked
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from evalsuite.judging.marks import Part
     from evalsuite.types import Message
 
-PART = re.compile(r"<(/?\s*(?:question|background|reference|answer(?:_[12])?)\s*)>", re.IGNORECASE)
 WITHHELD = "[name withheld]"
 
 
@@ -31,19 +33,20 @@ class JudgedInput:
     background: str = ""
     reference: str = ""
 
-    def shown(self, *, swapped: bool = False) -> str:
-        """All parts in marked sections, the answers in their own or in the other order."""
+    def parts(self, *, swapped: bool = False) -> list[Part]:
+        """Every part that is not empty, the answers in their own or in the other order."""
         answers = self.answers[::-1] if swapped else self.answers
-        tags = ["answer"] if len(answers) == 1 else ["answer_1", "answer_2"]
-        parts = [("question", self.question), ("background", self.background), ("reference", self.reference)]
-        given = [(tag, text) for tag, text in parts if text]
-        return "\n\n".join(_section(tag, text) for tag, text in (*given, *zip(tags, answers, strict=True)))
+        names = ["answer"] if len(answers) == 1 else ["answer_1", "answer_2"]
+        context = [
+            ("question", self.question),
+            ("background", self.background),
+            ("reference", self.reference),
+        ]
+        return [*((name, text) for name, text in context if text), *zip(names, answers, strict=True)]
 
-
-def _section(tag: str, text: str) -> str:
-    # A text that closes its own section could pass off words of its own as ours.
-    harmless = PART.sub(r"[\1]", text).strip()
-    return f"<{tag}>\n{harmless}\n</{tag}>"
+    def shown(self, *, swapped: bool = False) -> str:
+        """All parts in marked sections."""
+        return marked(self.parts(swapped=swapped))
 
 
 def without_names(text: str, names: Iterable[str]) -> str:

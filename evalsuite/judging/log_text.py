@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model")
+SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model", "cut_off")
 
 
 def minutes(log: Sequence[Mapping[str, Any]]) -> str:
@@ -27,6 +27,7 @@ def _lead(entry: Mapping[str, Any]) -> str:
         f"turn {entry['turn']}" if entry.get("turn") else "",
         f"order {entry['order']}" if entry.get("order") else "",
         str(entry.get("model", "")),
+        "cut off" if entry.get("cut_off") else "",
     ]
     return f"[{', '.join(part for part in parts if part)}]"
 

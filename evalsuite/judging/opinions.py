@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -86,10 +86,21 @@ class Assessment:
         """Completions that it took, those asked again included."""
         return sum(entry["role"] == "assistant" for entry in self.log)
 
+    def knowing(self, **facts: Any) -> Assessment:
+        """The same with further facts; empty ones are left out."""
+        return replace(self, facts={**self.facts, **{name: fact for name, fact in facts.items() if fact}})
+
     def plain(self) -> dict[str, Any]:
-        """What records keep: `verdict`, `calls`, `ballots` and further facts."""
+        """What records keep: `verdict`, `calls`, `ballots`, `cut_off` where any answer was, and further facts."""
         ballots = [ballot.plain() for ballot in self.ballots]
-        return {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
+        facts = {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
+        return facts | cut_off(self.log)
+
+
+def cut_off(log: Log) -> dict[str, int]:
+    """The fact `cut_off`: how many answers of a judge met the limit on tokens; empty for none."""
+    cut = sum(bool(entry.get("cut_off")) for entry in log)
+    return {"cut_off": cut} if cut else {}
 
 
 class Judge(Protocol):

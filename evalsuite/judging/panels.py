@@ -1,28 +1,36 @@
-"""A panel of debaters that judges together, after ChatEval.
+"""The house's panel: debaters talk, then each judges unheard by the others, and votes are counted.
 
-Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
-2308.07201, section 2).
+After Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
+2308.07201, section 2), with a final secret ballot of our own; `referees` has the paper's protocol.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.errors import SettingsError
-from evalsuite.judging.debate import STRATEGIES, Debate
+from evalsuite.errors import JudgeError, SettingsError
+from evalsuite.judging.debate import Debate
 from evalsuite.judging.gather_all import together
-from evalsuite.judging.opinions import Assessment
+from evalsuite.judging.quorum import settled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from evalsuite.judging.debate import Strategy
     from evalsuite.judging.forms import Form
     from evalsuite.judging.judged_input import JudgedInput
-    from evalsuite.judging.opinions import Ballot, Log
+    from evalsuite.judging.opinions import Assessment
+    from evalsuite.judging.quorum import Round
     from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
+
+Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
+
+TALK = (
+    "It is your turn, {name}. Say in a few sentences what you make of it, and where you agree or disagree "
+    "with what was said. Do not give your final judgement yet."
+)
+LAST = "The debate is over. Give your own judgement, {name}; the others will not see it.\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,7 @@ class Panel:
         summarizer: the model that sums up; None for the judge model.
         attempts: answers asked for at most, until one can be parsed.
         params: generation parameters of every call.
+        quorum: ballots that must be readable in each order; None for more than half.
     """
 
     form: Form
@@ -49,12 +58,11 @@ class Panel:
     summarizer: str | None = None
     attempts: int = 3
     params: Mapping[str, Any] = field(default_factory=dict)
+    quorum: int | None = None
 
     def __post_init__(self) -> None:
         """Refuses what is no panel."""
-        if self.strategy not in STRATEGIES:
-            known = ", ".join(STRATEGIES)
-            raise SettingsError(f"a panel does not know the strategy {self.strategy!r}; it knows {known}")
+        known_strategy(self.strategy)
         if not self.debaters or self.turns < 0:
             seats, turns = len(self.debaters), self.turns
             raise SettingsError(f"a panel needs a debater and 0 turns or more; got {seats} and {turns}")
@@ -62,10 +70,8 @@ class Panel:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         """See `Judge`."""
         orders = (False, True) if self.form.compares and self.swap else (False,)
-        debates = await together(self._debate(subject, model, swapped=swapped) for swapped in orders)
-        ballots = tuple(ballot for cast, _ in debates for ballot in cast)
-        log = tuple(entry for _, said in debates for entry in said)
-        return Assessment(self.form.settle([ballot.opinion for ballot in ballots]), ballots, log)
+        rounds = await together(self._debate(subject, model, swapped=swapped) for swapped in orders)
+        return settled(self.form, rounds, self.quorum)
 
     def calls(self) -> int:
         """Completions for one subject where every answer can be parsed at once.
@@ -76,9 +82,67 @@ class Panel:
         summaries = self.turns if self.strategy == "simultaneous_summarizer" else 0
         return orders * (len(self.debaters) * (self.turns + 1) + summaries)
 
-    async def _debate(self, subject: JudgedInput, model: Model, *, swapped: bool) -> tuple[list[Ballot], Log]:
+    async def _debate(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
         debate = Debate(self, subject, model, swapped)
-        for turn in range(1, self.turns + 1):
-            await STRATEGIES[self.strategy](debate, turn)
-        ballots = await debate.vote()
-        return ballots, tuple(debate.log)
+        try:
+            for turn in range(1, self.turns + 1):
+                await STRATEGIES[self.strategy](debate, turn)
+        except JudgeError as error:
+            return debate.failed(error)
+        await self._vote(debate)
+        return debate.ended()
+
+    async def _vote(self, debate: Debate) -> None:
+        """The final turn: all at once, each from the whole debate but nobody's judgement."""
+        requests = [LAST.format(name=seat.name) + self.form.request() for seat in self.debaters]
+        judgements = await together(
+            debate.judge(seat, self.turns + 1, request, self.form.parse)
+            for seat, request in zip(self.debaters, requests, strict=True)
+        )
+        debate.keep(*judgements)
+        debate.count(*judgements)
+
+
+def known_strategy(strategy: str) -> None:
+    """Refuses any other.
+
+    Raises:
+        SettingsError: there is no such strategy.
+    """
+    if strategy not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        raise SettingsError(f"a panel does not know the strategy {strategy!r}; it knows {known}")
+
+
+async def one_by_one(debate: Debate, turn: int) -> None:
+    """Each in turn; each hears all that was said before."""
+    for seat in debate.rules.debaters:
+        speeches = debate.keep(await debate.speak(seat, turn, TALK.format(name=seat.name)))
+        debate.heard += [speech.heard() for speech in speeches]
+
+
+async def simultaneous(debate: Debate, turn: int) -> None:
+    """All at once; each hears the earlier turns."""
+    speeches = debate.keep(*await _all_at_once(debate, turn))
+    debate.heard += [speech.heard() for speech in speeches]
+
+
+async def simultaneous_summarizer(debate: Debate, turn: int) -> None:
+    """All at once; each hears the summaries of the earlier turns, and nothing else of them."""
+    speeches = debate.keep(*await _all_at_once(debate, turn))
+    summary = await debate.sum_up([speech.heard() for speech in speeches], turn)
+    debate.keep(summary)
+    debate.heard.append(summary.heard())
+
+
+async def _all_at_once(debate: Debate, turn: int) -> list[Any]:
+    return await together(
+        debate.speak(seat, turn, TALK.format(name=seat.name)) for seat in debate.rules.debaters
+    )
+
+
+STRATEGIES: Mapping[Strategy, Callable[[Debate, int], Awaitable[None]]] = {
+    "one_by_one": one_by_one,
+    "simultaneous": simultaneous,
+    "simultaneous_summarizer": simultaneous_summarizer,
+}

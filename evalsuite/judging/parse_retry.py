@@ -1,4 +1,4 @@
-"""Asking a judge until its answer can be parsed: strictly, a bounded number of times, then an error."""
+"""Asking a judge until its answer can be read: a bounded number of times, then an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.protocols import Model
-    from evalsuite.types import TokenLogprob
+    from evalsuite.types import Completion, TokenLogprob
 
 T = TypeVar("T")
 
@@ -34,12 +34,28 @@ class Judgement(Generic[T]):
     logprobs: tuple[TokenLogprob, ...] | None = None
 
 
+def finished_lines(completion: Completion) -> str:
+    """The answer; of one that was cut off at the limit on tokens, without the line that was cut.
+
+    `quality: 1` at the end of such an answer may have been going to be a 10.
+    """
+    if completion.finish_reason != "length":
+        return completion.text
+    return completion.text.rpartition("\n")[0]
+
+
+def everything(completion: Completion) -> str:
+    """The answer as far as it goes: for speeches, in which no verdict is looked for."""
+    return completion.text
+
+
 async def ask_until_parsed(
     judge: Model,
     prompt: str | Sequence[Message],
     parse: Callable[[str], T],
     *,
     attempts: int = 3,
+    read: Callable[[Completion], str] = finished_lines,
     **params: Any,
 ) -> Judgement[T]:
     """Asks a judge; a malformed answer is asked again, saying what was wrong.
@@ -47,28 +63,42 @@ async def ask_until_parsed(
     Args:
         judge: the model asked.
         prompt: the first question.
-        parse: strict; raises ValueError with a sentence that the judge can act on.
+        parse: raises ValueError with a sentence that the judge can act on.
         attempts: answers asked for at most, at least 1.
+        read: what of a completion is parsed.
         params: generation parameters.
 
     Raises:
         JudgeError: no answer could be parsed; its log holds what was said.
         ModelError: a call failed for good.
     """
-    said = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
-    log: list[Mapping[str, Any]] = [{"role": message.role, "content": message.content} for message in said]
+    messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
+    log: list[Mapping[str, Any]] = [
+        {"role": message.role, "content": message.content} for message in messages
+    ]
     problem = ""
     for _ in range(attempts):
-        completion = await judge.chat(said, **params)
-        log.append({"role": "assistant", "content": completion.text, "reasoning": completion.reasoning})
+        completion = await judge.chat(messages, **params)
+        log.append(_entry(completion))
         try:
-            return Judgement(parse(completion.text), completion.text, tuple(log), completion.logprobs)
+            return Judgement(parse(read(completion)), completion.text, tuple(log), completion.logprobs)
         except ValueError as error:
-            problem = str(error)
+            problem = _problem(error, completion)
         again = f"That answer cannot be used: {problem} Please answer again, in the form asked for."
-        said += [Message("assistant", completion.text), Message("user", again)]
+        messages += [Message("assistant", completion.text), Message("user", again)]
         log.append({"role": "user", "content": again})
     raise JudgeError(
         f"judge {judge.name} gave no usable answer in {attempts} attempts; the last problem: {problem}",
         tuple(log),
     )
+
+
+def _entry(completion: Completion) -> dict[str, Any]:
+    entry = {"role": "assistant", "content": completion.text, "reasoning": completion.reasoning}
+    return {**entry, "cut_off": True} if completion.finish_reason == "length" else entry
+
+
+def _problem(error: ValueError, completion: Completion) -> str:
+    if completion.finish_reason != "length":
+        return str(error)
+    return f"it was cut off at the limit on tokens (max_tokens), and before that {error} Be shorter."

@@ -17,9 +17,9 @@ from evalsuite.types import Score
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.judging.debate import Strategy
     from evalsuite.judging.forms import Form
     from evalsuite.judging.opinions import Assessment, Judge
+    from evalsuite.judging.panels import Strategy
     from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
     from evalsuite.types import Sample, Transcript

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.chat_eval.modes import read_mode
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
 from evalsuite.errors import JudgeError, SettingsError
-from evalsuite.judging.forms import ChoiceForm, PairedScores, ScoresForm
+from evalsuite.judging.forms import Aspect, ChoiceForm, PairedScores, ScoresForm
 from evalsuite.judging.g_eval import STARS, Weighted
 from evalsuite.judging.judged_input import JudgedInput, without_names
+from evalsuite.judging.opinions import cut_off
 from evalsuite.judging.panels import Panel
+from evalsuite.judging.referees import RefereePanel
 from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
 from evalsuite.types import Transcript
@@ -26,12 +28,15 @@ if TYPE_CHECKING:
     from evalsuite.types import Sample
 
 NO_VERDICT = "no verdict"
+ROOM_TO_REASON = 512
 PARAMS: Mapping[str, Mapping[str, Any]] = {
-    "single": {"temperature": 0.0, "max_tokens": 40},
-    "mec": {"temperature": 1.0, "max_tokens": 256},
-    "weighted": {"temperature": 0.0, "max_tokens": 4},
-    "panel": {"temperature": 0.0, "max_tokens": 192},
+    "single": {"temperature": 0.0, "max_tokens": ROOM_TO_REASON},
+    "mec": {"temperature": 1.0, "max_tokens": ROOM_TO_REASON},
+    "weighted": {"temperature": 0.0, "max_tokens": 8},
+    "panel": {"temperature": 0.0, "max_tokens": ROOM_TO_REASON},
+    "paper": {"temperature": 0.0, "max_tokens": ROOM_TO_REASON},
 }
+PAPER_QUALITY = Aspect("quality", "its helpfulness, relevance, accuracy and level of detail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,37 +46,55 @@ class AsJudge:
     Attributes:
         attempts: answers asked for at most, until one can be parsed.
         params: generation parameters over those of `PARAMS`.
+        seed: of what is left to chance: the shuffling of simultaneous speeches.
     """
 
     attempts: int = 2
     params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Judges one sample. An answer that cannot be parsed is the model's own failure, not an error."""
         subject = shown(sample)
         judge = self.judge(read_mode(sample.tags["mode"]), sample.tags["task"])
         try:
-            found = await judge(subject, model)
+            assessment = await judge(subject, model)
         except JudgeError as error:
-            facts = {**_known(sample, subject), "unparsed": str(error)}
+            facts = {**_known(sample, subject), "unparsed": str(error), **cut_off(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_events(error.log), facts=facts)
-        facts = {**_known(sample, subject), **found.plain(), "judged": dict(found.opinion.scores)}
-        return Transcript(_answer(found), events=_events(found.log), facts=facts)
+        facts = {**_known(sample, subject), **assessment.plain(), "judged": dict(assessment.opinion.scores)}
+        return Transcript(_answer(assessment), events=_events(assessment.log), facts=facts)
 
     def judge(self, mode: JudgingMode, task: str) -> Judge:
         """The judge of a mode for pairs or dialogues."""
         params = {**PARAMS[mode.kind], **self.params}
+        if mode.kind == "paper":
+            return self._referees(mode, task, params)
         form: Form = ChoiceForm() if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if mode.kind == "mec":
             scored = PairedScores() if task == "pairs" else form
             return Sampled(scored, repeats=3, reasons=True, attempts=self.attempts, params=params)
         if mode.kind == "weighted":
             aspects = (STARS,) if task == "pairs" else HUMAN_ASPECTS
-            return Weighted(aspects, attempts=self.attempts, params=params)
+            return Weighted(aspects, attempts=self.attempts, params=params, steps=mode.steps)
         if mode.strategy:
             seats = debaters(mode.roles, same_role=mode.same_role)
             return Panel(form, seats, mode.strategy, mode.turns, attempts=self.attempts, params=params)
         return Sampled(form, attempts=self.attempts, params=params)
+
+    def _referees(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> RefereePanel:
+        """The paper's panel; its single judge is a panel of one, so that they differ in the debate alone."""
+        form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
+        return RefereePanel(
+            form,
+            debaters(mode.roles, same_role=mode.same_role),
+            mode.strategy or "one_by_one",
+            mode.turns,
+            attempts=self.attempts,
+            params=params,
+            seed=self.seed,
+            interim=mode.ballots,
+        )
 
 
 def as_judge(setup: Setup) -> AsJudge:
@@ -81,7 +104,7 @@ def as_judge(setup: Setup) -> AsJudge:
         SettingsError: something else is given there.
     """
     try:
-        return AsJudge(**setup.args)
+        return AsJudge(**setup.args, seed=setup.seed)
     except TypeError as error:
         given = ", ".join(setup.args)
         raise SettingsError(f"@benchmark(CHAT_EVAL, ...) takes attempts and params; got {given}") from error
@@ -100,9 +123,9 @@ def _known(sample: Sample, subject: JudgedInput) -> dict[str, Any]:
     return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
 
-def _answer(found: Assessment) -> str:
-    scores = ", ".join(f"{name}: {value:g}" for name, value in found.opinion.scores.items())
-    return found.opinion.verdict or scores
+def _answer(assessment: Assessment) -> str:
+    scores = ", ".join(f"{name}: {value:g}" for name, value in assessment.opinion.scores.items())
+    return assessment.opinion.verdict or scores
 
 
 def _events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.judging.parse_retry import ask_until_parsed
+from evalsuite.judging.parse_retry import ask_until_parsed, everything
 from evalsuite.metrics.tables import read_tables
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
 LATEX_ROW = re.compile(r"(?<!\\)&[^\n]*\\\\")
 
 
-async def describe(item: TableItem, written: Format, model: Model, **params: object) -> str:
+async def describe(item: TableItem, written: Format, model: Model, **params: Any) -> str:
     """A model's description of the format of an item's table.
 
     Args:
@@ -78,7 +78,7 @@ async def describe(item: TableItem, written: Format, model: Model, **params: obj
     prompt = PROMPT.format(
         format=NAMES[written], asked=ASKED[written], never=NEVER[written], table=item.output
     )
-    judged = await ask_until_parsed(model, prompt, without_code, attempts=ATTEMPTS, **params)
+    judged = await ask_until_parsed(model, prompt, without_code, attempts=ATTEMPTS, read=everything, **params)
     return judged.value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,11 @@ class Asked:
 
     @property
     def prompt(self) -> str:
+        """All that was said, with the marks' keys left out, so that sections are easily found."""
+        return re.sub(r' key="[0-9a-f]{12}"', "", self.exact)
+
+    @property
+    def exact(self) -> str:
         return "\n".join(message.content for message in self.messages)
 
 

@@ -23,6 +23,14 @@ DEPTH = Aspect("depth", low=0, high=1)
         ("2. `Verdict: 1`", "first"),
         ("The better one is `Verdict: 1`.", "first"),
         ("Verdict: 2\nto repeat\nVerdict: 2", "second"),
+        ("Verdict: 1 it is, of course", "first"),
+        ("The verdict is 1", "first"),
+        ("Verdict:\n1", "first"),
+        ("Verdict: Answer 1", "first"),
+        ("Both are long. [[B]]", "second"),
+        ("My verdict is [[A]]", "first"),
+        ('Here you are:\n```json\n{"reason": "longer", "verdict": "2"}\n```', "second"),
+        ("<think>Verdict: 1? No.</think>Verdict: 2", "second"),
     ],
 )
 def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdict) -> None:
@@ -36,9 +44,9 @@ def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdic
         ("Verdict: 3", "no line"),
         ("Verdict: 12", "no line"),
         ("Verdict: 1 of 2", "no line"),
-        ("Verdict: 1 it is, of course", "no line"),
-        ("The verdict is 1", "no line"),
-        ("Verdict:\n1", "no line"),
+        ("Verdict: 1 or 2", "no line"),
+        ("Verdict: 1/2", "no line"),
+        ("Verdict: 1, 2 or tie", "no line"),
         ("Verdict: 1, Verdict: 2 or Verdict: tie", "contradict"),
         ("Verdict: 1 would be wrong.\nVerdict: 2", "contradict"),
     ],
@@ -52,6 +60,56 @@ def test_a_score_is_read_for_every_aspect_with_or_without_the_scale() -> None:
     said = ScoresForm((CLEAR, DEPTH)).parse("Thoughts.\nClarity: 4/5\n- depth: 0.5")
     assert said.scores == {"clarity": 4.0, "depth": 0.5}
     assert ScoresForm((CLEAR, DEPTH)).parse("clarity: 4, depth: 0.5.") == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "quality: 8",
+        "8",
+        "[8]",
+        "8/10",
+        "quality: 8 out of 10",
+        "quality: 8 (good)",
+        "quality: [8]",
+        "**Quality:** 8/10 - it covers everything",
+        "quality (1 to 10): 8",
+        "quality is 8, because it covers everything",
+        "quality: 8\nIt covers everything and is clear.",
+        "Score: 8",
+        '{"quality": 8}',
+        '{"quality": "8/10"}',
+        'It is good.\n```json\n{"reason": "covers {all}", "quality": {"score": 8}}\n```',
+        "<think>quality: 3 or so?</think>\nquality: 8",
+    ],
+)
+def test_a_score_is_read_as_a_reader_would_read_it(text: str) -> None:
+    assert ScoresForm().parse(text).scores == {"quality": 8.0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "quality: 1 to 10",
+        "quality: 7-8",
+        "quality: 7 or 8",
+        "quality: 8/5",
+        "quality: 80%",
+        "quality: 8, quality: 7",
+        "quality: 8,5",
+        '{"quality": 8} {"quality": 9}',
+        '{"quality": true}',
+        "quality: <your number>",
+    ],
+)
+def test_what_a_reader_could_not_settle_either_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="quality"):
+        ScoresForm().parse(text)
+
+
+def test_an_aspects_name_may_have_commas() -> None:
+    form = ScoresForm((Aspect("clear, short", low=1, high=5), DEPTH))
+    assert form.parse("clear, short: 4, depth: 1").scores == {"clear, short": 4.0, "depth": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -91,8 +149,15 @@ def test_no_text_breaks_a_parser_but_by_being_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["*" * 50_000, "clarity:" + " " * 50_000, "verdict" * 10_000, "9" * 50_000],
-    ids=["stars", "spaces", "words", "digits"],
+    [
+        "*" * 50_000,
+        "clarity:" + " " * 50_000,
+        "verdict" * 10_000,
+        "9" * 50_000,
+        "{" * 50_000,
+        '{"a":' * 9_000,
+    ],
+    ids=["stars", "spaces", "words", "digits", "braces", "objects"],
 )
 def test_an_endless_answer_is_refused_at_once(text: str) -> None:
     for form in (ChoiceForm(), PairedScores(), ScoresForm((CLEAR,))):

@@ -20,7 +20,7 @@ from evalsuite.judging.roles import ANNOTATOR, ROLES, debaters
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.judging.debate import Strategy
+    from evalsuite.judging.panels import Strategy
 
 PAIR = JudgedInput("Why is the sky blue?", ("Scattering.", "Paint."))
 TRIO = ("general public", "critic", "scientist")
@@ -200,11 +200,29 @@ def test_an_empty_speech_is_asked_again(scripted: Any) -> None:
     assert debate(model, turns=1).calls == 9
 
 
-def test_one_debater_that_cannot_be_parsed_makes_the_whole_judgement_an_error(scripted: Any) -> None:
+def test_one_ballot_of_three_that_cannot_be_read_leaves_the_other_two(scripted: Any) -> None:
     model = scripted(lambda asked: "Verdict: 1" if seat(asked) != "critic" else "hm")
-    with pytest.raises(JudgeError, match=r"gave no usable answer in 2 attempts.*Verdict") as raised:
+    found = debate(model, turns=0, attempts=2)
+    assert found.opinion.verdict == "first"
+    assert [ballot.judge for ballot in found.ballots] == ["general public", "scientist"]
+    assert found.plain()["unreadable"] == 1
+    assert [entry["content"] for entry in found.log].count("hm") == 2, "what was paid for is kept"
+
+
+def test_fewer_readable_ballots_than_the_quorum_are_an_error_that_keeps_everything_said(
+    scripted: Any,
+) -> None:
+    model = scripted(lambda asked: "Verdict: 1" if seat(asked) == "critic" else "hm")
+    with pytest.raises(JudgeError, match=r"in 2 attempts.*Verdict.*1 of 3 ballots.*2 are needed") as raised:
         debate(model, turns=0, attempts=2)
-    assert [entry["content"] for entry in raised.value.log].count("hm") == 2
+    assert [entry["content"] for entry in raised.value.log].count("hm") == 4
+    assert "Verdict: 1" in [entry["content"] for entry in raised.value.log]
+
+
+def test_a_quorum_may_ask_for_every_ballot(scripted: Any) -> None:
+    model = scripted(lambda asked: "Verdict: 1" if seat(asked) != "critic" else "hm")
+    with pytest.raises(JudgeError, match="3 are needed"):
+        debate(model, turns=0, attempts=1, quorum=3)
 
 
 @pytest.mark.parametrize("kind", ["talk", "sum up", "vote"])

@@ -16,6 +16,8 @@ SCORES = "naturalness: 2, coherence: 3, engagingness: 1, groundedness: 1"
 
 def obedient(prompt: str) -> str:
     """Answers every form, and always with the first answer."""
+    if "Write the evaluation steps" in prompt:
+        return "1. Read it."
     if "Reply with the number alone" in prompt:
         return "1"
     return f"Verdict: 1\nScore of answer 1: 9\nScore of answer 2: 3\n{SCORES.replace(', ', chr(10))}"
@@ -91,7 +93,7 @@ def test_what_cannot_be_parsed_is_the_judges_own_failure_and_no_error(judged: An
     assert pair.facts["verdict"] is None
     assert "2 attempts" in pair.facts["unparsed"]
     assert pair.transcript.answer == "no verdict"
-    assert [event["content"] for event in pair.transcript.events].count("The first one, I think.") == 2
+    assert [event["content"] for event in pair.transcript.events].count("The first one, I think.") == 4
 
 
 def test_no_verdict_disagrees_even_where_people_see_a_tie(judged: Any) -> None:
@@ -122,7 +124,8 @@ def test_what_a_panel_said_before_it_could_not_be_read_is_kept(judged: Any) -> N
     said = [
         event["content"] for event in run.records["pair-1"].transcript.events if event["role"] == "assistant"
     ]
-    assert said == ["I see.", "I see.", "hm", "hm"]
+    in_one_order = ["I see."] * 2 + ["hm"] * 4
+    assert said == in_one_order * 2
 
 
 def test_a_panels_whole_debate_is_in_the_transcript(judged: Any) -> None:
@@ -149,6 +152,14 @@ def test_a_panels_whole_debate_is_in_the_transcript(judged: Any) -> None:
             JudgingMode("panel", "simultaneous_summarizer", 4, 3),
         ),
         ("panel:one_by_one:same_role", JudgingMode("panel", "one_by_one", 3, 2, same_role=True)),
+        ("paper:single", JudgingMode("paper", None, 1, 1)),
+        ("paper:one_by_one", JudgingMode("paper", "one_by_one", 2, 2)),
+        ("paper:simultaneous:3roles:1turns", JudgingMode("paper", "simultaneous", 3, 1)),
+        (
+            "paper:one_by_one:4roles:3turns:same_role:ballots",
+            JudgingMode("paper", "one_by_one", 4, 3, same_role=True, ballots=True),
+        ),
+        ("weighted:steps", JudgingMode("weighted", steps=True)),
     ],
 )
 def test_a_modes_suffixes_say_how_many_roles_and_turns(name: str, mode: JudgingMode) -> None:
@@ -158,7 +169,15 @@ def test_a_modes_suffixes_say_how_many_roles_and_turns(name: str, mode: JudgingM
 
 
 @pytest.mark.parametrize(
-    "name", ["", "panel", "single:3roles", "panel:one_by_one:0roles", "panel:one_by_one:3turns:2roles"]
+    "name",
+    [
+        "",
+        "panel",
+        "single:3roles",
+        "panel:one_by_one:0roles",
+        "panel:one_by_one:3turns:2roles",
+        "paper:one_by_one:0turns",
+    ],
 )
 def test_other_names_are_no_modes(name: str) -> None:
     assert name not in CHAT_EVAL.modes
@@ -166,4 +185,4 @@ def test_other_names_are_no_modes(name: str) -> None:
 
 def test_the_plain_modes_are_listed() -> None:
     assert list(CHAT_EVAL.modes) == list(MODES)
-    assert len(CHAT_EVAL.modes) == 6
+    assert {"paper:single", "paper:one_by_one", "paper:simultaneous"} < set(CHAT_EVAL.modes)
