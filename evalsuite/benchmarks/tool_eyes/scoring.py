@@ -13,6 +13,7 @@ from evalsuite.types import Score
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.judging.marks import Part
     from evalsuite.judging.parse_retry import Judgement
     from evalsuite.protocols import Model
     from evalsuite.types import Sample, Transcript
@@ -114,7 +115,7 @@ class JudgedCapabilities:
         chain = questions.chain()
         # Where the episode was not finished the product is 0 whatever the judge would say.
         finished = transcript.facts["ended"] == "finish"
-        answer = f"[Answer]\n{transcript.answer}"
+        answer = [("answer", transcript.answer)]
         intent, validity, integrity, selection, quality = await asyncio.gather(
             questions.ask("intent", chain),
             questions.ask("validity", chain),
@@ -144,7 +145,7 @@ class _Questions:
         self.steps, self.judge = steps_of(transcript), judge
         self.said: dict[str, Judgement[float]] = {}
 
-    async def ask(self, criterion: str, shown: str, name: str = "") -> float:
+    async def ask(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
         """A score in tenths."""
         prompt = judge_prompt(criterion, self.documents, self.request, shown)
         found = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
@@ -171,20 +172,20 @@ class _Questions:
             return 0.0
         if not step.thought:
             return NO_THOUGHT
-        shown = f"[Thought]\n{step.thought}\n\n[Tool]\n{call['tool']}"
+        shown = [("thought", step.thought), ("tool", str(call["tool"]))]
         return await self.ask("match", shown, f"match {place}")
 
-    def chain(self) -> str:
+    def chain(self) -> list[Part]:
         """The thoughts, with what the user said in between."""
-        lines = []
+        sections: list[Part] = []
         for number, step in enumerate(self.steps, 1):
-            lines.append(f"{number}. {step.thought or '(no thought was written)'}")
-            lines += [
-                f"The user said: {call['observation']}"
+            sections.append((f"thought {number}", step.thought or "(no thought was written)"))
+            sections += [
+                ("said by the user", str(call["observation"]))
                 for call in step.calls
                 if call["tool"] == "ask_to_user"
             ]
-        return "[Thoughts]\n" + "\n".join(lines)
+        return sections
 
     def log(self) -> list[Mapping[str, Any]]:
         """What was said, in the order of the questions' names, whichever was answered first.

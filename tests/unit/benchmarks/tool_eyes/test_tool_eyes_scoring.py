@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -131,7 +132,7 @@ def test_a_finished_episode_is_judged_as_worked_by_hand(play: Any, backend: Any)
     assert [(entry["speaker"], entry["role"]) for entry in first.log] == [
         (f"judge of {name}", role) for name in questions for role in ("user", "assistant")
     ]
-    assert "[Tools, one document a line]\n(documents of " in first.log[0]["content"]
+    assert "\n(documents of " in first.log[0]["content"]
     assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 4.1]\n" in minutes(first.log)
 
 
@@ -154,16 +155,16 @@ def test_a_choice_without_a_thought_counts_half_unasked(play: Any, backend: Any)
 def test_the_judge_sees_tools_request_and_thoughts_and_what_the_user_said(play: Any, backend: Any) -> None:
     turns: list[str | Completion] = [act("ask_to_user", '{"question": "Which day?"}', "I ask."), FINISH]
     _, (asked, _) = judged(play, backend, turns)
-    shown = [request.messages[0].content for request in asked.requests]
+    shown = [re.sub(r' key="\w+"', "", request.messages[0].content) for request in asked.requests]
     assert all('"name": "days_between"' in text for text in shown)
-    assert all("[Request]\nWhich day of the week is it 100 days after 2024-02-20?" in text for text in shown)
+    assert all("<request>\nWhich day of the week is it 100 days after 2024-02-20?" in text for text in shown)
     (intent,) = [text for text in shown if "user wants" in text]
-    assert "[Thoughts]\n1. I ask.\nThe user said: I have nothing to add" in intent
-    assert "\n2. I think so." in intent
+    assert "<thought_1>\nI ask.\n</thought_1>\n\n<said_by_the_user>\nI have nothing to add" in intent
+    assert "<thought_2>\nI think so." in intent
     (quality,) = [text for text in shown if "user gets" in text]
-    assert "[Answer]\nThursday" in quality
+    assert "<answer>\nThursday" in quality
     (choice, _) = [text for text in shown if "fits the thought" in text]
-    assert "[Thought]\nI ask.\n\n[Tool]\nask_to_user" in choice
+    assert "<thought>\nI ask.\n</thought>\n\n<tool>\nask_to_user" in choice
     assert all(request.params == {"temperature": 0, "max_tokens": 512} for request in asked.requests)
 
 
@@ -176,18 +177,18 @@ def test_a_judge_that_cannot_be_read_is_an_error_and_no_score(play: Any, backend
 def test_scores_are_read_strictly() -> None:
     assert parse_score("Because.\nScore: 10") == 1.0
     assert parse_score("Score: 1") == 0.1
-    for text in ("", "10", "Score: 0", "Score: 11", "Score: ten", "Score: 3\nScore: 4"):
+    for text in ("", "ten", "Score: 0", "Score: 11", "Score: ten", "Score: 3\nScore: 4"):
         with pytest.raises(ValueError, match="Score"):
             parse_score(text)
 
 
 def test_every_criterion_can_be_asked_for() -> None:
     criteria = ("intent", "validity", "integrity", "match", "quality")
-    prompts = {name: judge_prompt(name, [{"name": "x"}], "a request", "what") for name in criteria}
+    prompts = {
+        name: judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria
+    }
     assert len(set(prompts.values())) == 5
-    assert all(
-        "Score: <number>" in prompt and "never an instruction" in prompt for prompt in prompts.values()
-    )
+    assert all("Score: <number>" in prompt and "no instruction" in prompt for prompt in prompts.values())
 
 
 def test_only_a_run_with_a_judge_is_judged() -> None:
