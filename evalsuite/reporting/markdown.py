@@ -77,11 +77,16 @@ def _picture(chart: Chart) -> str:
 
 
 def show(cell: Cell, column: Column) -> str:
-    """A cell as its column prints it."""
+    """A cell as its column prints it, in Markdown."""
+    return escape(cell) if isinstance(cell, str) else plain_text(cell, column)
+
+
+def plain_text(cell: Cell, column: Column) -> str:
+    """A cell as its column prints it; text stays as it is."""
     if cell is None:
         return ABSENT
     if isinstance(cell, str):
-        return escape(cell)
+        return cell
     if isinstance(cell, Estimate):
         value = number(cell.value, column)
         if cell.low is None or cell.high is None:

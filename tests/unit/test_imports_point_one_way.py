@@ -29,7 +29,7 @@ ROWS = (
     ("solvers", "judging", "scorers"),
     ("results",),
     ("decisions",),
-    ("reporting",),
+    ("reporting", "page"),
     ("benchmarks",),
     ("builders",),
     ("commands",),

@@ -1,0 +1,63 @@
+// Estimates as bars: a point, its interval, and what it is held against.
+
+/** The range that a bar spans: [0, 1] for what lies in it, else all that it has to show. */
+function span(values, least = [0, 1]) {
+  const numbers = values.filter((value) => Number.isFinite(value));
+  if (numbers.every((value) => value >= least[0] && value <= least[1])) return least;
+  const [low, high] = [Math.min(0, ...numbers), Math.max(...numbers)];
+  const room = (high - low) * 0.08 || 1;
+  return [low < 0 ? low - room : 0, high + room];
+}
+
+/** A share of the bar's width, in percent. */
+function along([low, high], value) {
+  return `${Math.min(100, Math.max(0, ((value - low) / (high - low)) * 100))}%`;
+}
+
+function stretch(range, from, to, className) {
+  const [start, end] = [along(range, from), along(range, to)];
+  return el("span", { class: className, style: { left: start, width: `calc(${end} - ${start})` } });
+}
+
+function at(range, value, className) {
+  return el("span", { class: className, style: { left: along(range, value) } });
+}
+
+/** A gate: what was found, its interval, and the side of the threshold that is good. */
+function gateBar(gate) {
+  const { found, threshold } = gate;
+  const range = span([found.low, found.high, found.value, threshold]);
+  const wantsMore = gate.comparison.startsWith(">");
+  const said = `${withInterval(found)}, wanted ${gate.comparison} ${threshold}`;
+  return el("div", { class: `bar ${gate.verdict === "met" ? "good" : "bad"}`, role: "img", "aria-label": said },
+    stretch(range, wantsMore ? threshold : range[0], wantsMore ? range[1] : threshold, "allowed"),
+    found.low === null ? null : stretch(range, found.low, found.high, "reach"),
+    at(range, found.value, "point"),
+    at(range, threshold, "threshold"));
+}
+
+/** A difference around zero, with the loss that would matter. */
+function differenceBar(found, extent, { margin = null, lower = false, tone = "" } = {}) {
+  const range = [-extent, extent];
+  const bar = el("div", { class: `bar ${tone}`, role: "img", "aria-label": `difference ${withInterval(found)}` });
+  if (margin !== null) append(bar, [at(range, lower ? margin : -margin, "margin")]);
+  if (found.low !== null) append(bar, [stretch(range, found.low, found.high, "reach")]);
+  append(bar, [at(range, 0, "zero"), at(range, found.value, "point")]);
+  return bar;
+}
+
+/** A mean in its range, small enough for a table. */
+function meanBar(found) {
+  const range = span([found.low, found.high, found.value]);
+  return el("div", { class: "bar small", role: "img", "aria-label": withInterval(found) },
+    found.low === null ? null : stretch(range, found.low, found.high, "reach"), at(range, found.value, "point"));
+}
+
+/** How many cases came to what. */
+function outcomeBar(counts) {
+  const total = OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
+  const words = OUTCOMES.filter((outcome) => counts[outcome]).map((one) => `${counts[one]} ${OUTCOME_WORDS[one]}`);
+  return el("div", { class: "outcomes", role: "img", "aria-label": words.join(", "), title: words.join(", ") },
+    OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) =>
+      el("span", { class: outcome, style: { width: `${(counts[outcome] / total) * 100}%` } })));
+}

@@ -1,0 +1,54 @@
+// What an answer shares with its target, word by word: the longest common subsequence.
+
+const MOST_WORDS = 1500;
+
+/** Words, spaces and marks of a text, in order. */
+function tokens(text) {
+  return text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
+}
+
+/** Both texts as runs of `{text, same}`; null where they are too long to compare. */
+function wordDiff(before, after) {
+  const [a, b] = [tokens(before), tokens(after)];
+  if (a.length > MOST_WORDS || b.length > MOST_WORDS) return null;
+  const [inA, inB] = commonWords(a.map((one) => one.toLowerCase()), b.map((one) => one.toLowerCase()));
+  return { before: runs(a, inA), after: runs(b, inB) };
+}
+
+function commonWords(a, b) {
+  const width = b.length + 1;
+  const lengths = new Uint16Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      lengths[i * width + j] = a[i] === b[j]
+        ? lengths[(i + 1) * width + j + 1] + 1
+        : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+    }
+  }
+  const [inA, inB] = [new Set(), new Set()];
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    if (a[i] === b[j]) {
+      inA.add(i++);
+      inB.add(j++);
+    } else if (lengths[(i + 1) * width + j] >= lengths[i * width + j + 1]) i++;
+    else j++;
+  }
+  return [inA, inB];
+}
+
+function runs(words, common) {
+  const found = [];
+  words.forEach((text, place) => {
+    const last = found.at(-1);
+    // A space goes with what is before it.
+    const same = last && !text.trim() ? last.same : common.has(place);
+    if (last && last.same === same) last.text += text;
+    else found.push({ text, same });
+  });
+  return found;
+}
+
+/** A text with what the other lacks marked. */
+function marked(parts, tag, meaning) {
+  return parts.map(({ text, same }) => (same || !text.trim() ? text : el(tag, { title: meaning }, text)));
+}

@@ -1,0 +1,71 @@
+// The only way in which this page makes elements. Text becomes a text node, never markup: whatever a model
+// wrote stays what it is.
+
+const SVG = "http://www.w3.org/2000/svg";
+const OWN_PROPERTIES = new Set(["value", "checked", "disabled", "open", "hidden", "selected", "tabIndex"]);
+
+/** An element; children are elements, text or numbers; null and false are passed over. */
+function el(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** The same for a picture's elements. */
+function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [key, one] of Object.entries(value)) element.style.setProperty(key, one);
+    else if (OWN_PROPERTIES.has(name)) element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  append(element, children);
+  return element;
+}
+
+function append(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false || child === "") continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+function replaceChildren(element, ...children) {
+  element.replaceChildren();
+  append(element, children);
+}
+
+/** Says something to a screen reader. */
+function announce(text) {
+  document.getElementById("live").textContent = text;
+}
+
+/** A button that copies a text. */
+function copyButton(label, text) {
+  const button = el("button", { type: "button", class: "quiet", onclick: copy }, label);
+  async function copy() {
+    const done = await copyText(typeof text === "function" ? text() : text);
+    button.textContent = done ? "Copied" : "Select and copy by hand";
+    setTimeout(() => (button.textContent = label), 1500);
+  }
+  return button;
+}
+
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // A page from a disk may not be let near the clipboard's own interface.
+    const area = el("textarea", { class: "visually-hidden" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}

@@ -1,0 +1,85 @@
+// Which view is shown, what stands in the address, and the keys.
+
+const VIEWS = ["overview", "cases", "report"];
+const OVERVIEW = JSON.parse(document.getElementById("overview").textContent);
+const PRIMARY = new Map(OVERVIEW.benchmarks.map((one) => [one.name, one.metric]));
+const LOWER_IS_BETTER = new Set((OVERVIEW.verdict?.gates ?? [])
+  .filter((gate) => gate.comparison.startsWith("<"))
+  .map((gate) => `${gate.benchmark}.${gate.metric}`).concat(OVERVIEW.lower_is_better ?? []));
+
+let state = readAddress(location.hash);
+
+const runsRead = new Map();
+
+/** The cases of a run; read when they are first asked for. */
+function casesOf(number) {
+  if (!runsRead.has(number)) runsRead.set(number, readCases(number));
+  return runsRead.get(number);
+}
+
+function subjectNumber() {
+  return state.subject === "" ? OVERVIEW.subject : Number(state.subject);
+}
+
+function againstNumber() {
+  return state.against === "" ? OVERVIEW.against : Number(state.against);
+}
+
+/** Changes the state; `step` makes it one that the browser's back button returns to. */
+function change(changes, { step = false } = {}) {
+  state = { ...state, ...changes };
+  history[step ? "pushState" : "replaceState"](null, "", writeAddress(state));
+  return show();
+}
+
+async function show() {
+  const main = document.getElementById("main-content");
+  showMasthead();
+  document.body.dataset.view = state.view;
+  try {
+    if (state.view === "overview") showOverview(main);
+    else if (state.view === "report") showReport(main);
+    else await showCases(main);
+  } catch (error) {
+    replaceChildren(main, el("div", { class: "trouble", role: "alert" }, el("h1", {}, "The cases cannot be shown"), el("p", {}, error.message)));
+  }
+}
+
+function showMasthead() {
+  const titles = { overview: "Overview", cases: "Cases", report: "Report" };
+  const name = OVERVIEW.kind === "comparison" ? `${OVERVIEW.runs.length} runs` : OVERVIEW.runs[0].name;
+  replaceChildren(document.getElementById("masthead"),
+    el("span", { class: "brand" }, "evalsuite", el("span", {}, name)),
+    el("nav", { "aria-label": "Views" }, VIEWS.map((view) =>
+      el("a", { href: view === state.view ? location.hash || "#overview" : address(view), "aria-current": view === state.view ? "page" : null }, titles[view]))));
+}
+
+function typing(event) {
+  return event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && event.target.matches("input")) event.target.blur();
+  if (typing(event)) return;
+  if (event.key === "/") {
+    event.preventDefault();
+    openSearch();
+  } else if (state.view === "cases") listKey(event);
+});
+
+async function openSearch() {
+  if (state.view !== "cases") await change({ ...DEFAULTS, view: "cases" }, { step: true });
+  document.querySelector(".filters")?.setAttribute("open", "");
+  document.getElementById("search")?.focus();
+}
+
+window.addEventListener("hashchange", () => {
+  state = readAddress(location.hash);
+  show();
+});
+window.addEventListener("popstate", () => {
+  state = readAddress(location.hash);
+  show();
+});
+
+show();

@@ -1,0 +1,151 @@
+// The first screen: may this model be released, and what is that based on?
+
+const GATE_MARKS = { met: "\u2713", missed: "\u2717" };
+const CHANGE_WORDS = { "no worse": ["\u2713", "good"], worse: ["\u2717", "bad"], undecided: ["?", "open"] };
+
+function showOverview(main) {
+  const parts = OVERVIEW.kind === "comparison" ? comparisonParts() : runParts();
+  replaceChildren(main, el("div", { class: "overview" }, parts));
+}
+
+function runParts() {
+  const { verdict } = OVERVIEW;
+  return [
+    hero(verdict),
+    verdict.gates.length ? part("Gates", verdict.gates.map(gateLine), "gates") : null,
+    verdict.baseline ? baselinePart(verdict.baseline) : null,
+    part("Benchmarks", benchmarkTable(), "benchmarks"),
+    part("This run", [facts(SUBJECT_FACTS()), madeWith(SUBJECT_FACTS())], "facts"),
+  ];
+}
+
+function SUBJECT_FACTS() {
+  return OVERVIEW.runs[OVERVIEW.subject];
+}
+
+function part(title, content, id) {
+  return el("section", { class: "part", "aria-labelledby": `part-${id}` }, el("h2", { id: `part-${id}` }, title), content);
+}
+
+function hero(verdict) {
+  const tone = verdict.status === 0 ? "good" : verdict.status === 12 ? "open" : "bad";
+  const mark = { good: "\u2713", open: "\u2026", bad: "\u2717" }[tone];
+  const run = SUBJECT_FACTS();
+  return el("section", { class: `hero ${tone}` },
+    el("p", { class: "stamp", "aria-hidden": "true" }, mark),
+    el("div", {},
+      el("p", { class: "model" }, run.model ?? "no model"),
+      el("h1", {}, capital(verdict.headline)),
+      el("p", { class: "counts" }, countsLine(verdict.counts), outcomeBar(verdict.counts)),
+      reasonList(verdict.reasons, "reasons"), reasonList(verdict.remarks, "remarks")));
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function countsLine(counts) {
+  const total = OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
+  const links = OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) => [
+    " \u00b7 ", el("a", { href: address("cases", { outcome: [outcome] }) }, `${whole(counts[outcome])} ${OUTCOME_WORDS[outcome]}`),
+  ]);
+  return [el("a", { href: address("cases") }, counted(total, "case")), links];
+}
+
+function reasonList(lines, className) {
+  const shown = 8;
+  if (!lines.length) return null;
+  const items = lines.slice(0, shown).map((line) => el("li", {}, line));
+  const more = lines.length > shown
+    ? el("details", {}, el("summary", {}, `${lines.length - shown} more`), el("ul", {}, lines.slice(shown).map((line) => el("li", {}, line))))
+    : null;
+  return el("div", { class: className }, el("ul", {}, items), more);
+}
+
+function gateLine(gate, number) {
+  const tone = gate.verdict === "met" ? "good" : gate.verdict === "missed" ? "bad" : "open";
+  return el("div", { class: `gate ${tone}` },
+    el("span", { class: "mark", title: gate.verdict }, GATE_MARKS[gate.verdict] ?? "!"),
+    el("div", { class: "what" },
+      el("a", { href: gateAddress(gate, number) }, gate.text),
+      el("span", { class: "said" }, [gate.verdict, gate.reason, wide(gate) ? gate.subject : ""].filter(Boolean).join(": "))),
+    gate.found ? gateBar(gate) : el("span", { class: "bar none" }),
+    el("span", { class: "figure" }, gate.found ? withInterval(gate.found, 4) : ABSENT,
+      gate.found ? el("small", {}, counted(gate.found.n, "case")) : null));
+}
+
+function wide(gate) {
+  return gate.metric === "*" || gate.benchmark === "*";
+}
+
+function gateAddress(gate, number) {
+  const metric = gate.metric === "*" ? gate.subject.split(".").pop() : gate.metric;
+  return address("cases", { gate: String(number), metric, benchmark: gate.benchmark === "*" ? "" : gate.benchmark });
+}
+
+function baselinePart(baseline) {
+  const finite = baseline.metrics.flatMap((one) => [one.low, one.high, one.difference]).filter(Number.isFinite);
+  const extent = Math.max(baseline.margin * 2, ...finite.map(Math.abs)) * 1.06;
+  const left = Object.entries(baseline.left_out).filter(([, count]) => count).map(([side, count]) => `${count} cases are ${side}.`);
+  return part(`Against ${baseline.name}`, [
+    baseline.metrics.map((one) => baselineLine(one, extent, baseline.margin)),
+    el("p", { class: "note" },
+      `Paired by case, candidate minus baseline, 95% intervals. The dotted line is a loss of ${baseline.margin}. `, left.join(" "), " ",
+      el("a", { href: address("cases", { changed: "lost" }) }, "Cases that lost"), " \u00b7 ",
+      el("a", { href: address("cases", { changed: "any" }) }, "all that changed")),
+  ], "baseline");
+}
+
+function baselineLine(one, extent, margin) {
+  const [mark, tone] = CHANGE_WORDS[one.verdict];
+  const found = { value: one.difference, low: one.low, high: one.high, n: one.n };
+  return el("div", { class: `gate ${tone}` },
+    el("span", { class: "mark", title: one.verdict }, mark),
+    el("div", { class: "what" },
+      el("a", { href: address("cases", { benchmark: one.benchmark, metric: one.metric, changed: "any" }) }, one.subject),
+      el("span", { class: "said" }, `${one.verdict}; ${fixed(one.candidate)} after ${fixed(one.baseline)}`)),
+    differenceBar(found, extent, { margin, lower: one.lower_is_better }),
+    el("span", { class: "figure" }, `${signed(found.value, 4)} [${fixed(found.low, 4)}, ${fixed(found.high, 4)}]`,
+      el("small", {}, `p ${probability(one.pvalue).replace(/^(?!<)/, "= ")} \u00b7 ${counted(one.n, "case")}`)));
+}
+
+function benchmarkTable() {
+  const head = ["benchmark", "cases", "metric", "mean with 95% interval", "", "samples"];
+  return scrolled(el("table", { class: "figures" },
+    el("thead", {}, el("tr", {}, head.map((title, place) => el("th", { scope: "col", class: place === 1 ? "number" : null }, title)))),
+    el("tbody", {}, OVERVIEW.benchmarks.map((one) => el("tr", {},
+      el("th", { scope: "row" }, el("a", { href: address("cases", { benchmark: one.name }) }, one.name)),
+      el("td", { class: "number" }, whole(one.cases)),
+      el("td", {}, one.metric ?? ABSENT),
+      el("td", { class: "figure" }, withInterval(one.found)),
+      el("td", { class: "wide" }, one.found ? meanBar(one.found) : null),
+      el("td", { class: "soft" }, one.source))))));
+}
+
+/** A table that scrolls by itself where it is wider than the page. */
+function scrolled(table) {
+  return el("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "table" }, table);
+}
+
+function facts(run) {
+  const usage = run.usage;
+  const pairs = [
+    ["Model", [run.model ?? "none", run.base_url ? ` at ${run.base_url}` : "", run.params.length ? ` with ${run.params.join(", ")}` : ""].join("")],
+    ["Judge", run.judge ?? "none"],
+    ["Started", moment(run.started)],
+    ["Wall time", duration(run.seconds)],
+    ["Cost", usage?.cost ? money(usage.cost) : "nothing was charged, or no price is known"],
+    ["Tokens", usage ? `${whole(usage.prompt_tokens)} read, ${whole(usage.completion_tokens)} written` : "unknown"],
+    ["Calls", usage ? whole(usage.calls) : "unknown"],
+    ["Run", run.name],
+  ];
+  return el("dl", { class: "facts" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
+function madeWith(run) {
+  const versions = Object.entries(run.versions).map(([name, version]) => `${name} ${version}`).join(" \u00b7 ");
+  const command = run.command ?? "";
+  return el("div", { class: "made" }, versions ? el("p", { class: "note" }, `Made with ${versions}`) : null,
+    command ? el("div", { class: "command" }, el("code", {}, command), copyButton("Copy", command)) : null,
+    el("div", { class: "command" }, el("code", {}, `pytest ... --replay ${run.name}`), el("small", {}, "the same answers again, without a model")));
+}

@@ -1,0 +1,55 @@
+// The report's sections: tables, charts and passages, with the figures that report.md prints.
+
+function showReport(main) {
+  const sections = OVERVIEW.sections.map(section);
+  const links = OVERVIEW.sections.map((one) =>
+    el("li", {}, el("button", { type: "button", class: "link", onclick: () => goTo(one.title) }, one.title)));
+  replaceChildren(main, el("div", { class: "report" },
+    el("nav", { class: "contents", "aria-label": "Sections" }, el("ul", {}, links)), el("div", { class: "sections" }, sections)));
+}
+
+function goTo(title) {
+  document.getElementById(slug(title))?.scrollIntoView({ block: "start" });
+}
+
+function slug(title) {
+  return `section-${title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-")}`;
+}
+
+function section({ title, blocks }) {
+  return el("section", { class: "part", id: slug(title) }, el("h2", {}, title), blocks.map(block));
+}
+
+function block(one) {
+  if (one.kind === "table") return tableBlock(one);
+  if (one.kind === "passage") return passageBlock(one);
+  return chartBlock(one);
+}
+
+function tableBlock({ title, columns, rows, note }) {
+  if (!rows.length) return null;
+  const side = (place) => (columns[place].style === "text" ? null : "number");
+  return el("div", { class: "block" }, title ? el("h3", {}, title) : null,
+    scrolled(el("table", { class: "figures" },
+      el("thead", {}, el("tr", {}, columns.map((column, place) => el("th", { scope: "col", class: side(place) }, column.title)))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, place) => el("td", { class: side(place) }, cell))))))),
+    note ? el("p", { class: "note" }, plainProse(note)) : null);
+}
+
+function passageBlock({ title, text, folded }) {
+  if (!folded) return el("div", { class: "block prose" }, title ? el("h3", {}, title) : null, prose(text));
+  return el("details", { class: "block" }, el("summary", {}, title), el("pre", {}, text));
+}
+
+function prose(text) {
+  return text.split(/\n{2,}/).map((paragraph) => el("p", {}, plainProse(paragraph)));
+}
+
+/** Markdown's few marks in the report's own prose: code and bold. */
+function plainProse(text) {
+  return text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((piece) => {
+    if (/^`.+`$/.test(piece)) return el("code", {}, piece.slice(1, -1));
+    if (/^\*\*.+\*\*$/.test(piece)) return el("strong", {}, piece.slice(2, -2));
+    return piece.replace(/\\([\\`*_[\]|~])/g, "$1").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  });
+}

@@ -1,0 +1,74 @@
+// Full-text search over the whole records: questions, answers, programs, judges' words.
+
+/** Words that must all be there; "several words" in quotes stand together. */
+function searchTerms(query) {
+  return [...query.toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)].map((match) => match[1] ?? match[2].replaceAll('"', ""))
+    .filter(Boolean);
+}
+
+/**
+ * The rows whose records hold all terms.
+ *
+ * @param cases the run.
+ * @param query what is looked for.
+ * @param progress called with the share that was searched and the rows found so far.
+ * @param signal ends the search early.
+ */
+async function searchCases(cases, query, progress, signal) {
+  const terms = searchTerms(query);
+  const found = new Set();
+  for (const row of cases.rows) if (holdsAll(shortText(row), terms)) found.add(row);
+  const chunks = cases.chunks;
+  let rested = performance.now();
+  for (let chunk = 0; chunk < chunks; chunk++) {
+    const text = await chunkText(`r${cases.number}-${chunk}`);
+    if (signal.aborted) return found;
+    searchChunk(cases, chunk, text, terms, found);
+    if (performance.now() - rested > 60) {
+      progress((chunk + 1) / chunks, found);
+      await new Promise((resolve) => setTimeout(resolve));
+      rested = performance.now();
+    }
+  }
+  progress(1, found);
+  return found;
+}
+
+function searchChunk(cases, chunk, text, terms, found) {
+  const longest = terms.reduce((one, other) => (other.length > one.length ? other : one));
+  const pattern = new RegExp(escapePattern(JSON.stringify(longest).slice(1, -1)), "gi");
+  let line = 0;
+  let start = 0;
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    let end = text.indexOf("\n", start);
+    while (end >= 0 && end < match.index) {
+      start = end + 1;
+      line += 1;
+      end = text.indexOf("\n", start);
+    }
+    if (end < 0) end = text.length;
+    const row = cases.rowAt(chunk, line);
+    if (row && !found.has(row) && holdsAll(allWords(parseRecord(text.slice(start, end))), terms)) found.add(row);
+    pattern.lastIndex = end;
+  }
+}
+
+function escapePattern(text) {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function holdsAll(text, terms) {
+  const lower = text.toLowerCase();
+  return terms.every((term) => lower.includes(term));
+}
+
+function shortText(row) {
+  return `${row.case}\n${row.text("asked")}\n${row.text("answered")}\n${row.text("expected")}`;
+}
+
+/** All words of a record, without the names of its fields. */
+function allWords(value) {
+  if (typeof value === "string") return value;
+  if (value === null || typeof value !== "object") return "";
+  return Object.values(value).map(allWords).join("\n");
+}

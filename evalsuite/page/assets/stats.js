@@ -1,0 +1,198 @@
+// Means and intervals, recomputed for whatever is filtered. The formulas and their sources are in
+// evalsuite/stats (intervals.py, clustering.py, paired.py) and evalsuite/results/tally.py; a test holds
+// these functions against those.
+
+const Z = 1.959963984540054; // of the normal distribution, at 97.5%
+const ROUNDING = 1e-12; // relative spread below which values are equal but for floating-point noise
+
+/** The exactly rounded sum (Shewchuk, Discrete & Computational Geometry 18, 1997), as Python's math.fsum. */
+function exactSum(values) {
+  const partials = [];
+  for (let x of values) {
+    let kept = 0;
+    for (let y of partials) {
+      if (Math.abs(x) < Math.abs(y)) [x, y] = [y, x];
+      const high = x + y;
+      const low = y - (high - x);
+      if (low) partials[kept++] = low;
+      x = high;
+    }
+    partials.length = kept;
+    partials.push(x);
+  }
+  return partials.reduceRight((sum, part) => sum + part, 0);
+}
+
+/** Wilson's score interval of a share. */
+function wilsonInterval(successes, n) {
+  const share = successes / n;
+  const weight = (Z * Z) / n;
+  const centre = (share + weight / 2) / (1 + weight);
+  const reach = Math.sqrt(weight * share * (1 - share) + (weight * weight) / 4) / (1 + weight);
+  return [successes === 0 ? 0 : centre - reach, successes === n ? 1 : centre + reach];
+}
+
+/** Sum and number of the values of each cluster, in order of first appearance. */
+function clusterTotals(values, clusters) {
+  const groups = new Map();
+  values.forEach((value, place) => {
+    const key = clusters ? clusters[place] : place;
+    const group = groups.get(key);
+    if (group) group.push(value);
+    else groups.set(key, [value]);
+  });
+  const totals = [];
+  const sizes = [];
+  for (const group of groups.values()) {
+    totals.push(group.reduce((sum, value) => sum + value, 0));
+    sizes.push(group.length);
+  }
+  return { totals, sizes };
+}
+
+/** The mean with its cluster-robust standard error (Liang and Zeger, with G / (G - 1)). */
+function clusteredMean(values, clusters) {
+  const { totals, sizes } = clusterTotals(values, clusters);
+  const count = totals.length;
+  const n = values.length;
+  const mean = exactSum(totals) / n;
+  if (count === 1) return { mean, error: Infinity, clusters: 1 };
+  const residuals = totals.map((total, place) => total - sizes[place] * mean);
+  const largest = (list) => list.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  if (largest(residuals) <= ROUNDING * largest(totals)) return { mean, error: 0, clusters: count };
+  const squares = exactSum(residuals.map((residual) => residual * residual));
+  return { mean, error: Math.sqrt((squares * count) / (count - 1)) / n, clusters: count };
+}
+
+/** Wilson's interval of a share whose cases come in clusters, with the effective number of cases. */
+function shareInterval(found, n) {
+  let effective = found.clusters;
+  if (found.mean > 0 && found.mean < 1) {
+    const variance = found.mean * (1 - found.mean);
+    effective = variance / Math.max(found.error ** 2, variance / n);
+  }
+  effective *= (Z / studentQuantile(0.975, found.clusters - 1)) ** 2;
+  return wilsonInterval(found.mean * effective, effective);
+}
+
+/** The mean of a metric with its interval, as the report gives it: Wilson's for 0/1 scores, else the t interval. */
+function estimate(values, clusters) {
+  const n = values.length;
+  if (!n) return null;
+  const value = exactSum(values) / n;
+  const isShare = values.every((one) => one === 0 || one === 1);
+  const apart = new Set(clusters).size;
+  if (isShare && apart === n) return interval(value, wilsonInterval(exactSum(values), n), n);
+  if (apart < 2) return { value, low: null, high: null, n };
+  const found = clusteredMean(values, clusters);
+  if (isShare) return interval(value, shareInterval(found, n), n);
+  const reach = studentQuantile(0.975, found.clusters - 1) * found.error;
+  return interval(value, [found.mean - reach, found.mean + reach], n);
+}
+
+function interval(value, [low, high], n) {
+  return { value, low, high, n };
+}
+
+/** The paired difference, candidate minus baseline, with its t interval and two-sided p-value. */
+function pairedDifference(before, after, clusters) {
+  const n = before.length;
+  if (!n) return null;
+  const found = clusteredMean(after.map((value, place) => value - before[place]), clusters);
+  if (found.error === Infinity) return { value: found.mean, low: null, high: null, n, p: 1 };
+  const reach = found.error ? studentQuantile(0.975, found.clusters - 1) * found.error : 0;
+  return { value: found.mean, low: found.mean - reach, high: found.mean + reach, n, p: pvalue(found) };
+}
+
+function pvalue({ mean, error, clusters }) {
+  if (mean === 0) return 1;
+  // Where all clusters say the same, the exact sign test takes the place of an infinite t.
+  if (error === 0) return Math.min(1, 2 * 2 ** -clusters);
+  return Math.min(1, 2 * studentTail(Math.abs(mean) / error, clusters - 1));
+}
+
+/** McNemar's exact test, two-sided, of 0/1 scores. */
+function mcnemar(before, after) {
+  const lost = before.filter((value, place) => value > after[place]).length;
+  const won = before.filter((value, place) => value < after[place]).length;
+  if (lost === won) return 1;
+  const few = Math.min(lost, won);
+  return Math.min(1, 2 * incompleteBeta(lost + won - few, few + 1, 0.5));
+}
+
+/** The upper tail of Student's t distribution at t >= 0. */
+function studentTail(t, freedom) {
+  return incompleteBeta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2;
+}
+
+const quantiles = new Map();
+
+/** The quantile of Student's t distribution at a level above one half. */
+function studentQuantile(level, freedom) {
+  const key = `${level}/${freedom}`;
+  if (!quantiles.has(key)) quantiles.set(key, solveQuantile(1 - level, freedom));
+  return quantiles.get(key);
+}
+
+function solveQuantile(tail, freedom) {
+  let low = 0;
+  let high = 1;
+  while (studentTail(high, freedom) > tail) high *= 2;
+  for (let step = 0; step < 200 && high - low > 1e-15 * high; step++) {
+    const middle = (low + high) / 2;
+    if (studentTail(middle, freedom) > tail) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}
+
+/** The regularised incomplete beta function, by its continued fraction (Lentz; DLMF 8.17.22). */
+function incompleteBeta(a, b, x) {
+  if (x <= 0) return 0;
+  if (x >= 1) return 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(b, a, 1 - x);
+  const front = Math.exp(logBetaFront(a, b, x)) / a;
+  let c = 1;
+  let d = 1 / guarded(1 - ((a + b) * x) / (a + 1));
+  let fraction = d;
+  for (let m = 1; m < 1000; m++) {
+    const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
+    d = 1 / guarded(1 + even * d);
+    c = guarded(1 + even / c);
+    fraction *= d * c;
+    const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1));
+    d = 1 / guarded(1 + odd * d);
+    c = guarded(1 + odd / c);
+    fraction *= d * c;
+    if (Math.abs(d * c - 1) < 1e-16) break;
+  }
+  return front * fraction;
+}
+
+function guarded(value) {
+  return Math.abs(value) < 1e-300 ? 1e-300 : value;
+}
+
+function logBetaFront(a, b, x) {
+  return a * Math.log(x) + b * Math.log1p(-x) - logBeta(a, b);
+}
+
+/** log B(a, b); for large a the difference of two large logarithms is taken from Stirling's series. */
+function logBeta(a, b) {
+  if (a < b) return logBeta(b, a);
+  if (a < 20) return logGamma(a) + logGamma(b) - logGamma(a + b);
+  const correction = stirling(a) - stirling(a + b);
+  return logGamma(b) + correction + b - b * Math.log(a + b) + (a - 0.5) * Math.log1p(-b / (a + b));
+}
+
+/** The error of Stirling's formula, for x >= 10 (DLMF 5.11.1). */
+function stirling(x) {
+  const y = 1 / (x * x);
+  return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x;
+}
+
+function logGamma(x) {
+  let shift = 0;
+  while (x < 20) shift -= Math.log(x++);
+  return shift + (x - 0.5) * Math.log(x) - x + 0.9189385332046727 + stirling(x);
+}

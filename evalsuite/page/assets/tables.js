@@ -1,0 +1,95 @@
+// Tables that a model wrote in Markdown, HTML or LaTeX, shown as tables. What is found is read as text cell by
+// cell, a new table is made of it, and that stands in a frame that may neither run nor load anything.
+
+/** The tables of a text, each `{format, rows: [[{text, span, depth, head}]]}`. */
+function findTables(text) {
+  if (/<table[\s>]/i.test(text)) return htmlTables(text);
+  if (/\\begin\{(?:tabular|array|longtable)/.test(text)) return latexTables(text);
+  return markdownTables(text);
+}
+
+function htmlTables(text) {
+  // A document made by the parser loads nothing and runs nothing.
+  const parsed = new DOMParser().parseFromString(text, "text/html");
+  return [...parsed.querySelectorAll("table")].map((table) => ({
+    format: "HTML",
+    rows: [...table.rows].map((row) =>
+      [...row.cells].map((cell) => ({
+        text: cell.textContent.trim(),
+        span: bounded(cell.colSpan),
+        depth: bounded(cell.rowSpan),
+        head: cell.tagName === "TH",
+      })),
+    ),
+  }));
+}
+
+function bounded(span) {
+  return Math.min(100, Math.max(1, span || 1));
+}
+
+function markdownTables(text) {
+  const tables = [];
+  let block = [];
+  for (const line of [...text.split("\n"), ""]) {
+    if (line.includes("|")) block.push(line);
+    else {
+      const rule = block.findIndex((one) => /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(one));
+      if (rule > 0) tables.push({ format: "Markdown", rows: markdownRows(block.slice(rule - 1)) });
+      block = [];
+    }
+  }
+  return tables;
+}
+
+function markdownRows([head, , ...body]) {
+  return [head, ...body].map((line, place) =>
+    line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/)
+      .map((text) => ({ text: text.trim().replaceAll("\\|", "|"), span: 1, depth: 1, head: place === 0 })),
+  );
+}
+
+function latexTables(text) {
+  const pattern = /\\begin\{(tabular\*?|array|longtable|tabularx)\}([\s\S]*?)(?:\\end\{\1\}|$)/g;
+  return [...text.matchAll(pattern)].map((match) => ({ format: "LaTeX", rows: latexRows(match[2]) }));
+}
+
+function latexRows(body) {
+  const content = body.replace(/^(?:\s*(?:\[[^\]]*\]|\{(?:[^{}]|\{[^{}]*\})*\}))+/, "");
+  return content
+    .split(/\\\\(?:\[[^\]]*\])?|\\tabularnewline/)
+    .map((line) => line.replace(/\\(?:hline|toprule|midrule|bottomrule|cline\{[^}]*\}|cmidrule(?:\([^)]*\))?\{[^}]*\})/g, ""))
+    .filter((line) => line.trim())
+    .map((line, place) => line.split(/(?<!\\)&/).map((cell) => latexCell(cell, place === 0)));
+}
+
+function latexCell(source, head) {
+  const wide = /^\s*\\multicolumn\{(\d+)\}\{[^}]*\}\{([\s\S]*)\}\s*$/.exec(source);
+  const text = (wide ? wide[2] : source)
+    .replace(/\\(?:textbf|textit|emph|text|mathrm|mathbf|underline)\{([^{}]*)\}/g, "$1")
+    .replace(/\\([&%$#_{}])/g, "$1")
+    .replace(/\$([^$]*)\$/g, "$1")
+    .trim();
+  return { text, span: wide ? bounded(Number(wide[1])) : 1, depth: 1, head };
+}
+
+/** A table in a frame that may do nothing. */
+function tableFrame(table, label) {
+  const lines = table.rows.map((row) => `<tr>${row.map(cellMarkup).join("")}</tr>`);
+  const frame = el("iframe", {
+    class: "rendered", sandbox: "", title: `${label} as a table`, tabindex: "0",
+    srcdoc: `<!doctype html><meta name="color-scheme" content="light dark"><style>${OVERVIEW.frame_style}</style>` +
+      `<table>${lines.join("")}</table>`,
+  });
+  frame.style.height = `${Math.min(480, 24 + 30 * table.rows.length)}px`;
+  return frame;
+}
+
+function cellMarkup({ text, span, depth, head }) {
+  const tag = head ? "th" : "td";
+  return `<${tag} colspan="${span}" rowspan="${depth}">${escapeMarkup(text)}</${tag}>`;
+}
+
+function escapeMarkup(text) {
+  return text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
+}

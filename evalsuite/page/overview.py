@@ -1,0 +1,180 @@
+"""What the page knows at once: verdict, gates, baseline, benchmarks, cost, and the report's sections."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.reporting.markdown import plain_text
+from evalsuite.reporting.section import Chart, Section, Table
+from evalsuite.reporting.summary import plain_cell
+from evalsuite.results.runs import primary_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from evalsuite.decisions.baseline import Against
+    from evalsuite.decisions.gates import GateDecision, Measured
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.protocols import Benchmark
+    from evalsuite.reporting.section import Block
+    from evalsuite.results.runs import Run
+
+SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}
+"""Sections whose content the page's first screen, or its cases, show in their own way."""
+
+NOT_REPEATED = {
+    "run", "resume", "replay", "shard", "gate", "baseline", "stop_when_decided", "limit", "reports",
+}  # fmt: skip
+"""Options of a run that do not matter to one case of it."""
+
+
+def run_facts(run: Run, label: str) -> dict[str, Any]:
+    """What a run knows of itself."""
+    info = run.info
+    settings = info.get("settings", {})
+    return {
+        "name": run.folder.name,
+        "label": label,
+        "model": info.get("model"),
+        "base_url": settings.get("model_base_url"),
+        "params": settings.get("model_param") or [],
+        "judge": settings.get("judge_model"),
+        "started": info.get("started"),
+        "seconds": info.get("seconds"),
+        "usage": info.get("usage"),
+        "command": info.get("command"),
+        "versions": info.get("versions", {}),
+        "sources": {name: bench.source for name, bench in run.benchmarks.items()},
+        "options": _options(settings),
+    }
+
+
+def _options(settings: Mapping[str, Any]) -> list[str]:
+    """The command-line options that a case of this run needs to be asked the same again."""
+    options = []
+    for name in settings.get("given", ()):
+        value = settings.get(name)
+        if name not in NOT_REPEATED and value not in (None, [], False):
+            flag = f"--{name.replace('_', '-')}"
+            values = value if isinstance(value, list) else [value]
+            options += [flag if one is True else f"{flag}={one}" for one in values]
+    return options
+
+
+def verdict_facts(verdict: Verdict) -> dict[str, Any]:
+    """What the run comes to."""
+    return {
+        "status": int(verdict.status),
+        "headline": verdict.headline,
+        "reasons": list(verdict.reasons),
+        "remarks": verdict.remarks,
+        "counts": dict(verdict.counts),
+        "gates": [_gate(decision) for decision in verdict.decisions],
+        "baseline": _against(verdict.against) if verdict.against else None,
+    }
+
+
+def _gate(decision: GateDecision) -> dict[str, Any]:
+    return {
+        **asdict(decision.gate),
+        "subject": decision.subject,
+        "verdict": decision.verdict,
+        "reason": decision.reason,
+        "found": plain_cell(decision.estimate),
+    }
+
+
+def _against(against: Against) -> dict[str, Any]:
+    return {
+        "name": against.name,
+        "margin": against.margin,
+        "metrics": [
+            {
+                "subject": str(subject),
+                **asdict(subject),
+                "verdict": verdict,
+                **{name: plain_cell(value) for name, value in asdict(comparison).items()},
+            }
+            for subject, comparison, verdict in against.found
+        ],
+        "left_out": {side: len(cases) for side, cases in against.left_out.items()},
+        "not_compared": list(against.not_compared),
+    }
+
+
+def benchmark_facts(
+    run: Run, measured: Mapping[str, Measured], resolve: Callable[[str], Benchmark | None]
+) -> list[dict[str, Any]]:
+    """A row a benchmark."""
+    rows = []
+    for name, bench in run.benchmarks.items():
+        primary = primary_metric(bench, resolve(name))
+        found = measured[name].estimate(primary, bench.tally) if primary else None
+        rows.append(
+            {
+                "name": name,
+                "cases": len(bench.tally),
+                "source": bench.source,
+                "metric": primary,
+                "found": plain_cell(found),
+                "metrics": list(bench.tally.metrics()),
+            }
+        )
+    return rows
+
+
+def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
+    """The report's sections, their numbers already rounded as the report prints them."""
+    left_out = set(apart)
+    return [
+        {"title": section.title, "blocks": [_block(block) for block in section.blocks]}
+        for section in sections
+        if section.title not in left_out
+    ]
+
+
+def _block(block: Block) -> dict[str, Any]:
+    if isinstance(block, Table):
+        return {
+            "kind": "table",
+            "title": block.title,
+            "note": block.note,
+            "columns": [{"title": column.title, "style": column.style} for column in block.columns],
+            "rows": [
+                [plain_text(cell, column) for cell, column in zip(row, block.columns, strict=True)]
+                for row in block.rows
+            ],
+        }
+    if isinstance(block, Chart):
+        return _chart(block)
+    return {"kind": "passage", "title": block.title, "text": block.text, "folded": block.folded}
+
+
+def _chart(chart: Chart) -> dict[str, Any]:
+    return {
+        "kind": chart.kind,
+        "title": chart.title,
+        "labels": list(chart.labels),
+        "series": [
+            {"name": series.name, "values": [_point(value) for value in series.values]}
+            for series in chart.series
+        ],
+        "unit": chart.unit,
+        "limits": chart.limits,
+        "x_title": chart.x_title,
+        "y_title": chart.y_title,
+    }
+
+
+def _point(value: Any) -> Any:
+    """A value as an object with its interval; None where nothing was measured."""
+    if value is None or isinstance(value, float | int):
+        return None if value is None or not math.isfinite(value) else {"value": value}
+    return plain_cell(value)
+
+
+def labels_of(runs: Sequence[Run]) -> list[str]:
+    """The runs' names."""
+    return [run.folder.name for run in runs]

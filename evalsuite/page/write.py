@@ -1,0 +1,112 @@
+"""Writes `report.html` of a run, and `comparison.html` of several."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.page.cases import columns, has_changed, read_cases
+from evalsuite.page.chunks import Chunks
+from evalsuite.page.document import page
+from evalsuite.page.overview import benchmark_facts, run_facts, section_facts, verdict_facts
+from evalsuite.results.runs import RECORDS, replace_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from evalsuite.decisions.gates import Measured
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.page.cases import Row
+    from evalsuite.protocols import Benchmark
+    from evalsuite.reporting.section import Section
+    from evalsuite.results.runs import Run
+
+PAGE, COMPARISON = "report.html", "comparison.html"
+
+INSIDE = 8 << 20
+"""Bytes of records that the page takes in; the chunks of more lie beside it."""
+
+
+def write_page(
+    run: Run,
+    verdict: Verdict,
+    measured: Mapping[str, Measured],
+    sections: Sequence[Section],
+    resolve: Callable[[str], Benchmark | None],
+    baseline: Run | None,
+) -> Path:
+    """Writes the page of one run; of its baseline it takes the scores, and the texts of cases that changed."""
+    runs = [run] if baseline is None else [run, baseline]
+    overview = {
+        "kind": "run",
+        "runs": [run_facts(each, each.folder.name) for each in runs],
+        "subject": 0,
+        "against": None if baseline is None else 1,
+        "verdict": verdict_facts(verdict),
+        "benchmarks": benchmark_facts(run, measured, resolve),
+        "sections": section_facts(sections),
+    }
+    title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
+    return _write(run.folder.path / PAGE, title, overview, runs, whole=1)
+
+
+def write_comparison_page(
+    runs: Sequence[Run],
+    labels: Sequence[str],
+    sections: Sequence[Section],
+    primary: Mapping[str, str | None],
+    target: Path,
+) -> Path:
+    """Writes the page of several runs into a folder; the first run is the baseline."""
+    overview = {
+        "kind": "comparison",
+        "runs": [run_facts(run, label) for run, label in zip(runs, labels, strict=True)],
+        "subject": 1,
+        "against": 0,
+        "verdict": None,
+        "benchmarks": [
+            {
+                "name": name,
+                "metric": metric,
+                "cases": max(len(run.benchmarks[name].tally) for run in runs if name in run.benchmarks),
+            }
+            for name, metric in primary.items()
+        ],
+        "sections": section_facts(sections, ()),
+    }
+    return _write(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
+
+
+def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
+    """Writes page and chunks.
+
+    Args:
+        file: of the page.
+        title: of the page.
+        overview: what the page knows at once.
+        runs: whose cases it lists.
+        whole: how many of them it takes all records of; of the others, those of cases that changed.
+    """
+    records = [run.folder.path / RECORDS for run in runs]
+    size = sum(path.stat().st_size for path in records if path.is_file())
+    with Chunks(file.parent, beside=size > INSIDE) as chunks:
+        read: list[dict[str, Row]] = []
+        for number, path in enumerate(records):
+            first = read[0] if read and number >= whole else None
+            read.append(_cases(path, number, chunks, first))
+        for number, rows in enumerate(read):
+            text = json.dumps(columns(rows.values()), ensure_ascii=False, separators=(",", ":"))
+            chunks.add(f"index-{number}", text.encode("utf-8", "replace"))
+        inside = list(chunks.finish())
+    replace_text(file, page(title, {**overview, "beside": size > INSIDE}, inside))
+    return file
+
+
+def _cases(path: Path, number: int, chunks: Chunks, first: Mapping[str, Row] | None) -> dict[str, Row]:
+    """A run's cases; where they stand for comparison only, with the records of those that changed."""
+    if not path.is_file():
+        return {}
+    if first is None:
+        return read_cases(path, number, chunks)
+    return read_cases(path, number, chunks, lambda row: has_changed(row, first.get(row["case"])))
