@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os.path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -109,17 +108,25 @@ def columns(rows: Iterable[Row]) -> list[dict[str, Any]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["benchmark"], []).append(row)
-    return [
-        _columns(name, sorted(groups[name], key=lambda row: str(row["case"]))) for name in sorted(groups)
-    ]
+    return [_columns(name, sorted(groups[name], key=lambda row: str(row["case"]))) for name in sorted(groups)]
 
 
 def _columns(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     # Ids differ at their ends; what they begin with is said once.
-    prefix = os.path.commonprefix([row["case"] for row in rows]) if len(rows) > 1 else ""
+    prefix = _common_start([row["case"] for row in rows]) if len(rows) > 1 else ""
     plain = {
         key: [row[key] for row in rows]
-        for key in ("sample", "epoch", "outcome", "seconds", "tokens", "cost", "asked", "answered", "expected")
+        for key in (
+            "sample",
+            "epoch",
+            "outcome",
+            "seconds",
+            "tokens",
+            "cost",
+            "asked",
+            "answered",
+            "expected",
+        )
     }
     return {
         "benchmark": name,
@@ -138,6 +145,12 @@ def _columns(name: str, rows: Sequence[Row]) -> dict[str, Any]:
         "chunk": [row["at"][0] if row["at"] else -1 for row in rows],
         "line": [row["at"][1] if row["at"] else -1 for row in rows],
     }
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    first, last = min(texts), max(texts)
+    differing = (place for place, letter in enumerate(first) if letter != last[place : place + 1])
+    return first[: next(differing, len(first))]
 
 
 def _coded(values: Sequence[str | None]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import os
 import zlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from evalsuite.results.runs import replace_text
 
@@ -48,7 +48,7 @@ class Chunks:
         # zlib works outside of the interpreter's lock.
         self._pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
-    def __enter__(self) -> Chunks:
+    def __enter__(self) -> Self:
         """Removes the chunks of an earlier page."""
         for stale in self._folder.glob("*.js"):
             stale.unlink()

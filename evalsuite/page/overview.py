@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.reporting.markdown import plain_text
 from evalsuite.reporting.section import Chart, Section, Table
 from evalsuite.reporting.summary import plain_cell
-from evalsuite.results.runs import primary_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.decisions.baseline import Against
     from evalsuite.decisions.gates import GateDecision, Measured
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.protocols import Benchmark
     from evalsuite.reporting.section import Block
     from evalsuite.results.runs import Run
 
@@ -104,22 +102,33 @@ def _against(against: Against) -> dict[str, Any]:
     }
 
 
-def benchmark_facts(
-    run: Run, measured: Mapping[str, Measured], resolve: Callable[[str], Benchmark | None]
-) -> list[dict[str, Any]]:
+def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
     """A row a benchmark."""
     rows = []
     for name, bench in run.benchmarks.items():
-        primary = primary_metric(bench, resolve(name))
-        found = measured[name].estimate(primary, bench.tally) if primary else None
+        estimate = measured[name].estimate(bench.primary, bench.tally) if bench.primary else None
         rows.append(
             {
                 "name": name,
                 "cases": len(bench.tally),
                 "source": bench.source,
-                "metric": primary,
-                "found": plain_cell(found),
-                "metrics": list(bench.tally.metrics()),
+                "metric": bench.primary,
+                "found": plain_cell(estimate),
+            }
+        )
+    return rows
+
+
+def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """A row a benchmark that any of the runs has."""
+    rows = []
+    for name in sorted({name for run in runs for name in run.benchmarks}):
+        benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
+        rows.append(
+            {
+                "name": name,
+                "cases": max(len(bench.tally) for bench in benches),
+                "metric": next((bench.primary for bench in benches if bench.primary), None),
             }
         )
     return rows
@@ -173,8 +182,3 @@ def _point(value: Any) -> Any:
     if value is None or isinstance(value, float | int):
         return None if value is None or not math.isfinite(value) else {"value": value}
     return plain_cell(value)
-
-
-def labels_of(runs: Sequence[Run]) -> list[str]:
-    """The runs' names."""
-    return [run.folder.name for run in runs]

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.page.cases import columns, has_changed, read_cases
 from evalsuite.page.chunks import Chunks
 from evalsuite.page.document import page
-from evalsuite.page.overview import benchmark_facts, run_facts, section_facts, verdict_facts
+from evalsuite.page.overview import (
+    benchmark_facts,
+    compared_benchmarks,
+    run_facts,
+    section_facts,
+    verdict_facts,
+)
 from evalsuite.results.runs import RECORDS, replace_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.decisions.gates import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.page.cases import Row
-    from evalsuite.protocols import Benchmark
     from evalsuite.reporting.section import Section
     from evalsuite.results.runs import Run
 
@@ -33,7 +38,6 @@ def write_page(
     verdict: Verdict,
     measured: Mapping[str, Measured],
     sections: Sequence[Section],
-    resolve: Callable[[str], Benchmark | None],
     baseline: Run | None,
 ) -> Path:
     """Writes the page of one run; of its baseline it takes the scores, and the texts of cases that changed."""
@@ -44,7 +48,7 @@ def write_page(
         "subject": 0,
         "against": None if baseline is None else 1,
         "verdict": verdict_facts(verdict),
-        "benchmarks": benchmark_facts(run, measured, resolve),
+        "benchmarks": benchmark_facts(run, measured),
         "sections": section_facts(sections),
     }
     title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
@@ -55,7 +59,6 @@ def write_comparison_page(
     runs: Sequence[Run],
     labels: Sequence[str],
     sections: Sequence[Section],
-    primary: Mapping[str, str | None],
     target: Path,
 ) -> Path:
     """Writes the page of several runs into a folder; the first run is the baseline."""
@@ -65,14 +68,7 @@ def write_comparison_page(
         "subject": 1,
         "against": 0,
         "verdict": None,
-        "benchmarks": [
-            {
-                "name": name,
-                "metric": metric,
-                "cases": max(len(run.benchmarks[name].tally) for run in runs if name in run.benchmarks),
-            }
-            for name, metric in primary.items()
-        ],
+        "benchmarks": compared_benchmarks(runs),
         "sections": section_facts(sections, ()),
     }
     return _write(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.gates import Measured
 from evalsuite.errors import RunError
+from evalsuite.page.write import write_comparison_page
 from evalsuite.reporting.markdown import render
 from evalsuite.reporting.plots import draw_all
 from evalsuite.reporting.radar import radar
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def write_comparison(folders: Sequence[RunFolder], target: Path, declarations: Declarations) -> Path:
-    """Writes `comparison.md` and its pictures into a folder.
+    """Writes `comparison.md`, its page and its pictures into a folder.
 
     Args:
         folders: of the runs, the first being the baseline.
@@ -44,6 +45,7 @@ def write_comparison(folders: Sequence[RunFolder], target: Path, declarations: D
     pictures = draw_all(charts, target)
     file = target / "comparison.md"
     replace_text(file, f"# {' against '.join(labels)}\n\n{render(sections, pictures)}\n")
+    write_comparison_page(runs, labels, sections, target)
     return file
 
 

@@ -1,4 +1,4 @@
-"""Writes what is made of a run into its folder: `report.md`, `summary.json` and the pictures."""
+"""Writes what is made of a run into its folder: `report.md`, `report.html`, `summary.json` and the pictures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.errors import in_words
+from evalsuite.page.write import PAGE, write_page
 from evalsuite.reporting.markdown import cut, render
 from evalsuite.reporting.plots import can_draw, draw_all
 from evalsuite.reporting.report import build_report
@@ -57,7 +58,8 @@ def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections 
     """
     run = load_run(folder, declarations)
     measured = measure(run)
-    verdict = judge_run(run, find_baseline(run))
+    baseline = find_baseline(run)
+    verdict = judge_run(run, baseline)
     sections = build_report(run, verdict, measured)
     sections[-1:-1] = more(run, verdict)
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
@@ -69,6 +71,11 @@ def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections 
     replace_text(folder.path / COMMENT, comment(verdict, run, sections) + "\n")
     summary = summarise(run, verdict, measured, sections)
     replace_text(folder.path / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    try:
+        write_page(run, verdict, measured, sections, baseline)
+    except Exception as error:  # noqa: BLE001 - a page to look at never costs the verdict
+        why = f"`{PAGE}` could not be written: {type(error).__name__}: {error}"
+        replace_text(folder.path / REPORT, f"{text}\n\n{why}\n")
     return verdict
 
 

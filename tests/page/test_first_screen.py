@@ -1,0 +1,32 @@
+"""The first screen says whether this model may be released, and what that is based on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_a_missed_gate_is_the_verdict(make_run: Any, open_page: Any, make_record: Any) -> None:
+    wrong = make_record("fr", answer="Lyon", scores={"exact_match": 0.0})
+    folder = make_run("red", [wrong], gate=["capitals.exact_match >= 0.5"])
+    page = open_page(folder)
+    assert page.locator("h1").inner_text() == "A gate is missed"
+    assert page.locator(".gate .figure").first.inner_text().startswith("0.0000 [0.0000, 0.7935]")
+
+
+def test_a_difference_to_the_baseline_stands_with_its_interval(
+    make_run: Any, open_page: Any, make_record: Any
+) -> None:
+    names = [f"s{number}" for number in range(20)]
+    make_run("before", [make_record(name) for name in names])
+    after = [make_record(name, scores={"exact_match": float(name != "s3")}) for name in names]
+    folder = make_run("after", after, baseline="before")
+    line = open_page(folder).locator("#part-baseline + .gate")
+    assert "−0.0500 [" in line.inner_text()
+
+
+def test_a_run_without_gates_shows_no_empty_list_of_them(
+    make_run: Any, open_page: Any, make_record: Any
+) -> None:
+    page = open_page(make_run("plain", [make_record("fr")]))
+    assert page.locator("h1").inner_text() == "Passed"
+    assert page.locator("#part-gates").count() == 0
