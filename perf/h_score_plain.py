@@ -13,7 +13,7 @@ from typing import Any
 
 import bs4
 from pylatexenc import latexwalker as lw
-from rapidfuzz.distance import Levenshtein
+import Levenshtein
 
 WHITELIST = ["table", "tr", "th", "td", "ul", "ol", "li", "div", "span", "p", "a", "img", "embed", "pre"]
 WHITELIST += ["h1", "h2", "h3", "h4", "h5", "h6", "input", "button"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.cell_values import Text, is_blank, value_of
+from evalsuite.metrics.tables.cell_values import Text, is_blank, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.struc_bench.cell_values import is_blank, same_form, value_of
+from evalsuite.metrics.tables.cell_values import is_blank, same_form, value_of
 from evalsuite.metrics.tables import pair_tables
 
 if TYPE_CHECKING:

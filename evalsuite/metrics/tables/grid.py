@@ -23,11 +23,22 @@ class CellGrid:
             the columns.
         name: the line above a raw-text table, the caption of an HTML or LaTeX table; empty where none is.
         alignment: LaTeX: one letter a column (`l`, `c`, `r`, `p`, ...), without rules and widths.
+        head_rows: how many rows the markup marks as heads: above the line of dashes in raw text, of `th` alone
+            or in `thead` in HTML, above the first rule that has rows on both sides in LaTeX.
+        spans: the cells that cover several places, as text, rows and columns.
+        bold: the texts of the cells that are bold, at least in part.
+        rules: how many horizontal lines are drawn (LaTeX); 1 for an HTML table with a border.
+        borders: how many vertical lines the column specification draws (LaTeX).
     """
 
     rows: tuple[tuple[str, ...], ...]
     name: str = ""
     alignment: tuple[str, ...] = ()
+    head_rows: int = 0
+    spans: tuple[tuple[str, int, int], ...] = ()
+    bold: tuple[str, ...] = ()
+    rules: int = 0
+    borders: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:

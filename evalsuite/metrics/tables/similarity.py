@@ -21,7 +21,7 @@ def levenshtein_similarity(prediction: Sequence[str], reference: Sequence[str]) 
     Returns:
         At most 1.0; 0.0 where the reference is empty.
     """
-    from rapidfuzz.distance import Levenshtein
+    import Levenshtein
 
     if not reference:
         return 0.0

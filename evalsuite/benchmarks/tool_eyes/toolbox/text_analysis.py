@@ -35,7 +35,7 @@ class TextAnalysis:
         if method == "words":
             one, other = set(_words(first)), set(_words(second))
             return round(len(one & other) / len(one | other), 4) if one | other else 1.0
-        from rapidfuzz.distance.Levenshtein import distance
+        from Levenshtein import distance
 
         longer = max(len(first), len(second))
         return round(1 - distance(first, second) / longer, 4) if longer else 1.0

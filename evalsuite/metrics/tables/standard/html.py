@@ -18,6 +18,7 @@ GROUP_TAGS = frozenset({"thead", "tbody", "tfoot"})
 LIST_TAGS = frozenset({"ul", "ol", "li"})
 APART = frozenset({"p", "div", "ul", "ol", "li", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr"})
 """What stands on either side of these tags are words of their own."""
+BOLD_TAGS = frozenset({"b", "strong"})
 HIDDEN = frozenset({"script", "style", "template", "head"})
 NUMBER = re.compile(r"\s*\+?([0-9]{1,6})")
 TALLEST_SPAN = 65_534
@@ -31,6 +32,8 @@ class _Cell:
     columns: int = 1
     rows: int = 1
     texts: list[str] = field(default_factory=list)
+    is_head: bool = False
+    is_bold: bool = False
 
     def text(self) -> str:
         return tidy("".join(self.texts))
@@ -49,6 +52,8 @@ class _Table:
     groups: set[int] = field(default_factory=set)
     caption: _Cell = field(default_factory=_Cell)
     in_row: bool = False
+    in_head: bool = False
+    border: int = 0
 
     def begin_row(self) -> None:
         self.rows.append([])
@@ -62,7 +67,25 @@ class _Table:
     def read(self) -> CellGrid:
         rows = [[Cell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows]
         laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)), groups=self.groups)
-        return CellGrid(tuple(tuple(row) for row in laid_out if row), name=self.caption.text())
+        grid = tuple(tuple(row) for row in laid_out if row)
+        cells = [(made, read) for row, texts in zip(self.rows, rows, strict=True) for made, read in zip(row, texts, strict=True)]
+        return CellGrid(
+            grid,
+            name=self.caption.text(),
+            head_rows=self._head_rows(),
+            spans=tuple(
+                (cell.text, min(cell.rows, len(grid)), cell.columns)
+                for _, cell in cells
+                if cell.rows > 1 or cell.columns > 1
+            ),
+            bold=tuple(cell.text for made, cell in cells if made.is_bold and not made.is_head),
+            rules=self.border,
+        )
+
+    def _head_rows(self) -> int:
+        """The rows at the top that have head cells alone."""
+        rows = [row for row in self.rows if row]
+        return next((place for place, row in enumerate(rows) if not all(cell.is_head for cell in row)), len(rows))
 
 
 class PageTables(HtmlListener):
@@ -110,14 +133,18 @@ class PageTables(HtmlListener):
         if tag in APART:
             self.data(" ")
         cell = _Cell(*_spans(attributes)) if tag in CELL_TAGS else _Cell()
+        if tag in BOLD_TAGS and self._open_cells:
+            self._open_cells[-1].is_bold = True
         if tag in WHITELIST:
             self._stream.append((tag, ""))
             self.tags.append(f"<{tag}{_shown_spans(cell)}>")
             self.has_lists |= tag in LIST_TAGS
         if tag in TABLE_TAGS:
             self._start_in_table(tag, cell)
+            if tag == "table":
+                self._open_tables[-1].border = int(attributes.get("border", "0").strip() not in {"", "0"})
         elif tag in GROUP_TAGS:
-            self._part_groups()
+            self._part_groups(in_head=tag == "thead")
 
     def _start_in_table(self, tag: str, cell: _Cell) -> None:
         if tag == "table" or not self._open_tables:
@@ -131,13 +158,16 @@ class PageTables(HtmlListener):
         self._open_cells.append(cell)
         if tag in CELL_TAGS:
             self.cell_count += 1
+            cell.is_head = tag == "th" or table.in_head
             table.add(cell)
         elif tag == "caption":
             table.caption = cell
 
-    def _part_groups(self) -> None:
+    def _part_groups(self, *, in_head: bool = False) -> None:
         if self._open_tables:
-            self._open_tables[-1].groups.add(len(self._open_tables[-1].rows))
+            table = self._open_tables[-1]
+            table.groups.add(len(table.rows))
+            table.in_head = in_head
 
     def end(self, tag: str) -> None:
         """An element ends."""

@@ -7,10 +7,26 @@ from __future__ import annotations
 CAPTIONS = frozenset({"caption", "captionof", "tablecaption", "topcaption", "bottomcaption"})
 ROW_END_MACROS = frozenset({"tabularnewline", "cr", "crcr"})
 
+BOLD = frozenset({"textbf", "mathbf", "bfseries", "bf", "bm", "boldsymbol"})
+RULES = frozenset({
+    "hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline", "specialrule", "Xhline",
+    "hhline", "hlineB", "thickhline", "Hline", "tabucline", "hlinewd",
+})  # fmt: skip
+"""Rules over the whole width."""
+
 SILENT = {
     # rules and spacing between rows
     **dict.fromkeys(("hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline"), 0),
+    **dict.fromkeys(("thickhline", "Hline", "endline", "vline", "vrule"), 0),
     **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
+    **dict.fromkeys(("Xhline", "hhline", "hlineB", "hlinewd", "Xcline", "clineB", "tabucline", "Cline"), 1),
+    **dict.fromkeys(("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1),
+    **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch"), 0),
+    # what the table environments of journals put around their rows
+    **dict.fromkeys(("enddata", "nodata", "colnumbers", "sptablerotate"), 0),
+    **dict.fromkeys(("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1),
+    # struts
+    **dict.fromkeys(("T", "B", "Tstrut", "Bstrut", "TBstrut", "bigstrut", "topstrut", "bottomstrut"), 0),
     "footnotemark": 0,
     "specialrule": 3,
     # colours, boxes and spaces, whose argument is no text; what they colour or box is
@@ -37,8 +53,9 @@ SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
 things out leave a space."""
 SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
 
-KEPT = frozenset({"frac", "dfrac", "tfrac", "binom"})
-"""Macros that stay though a group follows: without them one half would be twelve."""
+KEPT = frozenset({"binom"})
+"""Macros that stay though a group follows: without them their two arguments would be one number."""
+FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "nicefrac", "sfrac"})
 
 CHARACTERS = {
     "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å", "AA": "Å",
@@ -54,6 +71,16 @@ CHARACTERS = {
     "textquoteright": "’", "textquoteleft": "‘", "textpm": "±", "texttimes": "×", "mu": "μ",
     "textmu": "μ", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "lambda": "λ",
     "sigma": "σ", "theta": "θ", "pi": "π", "tau": "τ", "phi": "φ", "omega": "ω", "Delta": "Δ", "Omega": "Ω",
+    "varepsilon": "ε", "zeta": "ζ", "eta": "η", "iota": "ι", "kappa": "κ", "nu": "ν", "xi": "ξ", "rho": "ρ",
+    "upsilon": "υ", "chi": "χ", "psi": "ψ", "varphi": "φ", "vartheta": "θ", "Gamma": "Γ", "Theta": "Θ",
+    "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "ell": "ℓ", "mid": "|",
+    "Uparrow": "⇑", "Downarrow": "⇓", "nearrow": "↗", "searrow": "↘", "leftrightarrow": "↔", "prime": "′",
+    "percent": "%", "textpercent": "%", "textasteriskcentered": "*", "dagger": "†", "ddagger": "‡",
+    "xmark": "✗", "cmark": "✓", "textsuperscript": "", "textsubscript": "", "textquotedbl": '"',
+    "textquotedblleft": "“", "textquotedblright": "”", "textrightarrow": "→", "triangle": "△", "cdotp": "·",
+    "textonehalf": "½", "propto": "∝", "partial": "∂", "nabla": "∇", "sum": "∑", "in": "∈", "cup": "∪",
+    "cap": "∩", "subset": "⊂", "emptyset": "∅", "neg": "¬", "land": "∧", "lor": "∨", "forall": "∀",
+    "wedge": "∧", "vee": "∨", "oplus": "⊕", "otimes": "⊗", "diamond": "⋄", "circledR": "®",
 }  # fmt: skip
 """Macros that are one character. Any other macro vanishes if a group follows, which is then text like any
 other (`\\textbf{...}`), and else stays as it was written."""

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid
 from evalsuite.metrics.tables.standard.latex_columns import read_columns
-from evalsuite.metrics.tables.standard.latex_macros import CAPTIONS, ROW_END_MACROS
+from evalsuite.metrics.tables.standard.latex_macros import BOLD, CAPTIONS, ROW_END_MACROS, RULES
 from evalsuite.metrics.tables.standard.latex_text import TextReader, read_caption
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
 
-SPANNING = frozenset({"multicolumn", "multirow"})
+SPANNING = frozenset({"multicolumn", "multirow", "SetCell", "Block"})
+TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})
+"""Their argument holds rows."""
+SET_CELL = re.compile(r"\b([cr])\s*=\s*([0-9]{1,6})")
+BLOCK = re.compile(r"\s*([0-9]{1,6})\s*-\s*([0-9]{1,6})\s*")
+TABS = frozenset("=>")
+"""What parts the cells of a `tabbing`."""
 HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"})
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How many columns and rows the current cell covers; negative rows are those above."""
+    """How many columns and rows the current cell covers.
+
+    Attributes:
+        columns: at least 1.
+        rows: at least 1, or negative for those above.
+        writes_columns: whether the cells that it covers on its right are written, and blank.
+    """
 
     columns: int = 1
     rows: int = 1
+    writes_columns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +56,14 @@ class Tabular:
     Args:
         source: the text it stands in.
         begin: the place of its `begin` token.
+        head: the range of tokens outside of it that holds its head, as xtabular has it.
 
     Attributes:
         end: the place of the token that ends it.
         caption: of a caption within it; empty if there is none.
     """
 
-    def __init__(self, source: LatexSource, begin: int) -> None:
+    def __init__(self, source: LatexSource, begin: int, head: tuple[int, int] = (0, 0)) -> None:
         self.source, self.end = source, source.partner[begin]
         self.caption = ""
         self._rows: list[list[SpannedCell]] = [[]]
@@ -56,13 +71,22 @@ class Tabular:
         self._span = Span()
         self._head_starts = 0
         self._has_first_head = False
+        self._is_bold = False
+        self._bold: list[str] = []
+        self._rules: list[int] = []
+        self._separators = TABS if source.tokens[begin].value == "tabbing" else frozenset()
         columns, place = self._text.after_columns(source.tokens[begin].value, begin + 1)
         self.alignment = read_columns(columns)
+        self._borders = columns.count("|")
+        self._read_rows(*head)
+        self._read_rows(place, self.end)
+        self._end_row()
+
+    def _read_rows(self, place: int, end: int) -> None:
         inside = 0
-        while place < self.end:
+        while place < end:
             inside = max(0, inside + self._step_inside(place))
             place = self._read_inside(place) if inside else self._read(place)
-        self._end_row()
 
     def read(self, caption: str = "") -> CellGrid:
         """The table; the caption is for one that has none within it."""
@@ -71,18 +95,47 @@ class Tabular:
         hanging: list[tuple[int, int, SpannedCell]] = []
         for cells in self._rows:
             row: list[str] = []
+            over: list[tuple[int, SpannedCell]] = []
             for cell in cells:
                 columns = min(cell.span.columns, WIDEST_SPAN, max(0, allowance) + 1)
                 allowance -= columns - 1
+                if cell.span.writes_columns:
+                    over += [(len(row) + place, cell) for place in range(columns)]
+                    row.append(cell.text)
+                    continue
                 if cell.span.rows != 1:
                     hanging += [(len(grid), len(row) + place, cell) for place in range(columns)]
                 row += [cell.text] * columns
+            for place, cell in over:
+                if place < len(row) and (not row[place] or row[place] == cell.text):
+                    row[place] = cell.text
+                    hanging.append((len(grid), place, cell))
             grid.append(row)
             written.append(any(row))
         for row_place, column_place, cell in hanging:
             _fill(grid, row_place, column_place, cell)
         rows = tuple(tuple(row) for row, keep in zip(grid, written, strict=True) if keep)
-        return CellGrid(rows, name=self.caption or caption, alignment=self.alignment)
+        kept = list(accumulate(written, initial=0))
+        return CellGrid(
+            rows,
+            name=self.caption or caption,
+            alignment=self.alignment,
+            head_rows=self._head_rows(kept),
+            spans=tuple(
+                (cell.text, abs(cell.span.rows) or 1, cell.span.columns)
+                for cells in self._rows
+                for cell in cells
+                if abs(cell.span.rows) > 1 or cell.span.columns > 1
+            ),
+            bold=tuple(self._bold),
+            rules=len(self._rules),
+            borders=self._borders,
+        )
+
+    def _head_rows(self, kept: Sequence[int]) -> int:
+        """The rows above the first rule that has rows on both sides."""
+        above = (kept[min(place, len(kept) - 1)] for place in self._rules)
+        return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _step_inside(self, place: int) -> int:
         """1 where a group or another environment begins, -1 where it ends."""
@@ -95,7 +148,7 @@ class Tabular:
     def _read(self, place: int) -> int:
         """Reads a token of the tabular itself; gives the place after it and its arguments."""
         token = self.source.tokens[place]
-        if token.kind == "ampersand":
+        if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
             return place + 1
         if (token.kind == "sign" and token.value == "\\") or self._is_macro(place, ROW_END_MACROS):
@@ -106,10 +159,24 @@ class Tabular:
             return place
         if self._is_macro(place, HEADS_AND_FEET):
             self._end_head(token.value)
+        elif self._is_macro(place, TABLE_HEADS) and (end := self.source.group_end(place + 1)) > place + 1:
+            self._read_rows(self.source.after_blank(place + 1) + 1, end - 1)
+            return end
+        elif self._is_macro(place, {"startdata"}):
+            self._end_row()
+            return place + 1
+        elif self._is_macro(place, {"kill"}):
+            self._text.take()
+            self._rows[-1] = []
+            return place + 1
         return self._read_inside(place)
 
     def _read_inside(self, place: int) -> int:
         """Reads a token of a cell's text."""
+        if self._is_macro(place, BOLD):
+            self._is_bold = True
+        elif self._is_macro(place, RULES):
+            self._rules.append(len(self._rows) - 1)
         if self._is_macro(place, SPANNING):
             return self._read_span(self.source.tokens[place].value, place + 1)
         return self._text.read(place)
@@ -120,6 +187,8 @@ class Tabular:
 
     def _read_span(self, name: str, place: int) -> int:
         """Notes how far a cell reaches; its text, the last argument, is read like any other group."""
+        if name in {"SetCell", "Block"}:
+            return self._read_written_span(name, place)
         (count, *_), place = self.source.arguments(place, 2)
         if name == "multicolumn":
             self._span = replace(self._span, columns=max(1, _whole_number(count)))
@@ -127,9 +196,26 @@ class Tabular:
             self._span = replace(self._span, rows=_whole_number(count))
         return place
 
+    def _read_written_span(self, name: str, place: int) -> int:
+        r"""`\SetCell[r=2,c=3]{halign}` of tabularray and `\Block{2-3}{text}` of nicematrix."""
+        option = self.source.option_end(place)
+        if name == "Block":
+            (size,), place = self.source.arguments(place, 1)
+            match = BLOCK.fullmatch(size)
+            rows, columns = (int(match[1]), int(match[2])) if match else (1, 1)
+        else:
+            raw = self.source.text[self.source.tokens[place].start : self.source.tokens[option - 1].end] if option > place else ""
+            reach = dict(SET_CELL.findall(raw))
+            rows, columns = int(reach.get("r", 1)), int(reach.get("c", 1))
+            place = self.source.group_end(option)
+        self._span = Span(max(1, columns), max(1, rows), writes_columns=True)
+        return place
+
     def _end_cell(self) -> None:
         self._rows[-1].append(SpannedCell(self._text.take(), self._span))
-        self._span = Span()
+        if self._is_bold:
+            self._bold.append(self._rows[-1][-1].text)
+        self._span, self._is_bold = Span(), False
 
     def _end_row(self) -> None:
         self._end_cell()
@@ -145,6 +231,9 @@ class Tabular:
 
 def _fill(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
     """Writes a cell's text into the blank cells below or above it, as far as it reaches."""
+    if not cell.text:
+        # Many blank cells that reach far down would each walk over all that is below them.
+        return
     step = 1 if cell.span.rows > 0 else -1
     for place in range(row + step, row + cell.span.rows, step):
         if not 0 <= place < len(grid) or column >= len(grid[place]) or grid[place][column]:

@@ -2,6 +2,7 @@ r"""The text that LaTeX prints: groups and formatting macros leave what they hol
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import tidy
@@ -11,10 +12,20 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
 
 TABULARS = frozenset({
-    "tabular", "tabular*", "tabularx", "tabulary", "xltabular", "longtable", "longtable*", "supertabular", "tabu",
-    "NiceTabular",
+    "tabular", "tabular*", "tabularx", "tabulary", "xltabular", "longtable", "longtable*", "supertabular",
+    "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular", "tabu", "longtabu", "tblr", "longtblr",
+    "talltblr", "NiceTabular", "NiceTabular*", "NiceTabularX", "NiceArray", "array", "deluxetable", "deluxetable*",
+    "tabbing",
 })  # fmt: skip
-WIDTH_FIRST = frozenset({"tabular*", "tabularx", "tabulary", "xltabular"})
+WIDTH_FIRST = frozenset({
+    "tabular*", "tabularx", "tabulary", "xltabular", "supertabular*", "xtabular*", "NiceTabular*", "NiceTabularX",
+})  # fmt: skip
+TABULARRAY = frozenset({"tblr", "longtblr", "talltblr"})
+"""Their cells under a span are written, and blank; their columns may be one of several settings."""
+COLUMN_SETTING = re.compile(r"colspec\s*=\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^,]*))")
+FARTHEST_COLUMNS = 8
+"""Tokens that may stand between `tabu` and its columns: `\\begin{tabu} to 0.5\\textwidth {lc}`."""
+DEEPEST_FRACTION = 8
 
 
 class TextReader:
@@ -28,6 +39,7 @@ class TextReader:
         self.source = source
         self._pieces: list[str] = []
         self._accent = ""
+        self._fractions = 0
 
     def take(self) -> str:
         """What was collected, tidy; collecting starts anew."""
@@ -76,6 +88,8 @@ class TextReader:
             self._add(sign)
 
     def _read_macro(self, name: str, place: int) -> int:
+        if name in macros.FRACTIONS and self._fractions < DEEPEST_FRACTION and (end := self.source.group_end(place)) > place:
+            return self._read_fraction(place, end)
         if name in macros.CHARACTERS:
             self._add(macros.CHARACTERS[name])
         elif name in macros.SILENT:
@@ -87,6 +101,19 @@ class TextReader:
         else:
             return self._read_unknown(name, place)
         return place
+
+    def _read_fraction(self, place: int, middle: int) -> int:
+        """Both arguments with a stroke between them: without it one half would be twelve."""
+        end = self.source.group_end(middle)
+        self._fractions += 1
+        for start, stop in ((place, middle), (middle, end)):
+            at = self.source.after_blank(start) + 1
+            while at < stop - 1:
+                at = self.read(at)
+            if start == place:
+                self._add("/")
+        self._fractions -= 1
+        return max(end, middle)
 
     def _read_unknown(self, name: str, place: int) -> int:
         after = self.source.after_star(place)
@@ -111,10 +138,19 @@ class TextReader:
 
     def after_columns(self, name: str, place: int) -> tuple[str, int]:
         """The column specification of a tabular, raw, and the place where its body starts."""
+        if name == "tabbing":
+            return "", place
         place = self.source.option_end(place)
         if name in WIDTH_FIRST:
             place = self.source.option_end(self.source.group_end(place))
-        return self.source.group_text(place), self.source.group_end(place)
+        if name in {"tabu", "longtabu"}:
+            ahead = range(place, place + FARTHEST_COLUMNS)
+            place = next((at for at in ahead if self.source.group_end(at) > at), place)
+        columns, end = self.source.group_text(place), self.source.group_end(place)
+        if name in TABULARRAY and "=" in columns:
+            setting = COLUMN_SETTING.search(columns)
+            columns = (setting[1] or setting[2] or "") if setting else ""
+        return columns, end
 
 
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import CellGrid, tidy
+from evalsuite.metrics.tables.standard.delimited import read_delimited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,11 +20,12 @@ GRID_RULE = re.compile(r"\+[-=+:]+\+")
 FENCE = re.compile(r"[`~]{3,}")
 QUOTED = re.compile(r"^>[> ]*+(?=\||[^|]*$)")
 NAMED_ROW = re.compile(r"([^|\\:]{1,80}:)[*_ ]*(\|.*\|)")
+BOLD = re.compile(r"(\*\*|__)\S[^*_]*\1")
 LONGEST_NAME = 80
 
 
 def read_markdown(text: str) -> list[CellGrid]:
-    """All tables of a text, in order.
+    """All tables of a text, in order; where no line has a pipe, those of tab- or comma-separated values.
 
     A table is a block of lines with pipes: two such lines, or one that begins with a pipe. A short line
     right above it, or with only blank lines and code fences between, is its name; so is what stands before
@@ -42,7 +44,7 @@ def read_markdown(text: str) -> list[CellGrid]:
             block.name = line
         elif line and not _is_ornament(line):
             block.name = ""
-    return tables + block.tables()
+    return tables + block.tables() or read_delimited(text)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -80,8 +82,11 @@ class _Block:
         if not is_table(self.lines):
             return []
         split = [_cells(line) for line in self.lines if not GRID_RULE.fullmatch(line)]
-        rows = [row for place, row in enumerate(split) if any(row) and not _is_separator(place, row)]
-        return [CellGrid(tuple(rows), name=_plain(self.name))] if rows else []
+        separators = [_is_separator(place, row) for place, row in enumerate(split)]
+        rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
+        head = sum(map(any, split[: separators.index(True)])) if True in separators else 0
+        bold = tuple(cell for row in rows for cell in row if BOLD.search(cell))
+        return [CellGrid(tuple(rows), name=_plain(self.name), head_rows=head, bold=bold)] if rows else []
 
 
 def _cells(line: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.cell_values import is_blank
+from evalsuite.metrics.tables.cell_values import is_blank
 from evalsuite.benchmarks.struc_bench.comparison import CellPair, align, compare, judge_cell
 from evalsuite.metrics.tables import CellGrid
 

@@ -59,7 +59,10 @@ def value_of(cell: str) -> str:
     zeros, currency and percent signs; number words up to ninety-nine as digits; a full hour as its number. So
     50, "50.0%" and "fifty" are the same, as are 12, "12:00" and "12.0"; 5 and "< 5" are not, nor A and "A+".
     """
-    return "" if is_blank(cell) else " ".join(_tokens(GROUPED.sub(_together, cell)))
+    if is_blank(cell):
+        return ""
+    # What has neither words nor numbers, such as a tick, is its own value.
+    return " ".join(_tokens(GROUPED.sub(_together, cell))) or " ".join(cell.split())
 
 
 def _together(number: re.Match[str]) -> str:
@@ -86,9 +89,9 @@ class Text:
 
         What has neither words nor numbers, such as a tick, is held by every text: nothing can be said of it.
         """
-        value = value_of(cell)
+        tokens = " ".join(_tokens(cell))
         # A cell of two numbers may look like one with its thousands apart.
-        return not value or any(f" {one} " in self._tokens for one in (value, " ".join(_tokens(cell))))
+        return not tokens or any(f" {value} " in self._tokens for value in (value_of(cell), tokens))
 
 
 def _tokens(text: str) -> Iterator[str]:

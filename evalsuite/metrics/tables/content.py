@@ -1,0 +1,222 @@
+"""The content of predicted tables against the wanted ones: cells aligned in two dimensions, compared by value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.tables.alignment import align
+from evalsuite.metrics.tables.cell_similarity import value_similarity
+from evalsuite.metrics.tables.cell_text import cell_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.metrics.tables.alignment import Pairs
+    from evalsuite.metrics.tables.grid import CellGrid
+
+VERSION_OVERLAP = 0.5
+"""How much of what the chosen table shares with a wanted one another must share to be a version of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How much two tables have in common; cells that are blank on both sides are not counted.
+
+    Attributes:
+        similarity: the sum over aligned cells.
+        equal: how many aligned cells have equal values.
+        predicted: how many cells the prediction has.
+        wanted: how many the reference has.
+    """
+
+    similarity: float = 0.0
+    equal: int = 0
+    predicted: int = 0
+    wanted: int = 0
+
+    def __add__(self, other: Overlap) -> Overlap:
+        """Both together."""
+        return Overlap(
+            self.similarity + other.similarity,
+            self.equal + other.equal,
+            self.predicted + other.predicted,
+            self.wanted + other.wanted,
+        )
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall, in [0, 1]."""
+        both = self.predicted + self.wanted
+        return 2 * self.similarity / both if both else 0.0
+
+
+class ValueGrid:
+    """A table of cell values.
+
+    Args:
+        rows: cell texts.
+
+    Attributes:
+        rows: values, all rows of one length.
+    """
+
+    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+        width = max(map(len, rows), default=0)
+        self.rows = [[*map(cell_value, row), *[""] * (width - len(row))] for row in rows]
+        self.width = width
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each value stands in the table."""
+        return Counter(value for row in self.rows for value in row if value)
+
+    def joined(self, other: ValueGrid) -> ValueGrid:
+        """Both tables as one, the other below."""
+        return ValueGrid([*self.rows, *other.rows])
+
+    def shares(self, other: ValueGrid) -> float:
+        """The share of values that both have (Dice), wherever they stand."""
+        total = self.counts.total() + other.counts.total()
+        return 2 * (self.counts & other.counts).total() / total if total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TablePair:
+    """A wanted table, what was predicted for it and how both are aligned.
+
+    Attributes:
+        predicted: the place of the predicted table, of several joined the first; None where there is none.
+        wanted: the place of the wanted one.
+        left: the predicted values.
+        right: the wanted values.
+        rows: pairs of rows.
+        columns: pairs of columns.
+        overlap: what they have in common.
+    """
+
+    predicted: int | None
+    wanted: int
+    left: ValueGrid
+    right: ValueGrid
+    rows: Pairs
+    columns: Pairs
+    overlap: Overlap
+
+
+@dataclass(frozen=True, slots=True)
+class ContentComparison:
+    """All wanted tables with what was predicted for them.
+
+    Attributes:
+        pairs: one for each wanted table, in order.
+        surplus: cells of predicted tables that are neither wanted nor an earlier version of one that is.
+    """
+
+    pairs: tuple[TablePair, ...]
+    surplus: int
+
+    @property
+    def overlap(self) -> Overlap:
+        """Over all tables."""
+        return sum((pair.overlap for pair in self.pairs), Overlap(predicted=self.surplus))
+
+
+def compare_content(
+    predicted: Sequence[CellGrid], wanted: Sequence[CellGrid], *, row_order: bool = True, column_order: bool = True
+) -> ContentComparison:
+    """Compares tables with the ones that were wanted.
+
+    Of several versions of one table in an answer, a draft and its correction say, the last is compared; a
+    table that was cut into several is compared as a whole where that is more alike.
+    """
+    left = [ValueGrid(table.rows) for table in predicted]
+    right = [ValueGrid(table.rows) for table in wanted]
+    chosen, leftover = _choose(left, right, [table.name for table in predicted], [table.name for table in wanted])
+    pairs = [
+        _pair(left[one] if one is not None else ValueGrid([]), right[place], one, place, row_order, column_order)
+        for place, one in enumerate(chosen)
+    ]
+    if len(wanted) == 1 < len(predicted):
+        whole = left[0]
+        for part in left[1:]:
+            whole = whole.joined(part)
+        joined = _pair(whole, right[0], 0, 0, row_order, column_order)
+        if joined.overlap.f1 > pairs[0].overlap.f1:
+            return ContentComparison((joined,), 0)
+    return ContentComparison(tuple(pairs), sum(left[place].counts.total() for place in leftover))
+
+
+def _choose(
+    left: Sequence[ValueGrid], right: Sequence[ValueGrid], names: Sequence[str], wanted_names: Sequence[str]
+) -> tuple[list[int | None], list[int]]:
+    """The predicted table for each wanted one, and those that are left over and no version of a chosen one."""
+    if len(left) == len(right) == 1:
+        return [0], []
+    shares = [[one.shares(other) for other in right] for one in left]
+    chosen = _assign(shares, names, wanted_names)
+    leftover = [place for place in range(len(left)) if place not in chosen]
+    surplus: list[int] = []
+    for extra in leftover:
+        versions = [
+            place
+            for place, one in enumerate(chosen)
+            if one is not None and shares[extra][place] >= VERSION_OVERLAP * shares[one][place] > 0
+        ]
+        if not versions:
+            surplus.append(extra)
+            continue
+        latest = max(versions, key=lambda place: shares[extra][place])
+        if extra > (chosen[latest] or 0):
+            chosen[latest] = extra
+    return chosen, surplus
+
+
+def _assign(
+    shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
+) -> list[int | None]:
+    """The pairs that share most; equal names and, among equals, an equal place decide."""
+    if not shares:
+        return [None] * len(wanted_names)
+    from scipy.optimize import linear_sum_assignment
+
+    gains = [
+        [
+            share + bool(name and name.casefold() == wanted.casefold()) + (0.001 if place == there else 0.0)
+            for there, (share, wanted) in enumerate(zip(row, wanted_names, strict=True))
+        ]
+        for place, (row, name) in enumerate(zip(shares, names, strict=True))
+    ]
+    chosen: list[int | None] = [None] * len(wanted_names)
+    for one, other in zip(*linear_sum_assignment(gains, maximize=True), strict=True):
+        chosen[int(other)] = int(one)
+    return chosen
+
+
+def _pair(
+    left: ValueGrid, right: ValueGrid, predicted: int | None, wanted: int, row_order: bool, column_order: bool
+) -> TablePair:
+    if not left.width or not right.width:
+        overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
+        return TablePair(predicted, wanted, left, right, [], [], overlap)
+    rows, columns = align(left.rows, right.rows, row_order=row_order, column_order=column_order)
+    overlap = _overlap(left, right, rows, columns)
+    return TablePair(predicted, wanted, left, right, rows, columns, overlap)
+
+
+def _overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> Overlap:
+    similarity, equal, blank = 0.0, 0, 0
+    for one, two in rows:
+        here, there = left.rows[one], right.rows[two]
+        for column, beside in columns:
+            value, wanted = here[column], there[beside]
+            if value != wanted:
+                similarity += value_similarity(value, wanted)
+            elif value:
+                equal += 1
+            else:
+                blank += 1
+    sizes = (len(side.rows) * side.width - blank for side in (left, right))
+    return Overlap(similarity + equal, equal, *sizes)

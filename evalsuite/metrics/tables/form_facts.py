@@ -1,0 +1,136 @@
+"""The form of a table as a checklist: facts read off the reference, each fulfilled by a prediction or not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.tables.cell_text import cell_value
+from evalsuite.metrics.tables.well_formed import faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.metrics.tables.any_markup import Reading
+    from evalsuite.metrics.tables.content import ContentComparison
+    from evalsuite.metrics.tables.grid import CellGrid
+
+MARKUP_NAMES = {"markdown": "raw text", "html": "HTML", "latex": "LaTeX"}
+LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
+REFERENCE = re.compile(r"\\(?:[cC]ref|ref|autoref|cite[a-z]*)\*?(?:\[[^\]]*\])*\s*\{([^{}]*)\}")
+LINK = re.compile(r"""<a\b[^<>]*?\bhref\s*=\s*["']?([^"'\s<>]+)""", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FormFact:
+    """One line of the checklist.
+
+    Attributes:
+        name: what it is about; several tables have facts of one name.
+        text: what the reference has, as an English sentence without its full stop.
+        fulfilled: whether the prediction has it too.
+    """
+
+    name: str
+    text: str
+    fulfilled: bool
+
+
+def form_facts(predicted: Reading, wanted: Reading, content: ContentComparison) -> tuple[FormFact, ...]:
+    """The whole checklist. No fact is fulfilled by an answer without a table.
+
+    Args:
+        predicted: what was read of the answer.
+        wanted: what was read of the reference.
+        content: which table of one is compared with which of the other.
+    """
+    facts = list(_facts_of_text(predicted, wanted))
+    for pair in content.pairs:
+        table = predicted.tables[pair.predicted] if pair.predicted is not None else None
+        size = (len(pair.left.rows), pair.left.width)
+        facts += _facts_of_table(table, size, pair.left.counts, wanted.tables[pair.wanted], wanted.markup)
+    if predicted.tables:
+        return tuple(facts)
+    return tuple(FormFact(fact.name, fact.text, fulfilled=False) for fact in facts)
+
+
+def describe_form(wanted: Reading) -> str:
+    """The facts of a reference as sentences, one a line: a description of the format without any model."""
+    from evalsuite.metrics.tables.content import compare_content
+
+    facts = form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))
+    return "\n".join(f"{fact.text}." for fact in facts)
+
+
+def _facts_of_text(predicted: Reading, wanted: Reading) -> Iterator[FormFact]:
+    name = MARKUP_NAMES[wanted.markup]
+    yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
+    problems = faults(predicted)
+    yield FormFact("well_formed", "The markup is complete: whatever begins also ends, and no row is too long", not problems)
+    count = len(wanted.tables)
+    tables = "is one table" if count == 1 else f"are {count} tables"
+    yield FormFact("tables", f"There {tables}", len(predicted.tables) == count)
+    for fact, pattern, what in (
+        ("label", LABEL, "label"), ("references", REFERENCE, "reference"), ("links", LINK, "link"),
+    ):  # fmt: skip
+        if targets := Counter(pattern.findall(wanted.text)):
+            listed = ", ".join(targets)
+            have = Counter(pattern.findall(predicted.text))
+            yield FormFact(fact, f"It has the {what}{'s' * (len(targets) > 1)} {listed[:200]}", not targets - have)
+
+
+def _facts_of_table(
+    table: CellGrid | None, size: tuple[int, int], counts: Counter[str], wanted: CellGrid, markup: str
+) -> Iterator[FormFact]:
+    height, width = len(wanted.rows), wanted.width
+    yield FormFact("rows", f"The table has {_number(height, 'row')}", size[0] == height)
+    yield FormFact("columns", f"The table has {_number(width, 'column')}", size[1] == width)
+    if wanted.name:
+        caption = "caption" if markup != "markdown" else "name"
+        same = bool(table) and cell_value(table.name) == cell_value(wanted.name)
+        yield FormFact("caption", f"Its {caption} is “{wanted.name[:200]}”", same)
+    if wanted.head_rows:
+        same = bool(table) and table.head_rows == wanted.head_rows
+        yield FormFact("head_rows", f"The first {_number(wanted.head_rows, 'row')} {'is' if wanted.head_rows == 1 else 'are'} the head", same)
+    if spans := _span_cells(wanted):
+        listed = "; ".join(
+            f"“{text[:60]}” covers {_number(rows, 'row')} and {_number(columns, 'column')}"
+            for text, rows, columns in wanted.spans[:20]
+        )
+        # A cell that is written out in each place reads the same.
+        yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
+    if bold := Counter(map(cell_value, wanted.bold)):
+        same = bool(table) and Counter(map(cell_value, table.bold)) == bold
+        yield FormFact("bold", f"These cells are bold: {', '.join(wanted.bold)[:200]}", same)
+    if markup == "latex":
+        yield from _facts_of_latex(table, wanted)
+    elif markup == "html" and wanted.rules:
+        yield FormFact("rules", "The table has a border", bool(table) and table.rules > 0)
+
+
+def _facts_of_latex(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFact]:
+    if wanted.alignment:
+        letters = " ".join(wanted.alignment)
+        yield FormFact("alignment", f"The columns are aligned {letters}", bool(table) and table.alignment == wanted.alignment)
+    has_rules, has_borders = wanted.rules > 0, wanted.borders > 0
+    text = "Horizontal rules part the rows" if has_rules else "There are no horizontal rules"
+    yield FormFact("rules", text, bool(table) and (table.rules > 0) == has_rules)
+    text = "Vertical rules part the columns" if has_borders else "There are no vertical rules"
+    yield FormFact("borders", text, bool(table) and (table.borders > 0) == has_borders)
+
+
+def _span_cells(table: CellGrid) -> Counter[str]:
+    """How many places each text must fill for all spans to be there."""
+    cells: Counter[str] = Counter()
+    for text, rows, columns in table.spans:
+        if value := cell_value(text):
+            cells[value] += rows * columns
+    # Copies beyond what was laid out, of a span that hangs over the table's edge, are asked of nobody.
+    laid_out = Counter(cell_value(cell) for cell in table.cells)
+    return cells & laid_out
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

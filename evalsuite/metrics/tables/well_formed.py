@@ -1,0 +1,60 @@
+"""Whether markup is complete, as far as it can be told without a browser or a TeX."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.metrics.tables.any_markup import Reading
+
+PAIRED_TAG = re.compile(r"<(/?)(table|thead|tbody|caption|b|strong|i|em|a|sup|sub|span|div)\b[^<>]*?(/?)>", re.IGNORECASE)
+LATEX_PIECE = re.compile(
+    r"\\(begin|end)\s*\{([^{}]*)\}|(?<!\\)(?:\\\\)*%[^\n]*|\\verb\*?([^a-zA-Z\s]).*?\3|\\.|([{}])|(\$\$?)", re.DOTALL
+)
+
+
+def faults(reading: Reading) -> list[str]:
+    """What is wrong with the markup of an answer, each in a few words; empty where nothing is."""
+    check = {"html": _html_faults, "latex": _latex_faults, "markdown": _markdown_faults}[reading.markup]
+    return list(check(reading))
+
+
+def _html_faults(reading: Reading) -> Iterator[str]:
+    opened: Counter[str] = Counter()
+    for ends, tag, itself in PAIRED_TAG.findall(reading.text):
+        if not itself:
+            opened[tag.lower()] += -1 if ends else 1
+    # These may be left out by HTML's own rules.
+    yield from (f"<{tag}> is not balanced" for tag, count in opened.items() if count and tag not in {"thead", "tbody"})
+
+
+def _latex_faults(reading: Reading) -> Iterator[str]:
+    open_: list[str] = []
+    formulas: Counter[str] = Counter()
+    for match in LATEX_PIECE.finditer(reading.text):
+        opens, name, _, brace, dollar = match.groups()
+        if dollar:
+            formulas[dollar] += 1
+        elif brace == "{" or opens == "begin":
+            open_.append(name or "{")
+        elif brace or opens == "end":
+            expected = name or "{"
+            if not open_ or open_.pop() != expected:
+                yield f"{expected!r} ends where it did not begin"
+                return
+    if open_:
+        yield f"{open_[-1]!r} does not end"
+    yield from (f"a formula does not end ({sign})" for sign, count in formulas.items() if count % 2)
+    for table in reading.tables:
+        if table.alignment and table.width > len(table.alignment):
+            yield f"a row of {table.width} cells in {len(table.alignment)} columns"
+
+
+def _markdown_faults(reading: Reading) -> Iterator[str]:
+    for table in reading.tables:
+        if len({len(row) for row in table.rows}) > 1:
+            yield "rows of different lengths"
