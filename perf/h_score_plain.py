@@ -12,8 +12,8 @@ import warnings
 from typing import Any
 
 import bs4
-from pylatexenc import latexwalker as lw
 import Levenshtein
+from pylatexenc import latexwalker as lw
 
 WHITELIST = ["table", "tr", "th", "td", "ul", "ol", "li", "div", "span", "p", "a", "img", "embed", "pre"]
 WHITELIST += ["h1", "h2", "h3", "h4", "h5", "h6", "input", "button"]

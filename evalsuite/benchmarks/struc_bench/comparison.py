@@ -6,8 +6,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.metrics.tables.cell_values import is_blank, same_form, value_of
 from evalsuite.metrics.tables import pair_tables
+from evalsuite.metrics.tables.cell_values import is_blank, same_form, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,7 +1,8 @@
-"""The H-Score of Struc-Bench: how alike two tables are in content and in form, as text, HTML or LaTeX.
+"""How alike two tables are in content and in form, as raw text, HTML or LaTeX.
 
-Source: Tang et al., Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular
-Data? (arXiv 2309.08963), and the scripts released with it.
+`table_score` is the score to use; `h_score` is Struc-Bench's own. Source of the latter: Tang et al.,
+Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data? (arXiv 2309.08963),
+and the scripts released with it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.answer import strip_answer
+from evalsuite.metrics.tables.any_markup import read_wanted
+from evalsuite.metrics.tables.form_facts import FormFact
 from evalsuite.metrics.tables.grid import CellGrid
 from evalsuite.metrics.tables.names import FORMATS, VARIANTS, Format, Variant
 from evalsuite.metrics.tables.standard.parts import pair_tables
+from evalsuite.metrics.tables.table_score import TableScore, no_readable_table, table_score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,13 +25,16 @@ __all__ = [
     "FORMATS",
     "VARIANTS",
     "CellGrid",
+    "FormFact",
     "Format",
     "HScore",
+    "TableScore",
     "Variant",
     "h_score",
     "pair_tables",
     "read_tables",
     "strip_answer",
+    "table_score",
 ]
 
 
@@ -55,7 +62,7 @@ def h_score(
 ) -> HScore:
     """Compares a predicted table with the one that was wanted.
 
-    `standard` takes the prediction out of its surroundings first (`strip_answer`), never fails, and gives
+    `standard` takes the prediction out of its surroundings first (`strip_answer`), and gives
     the mean of the parts. `released` equals the scripts released with the paper: it compares the texts as
     they are and gives the sum of the parts.
 
@@ -67,8 +74,9 @@ def h_score(
 
     Raises:
         ValueError: the format or the variant is unknown.
-        ScoringError: `released` only: a text for which that definition gives no score or takes exponential
-            time (HTML nested too deeply, LaTeX that pylatexenc cannot parse).
+        ScoringError: `standard`: the reference holds no table that can be read, so that any answer would be
+            as good. `released`: a text for which that definition gives no score or takes exponential time
+            (HTML nested too deeply, LaTeX that pylatexenc cannot parse).
     """
     if format not in FORMATS or variant not in VARIANTS:
         raise ValueError(
@@ -77,6 +85,8 @@ def h_score(
         )
     if variant == "released":
         return _released(prediction, reference, format)
+    if not read_wanted(reference, format).tables:
+        raise no_readable_table(reference, format)
     return _standard(strip_answer(prediction, format), reference, format)
 
 

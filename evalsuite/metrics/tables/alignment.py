@@ -1,18 +1,18 @@
 """Which rows and columns of two tables belong together, found from both dimensions by turns.
 
 Like GriTS (Smock et al., arXiv 2203.12555) this looks for the two most alike parts of the tables that keep
-the order of rows and columns. GriTS compares each cell with each other; here cells are profiles, short vectors
-of what they hold, so that a product of matrices compares whole rows, and time grows with the number of cells
-times that of rows. Rows are aligned by what they hold, then columns by the cells in aligned rows, then rows
-again by the cells in aligned columns, and columns once more.
+the order of rows and columns. GriTS compares each cell with each other, character by character; here rows are
+aligned by the values they share, then columns by the equal cells in aligned rows, then rows again by the equal
+cells in aligned columns, and so on once more. Where no value is equal, the characters of a row or a column
+decide. So time grows with the number of cells times that of rows.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,15 +20,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float32]
+    Codes = NDArray[np.int64]
+    Floats = NDArray[np.float64]
 
 Table = Sequence[Sequence[str]]
 Pairs = list[tuple[int, int]]
 """Places in the first and the second sequence, ascending in the first."""
-VALUES, CHARACTERS = 192, 64
-"""Dimensions of a profile: for whole values, and for the characters and pairs of characters within them."""
-SHARE_OF_CHARACTERS = 0.3
-"""Weight of the characters; the rest is for equal values."""
+LIKENESS = 0.5
+"""What characters may count beside equal cells."""
+CHARACTERS = 64
+"""Dimensions of a profile of characters."""
+MOST_PAIRS = 1_000
+"""A value that stands in more pairs of rows says nothing about which belong together."""
 MOST_LINES = 400
 MOST_CELLS = 40_000
 """Tables of more rows, columns or cells are aligned in a coarser way, block by block."""
@@ -51,7 +54,7 @@ def align(
         The pairs of rows, and those of columns.
     """
     if _fits(first) and _fits(second):
-        return _align_profiles(first, second, row_order=row_order, column_order=column_order)
+        return _align_cells(first, second, row_order=row_order, column_order=column_order)
     if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
         return _align_long(first, second, row_order=row_order, column_order=column_order)
     sides = (list(zip(*side, strict=True)) for side in (first, second))
@@ -63,55 +66,91 @@ def _fits(table: Table) -> bool:
     return max(len(table), len(table[0])) <= MOST_LINES and len(table) * len(table[0]) <= MOST_CELLS
 
 
-def _align_profiles(
-    first: Table, second: Table, *, row_order: bool, column_order: bool
-) -> tuple[Pairs, Pairs]:
-    one, two = _profiles(first), _profiles(second)
-    rows = _pairs(one.sum(1) @ two.sum(1).T, ordered=row_order)
+def _align_cells(first: Table, second: Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+    one, two = _codes(first, second)
+    likely_rows = _likeness(first, second)
+    likely_columns = _likeness(list(zip(*first, strict=True)), list(zip(*second, strict=True)))
+    rows = _pairs(_shared_values(one, two) + likely_rows, ordered=row_order)
     columns: Pairs = []
     for _ in range(2):
-        columns = _pairs(_similar_lines(one, two, rows), ordered=column_order)
-        if not columns:
-            break
-        rows = _pairs(
-            _similar_lines(one.swapaxes(0, 1), two.swapaxes(0, 1), columns), ordered=row_order
-        )
+        columns = _pairs(_equal_cells(one.T, two.T, rows) + likely_columns, ordered=column_order)
+        rows = _pairs(_equal_cells(one, two, columns) + likely_rows, ordered=row_order)
     return rows, columns
 
 
-def _similar_lines(one: Floats, two: Floats, across: Pairs) -> Floats:
-    """How alike each line of one table is to each of the other, over the cells in aligned lines across."""
+def _codes(first: Table, second: Table) -> tuple[Codes, Codes]:
+    """A number for each value, the same in both tables; blank cells are equal to nothing."""
     import numpy as np
 
-    if not across:
-        return np.zeros((one.shape[1], two.shape[1]), np.float32)
-    taken = np.array(across)
-    sides = (side[places].swapaxes(0, 1) for side, places in zip((one, two), taken.T, strict=True))
-    left, right = (np.ascontiguousarray(side).reshape(len(side), -1) for side in sides)
-    return left @ right.T
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(chain(*first, *second)))}
+    sides = []
+    for side, blank in ((first, -1), (second, -2)):
+        numbers[""] = blank
+        sides.append(np.array([[numbers[value] for value in row] for row in side]))
+    return sides[0], sides[1]
+
+
+def _shared_values(one: Codes, two: Codes) -> Floats:
+    """How many values each row of one table shares with each of the other, wherever they stand in the row.
+
+    Values that stand almost everywhere say nothing about where a row belongs, and are left out.
+    """
+    import numpy as np
+
+    places: tuple[dict[int, list[int]], ...] = ({}, {})
+    for side, by_code in zip((one, two), places, strict=True):
+        for row, codes in enumerate(side.tolist()):
+            for code in set(codes):
+                by_code.setdefault(code, []).append(row)
+    width = len(two)
+    pairs = [
+        row * width + beside
+        for code, rows in places[0].items()
+        if (others := places[1].get(code)) and len(rows) * len(others) <= MOST_PAIRS
+        for row in rows
+        for beside in others
+    ]
+    return np.bincount(pairs, minlength=len(one) * width).reshape(len(one), width).astype(np.float64)
+
+
+def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
+    """How many cells are equal, for each line of one table and of the other, in aligned lines across."""
+    import numpy as np
+
+    equal = np.zeros((len(one), len(two)))
+    for left, right in across:
+        equal += one[:, left][:, None] == two[:, right]
+    return equal
+
+
+def _likeness(first: Table, second: Table) -> Floats:
+    """How much more alike than usual each line of one table is to each of the other, by its characters.
+
+    In cells: at most `LIKENESS` times the length of a line.
+    """
+    import numpy as np
+
+    one, two = _profiles(first), _profiles(second)
+    # Not by a product of matrices: the threads it would start wait for each other longer than it takes.
+    alike = np.einsum("ik,jk->ij", one, two)
+    above = np.maximum(alike - alike.mean(), 0.0)
+    weighted: Floats = above * (LIKENESS * min(len(first[0]), len(second[0])))
+    return weighted
 
 
 def _profiles(table: Table) -> Floats:
-    """A profile of length 1 for each cell, of length 0 for blank ones: rows, columns, dimensions."""
+    """How often characters and pairs of characters stand in each line, as vectors of length 1 (or 0)."""
     import numpy as np
 
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(cell for row in table for cell in row))}
-    profiles = np.stack([_profile(value) for value in numbers])
-    codes = np.array([[numbers[cell] for cell in row] for row in table])
-    return profiles[codes]
-
-
-def _profile(value: str) -> Floats:
-    import numpy as np
-
-    profile = np.zeros(VALUES + CHARACTERS, np.float32)
-    if value:
-        data = np.frombuffer(value[:MOST_CHARACTERS].encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
-        pairs = data[:-1] * 31 + data[1:]
-        counts = np.bincount(np.concatenate((data, pairs)) * 7919 % CHARACTERS, minlength=CHARACTERS)
-        profile[VALUES:] = np.sqrt(SHARE_OF_CHARACTERS) * counts / np.linalg.norm(counts)
-        profile[crc32(value.encode("utf-8", "surrogatepass")) % VALUES] = np.sqrt(1 - SHARE_OF_CHARACTERS)
-    return profile
+    lines = [" ".join(value[:MOST_CHARACTERS] for value in line) for line in table]
+    data = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
+    starts = np.repeat(np.arange(len(lines)), [len(line) for line in lines]) * CHARACTERS
+    pairs = data[:-1] * 31 + data[1:]
+    places = np.concatenate((starts + data * 7919 % CHARACTERS, starts[:-1] + pairs * 7919 % CHARACTERS))
+    counts = np.bincount(places, minlength=len(lines) * CHARACTERS).reshape(len(lines), CHARACTERS)
+    lengths = np.sqrt((counts * counts).sum(1, keepdims=True, dtype=np.float64))
+    profiles: Floats = counts / np.maximum(lengths, 1.0)
+    return profiles
 
 
 def _pairs(similarity: Floats, *, ordered: bool) -> Pairs:
@@ -148,9 +187,7 @@ def _ordered_pairs(similarity: Floats) -> Pairs:
     return pairs[::-1]
 
 
-def _align_long(
-    first: Table, second: Table, *, row_order: bool, column_order: bool
-) -> tuple[Pairs, Pairs]:
+def _align_long(first: Table, second: Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
     """The coarser way: rows that are equal and unique are anchors, what lies between is aligned by blocks."""
     width = max(len(first[0]), len(second[0]))
     size = max(1, min(MOST_LINES, MOST_CELLS // width))
@@ -158,7 +195,7 @@ def _align_long(
     def align_block(one: Table, two: Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:
             return _diagonal(len(one), len(two)), _diagonal(len(first[0]), len(second[0]))
-        return _align_profiles(one, two, row_order=row_order, column_order=column_order)
+        return _align_cells(one, two, row_order=row_order, column_order=column_order)
 
     rows = _anchors(first, second, ordered=row_order)
     for ones, twos in list(_gaps(rows, len(first), len(second), ordered=row_order)):
@@ -168,7 +205,9 @@ def _align_long(
             rows += [(a[one], b[two]) for one, two in within]
     rows.sort()
     head = rows[:size]
-    columns = align_block([first[one] for one, _ in head], [second[two] for _, two in head])[1] if head else []
+    columns = (
+        align_block([first[one] for one, _ in head], [second[two] for _, two in head])[1] if head else []
+    )
     return rows, columns
 
 
@@ -193,8 +232,8 @@ def _longest_series(pairs: Pairs) -> Pairs:
     before: list[int] = []
     for index, (_, place) in enumerate(pairs):
         length = bisect_left(lasts, place)
-        lasts[length:length + 1] = [place]
-        ends[length:length + 1] = [index]
+        lasts[length : length + 1] = [place]
+        ends[length : length + 1] = [index]
         before.append(ends[length - 1] if length else -1)
     series: Pairs = []
     index = ends[-1] if ends else -1
@@ -204,7 +243,9 @@ def _longest_series(pairs: Pairs) -> Pairs:
     return series[::-1]
 
 
-def _gaps(anchors: Pairs, height: int, other: int, *, ordered: bool) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+def _gaps(
+    anchors: Pairs, height: int, other: int, *, ordered: bool
+) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
     """What is not anchored: between neighbouring anchors where order counts, else all of it."""
     if not ordered:
         taken, others = ({pair[side] for pair in anchors} for side in (0, 1))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.answer import strip_answer
+from evalsuite.metrics.tables.cell_text import cell_value
 from evalsuite.metrics.tables.grid import CellGrid
+from evalsuite.metrics.tables.html_events import WHITELIST
 from evalsuite.metrics.tables.names import FORMATS
 from evalsuite.metrics.tables.standard import html, latex, markdown
 
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables.names import Format
 
 HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.compile(r"\\begin\s*\{")}
-ITEM_TAGS = ("li",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def read_in(text: str, markup: Format) -> Reading:
         tables = html.PageTables(text).tables
     else:
         tables = latex.read_latex(text) if markup == "latex" else markdown.read_markdown(text)
-    return Reading(markup, text, tuple(table for table in tables if any(table.cells)))
+    return Reading(markup, text, tuple(table for table in tables if any(map(cell_value, table.cells))))
 
 
 def read_any(answer: str, wanted: Format) -> Reading:
@@ -60,10 +62,15 @@ def read_any(answer: str, wanted: Format) -> Reading:
     return max(readings, key=lambda reading: reading.cells * (2 if reading.markup == wanted else 1))
 
 
+@lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> Reading:
-    """The tables of a reference; of HTML without any, a list as a table of one column."""
+    """The tables of a reference; of HTML without any, its list items or else its texts as one column.
+
+    It is kept for the next answer to the same question.
+    """
     reading = read_in(reference, markup)
     if reading.tables or markup != "html":
         return reading
-    items = html.PageTables(reference).texts(ITEM_TAGS)
+    page = html.PageTables(reference)
+    items = page.texts(html.LIST_TAGS) or page.texts(WHITELIST)
     return Reading(markup, reference, (CellGrid(tuple((item,) for item in items)),) if items else ())

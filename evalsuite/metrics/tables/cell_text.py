@@ -1,5 +1,7 @@
 """What a cell says, apart from how its markup writes it: emphasis, entities and formulas become plain text."""
 
+# ruff: noqa: RUF001 - characters that look like others are what this is about
+
 from __future__ import annotations
 
 import html

@@ -12,7 +12,7 @@ from evalsuite.metrics.tables.cell_similarity import value_similarity
 from evalsuite.metrics.tables.cell_text import cell_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.metrics.tables.alignment import Pairs
     from evalsuite.metrics.tables.grid import CellGrid
@@ -125,25 +125,32 @@ class ContentComparison:
 
 
 def compare_content(
-    predicted: Sequence[CellGrid], wanted: Sequence[CellGrid], *, row_order: bool = True, column_order: bool = True
+    predicted: Sequence[CellGrid],
+    wanted: Sequence[CellGrid],
+    *,
+    row_order: bool = True,
+    column_order: bool = True,
 ) -> ContentComparison:
     """Compares tables with the ones that were wanted.
 
     Of several versions of one table in an answer, a draft and its correction say, the last is compared; a
     table that was cut into several is compared as a whole where that is more alike.
     """
+    order = {"row_order": row_order, "column_order": column_order}
     left = [ValueGrid(table.rows) for table in predicted]
     right = [ValueGrid(table.rows) for table in wanted]
-    chosen, leftover = _choose(left, right, [table.name for table in predicted], [table.name for table in wanted])
+    chosen, leftover = _choose(
+        left, right, [table.name for table in predicted], [table.name for table in wanted]
+    )
     pairs = [
-        _pair(left[one] if one is not None else ValueGrid([]), right[place], one, place, row_order, column_order)
+        _pair(left[one] if one is not None else ValueGrid([]), right[place], one, place, order)
         for place, one in enumerate(chosen)
     ]
     if len(wanted) == 1 < len(predicted):
         whole = left[0]
         for part in left[1:]:
             whole = whole.joined(part)
-        joined = _pair(whole, right[0], 0, 0, row_order, column_order)
+        joined = _pair(whole, right[0], 0, 0, order)
         if joined.overlap.f1 > pairs[0].overlap.f1:
             return ContentComparison((joined,), 0)
     return ContentComparison(tuple(pairs), sum(left[place].counts.total() for place in leftover))
@@ -196,12 +203,12 @@ def _assign(
 
 
 def _pair(
-    left: ValueGrid, right: ValueGrid, predicted: int | None, wanted: int, row_order: bool, column_order: bool
+    left: ValueGrid, right: ValueGrid, predicted: int | None, wanted: int, order: Mapping[str, bool]
 ) -> TablePair:
     if not left.width or not right.width:
         overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
-    rows, columns = align(left.rows, right.rows, row_order=row_order, column_order=column_order)
+    rows, columns = align(left.rows, right.rows, **order)
     overlap = _overlap(left, right, rows, columns)
     return TablePair(predicted, wanted, left, right, rows, columns, overlap)
 

@@ -67,8 +67,9 @@ def describe_form(wanted: Reading) -> str:
 def _facts_of_text(predicted: Reading, wanted: Reading) -> Iterator[FormFact]:
     name = MARKUP_NAMES[wanted.markup]
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
-    problems = faults(predicted)
-    yield FormFact("well_formed", "The markup is complete: whatever begins also ends, and no row is too long", not problems)
+    if not faults(wanted):
+        text = "The markup is complete: whatever begins also ends, and no row is too long"
+        yield FormFact("well_formed", text, not faults(predicted))
     count = len(wanted.tables)
     tables = "is one table" if count == 1 else f"are {count} tables"
     yield FormFact("tables", f"There {tables}", len(predicted.tables) == count)
@@ -78,7 +79,9 @@ def _facts_of_text(predicted: Reading, wanted: Reading) -> Iterator[FormFact]:
         if targets := Counter(pattern.findall(wanted.text)):
             listed = ", ".join(targets)
             have = Counter(pattern.findall(predicted.text))
-            yield FormFact(fact, f"It has the {what}{'s' * (len(targets) > 1)} {listed[:200]}", not targets - have)
+            yield FormFact(
+                fact, f"It has the {what}{'s' * (len(targets) > 1)} {listed[:200]}", not targets - have
+            )
 
 
 def _facts_of_table(
@@ -89,11 +92,15 @@ def _facts_of_table(
     yield FormFact("columns", f"The table has {_number(width, 'column')}", size[1] == width)
     if wanted.name:
         caption = "caption" if markup != "markdown" else "name"
-        same = bool(table) and cell_value(table.name) == cell_value(wanted.name)
+        same = table is not None and cell_value(table.name) == cell_value(wanted.name)
         yield FormFact("caption", f"Its {caption} is “{wanted.name[:200]}”", same)
     if wanted.head_rows:
-        same = bool(table) and table.head_rows == wanted.head_rows
-        yield FormFact("head_rows", f"The first {_number(wanted.head_rows, 'row')} {'is' if wanted.head_rows == 1 else 'are'} the head", same)
+        same = table is not None and table.head_rows == wanted.head_rows
+        yield FormFact(
+            "head_rows",
+            f"The first {_number(wanted.head_rows, 'row')} {'is' if wanted.head_rows == 1 else 'are'} the head",
+            same,
+        )
     if spans := _span_cells(wanted):
         listed = "; ".join(
             f"“{text[:60]}” covers {_number(rows, 'row')} and {_number(columns, 'column')}"
@@ -102,23 +109,27 @@ def _facts_of_table(
         # A cell that is written out in each place reads the same.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(cell_value, wanted.bold)):
-        same = bool(table) and Counter(map(cell_value, table.bold)) == bold
+        same = table is not None and Counter(map(cell_value, table.bold)) == bold
         yield FormFact("bold", f"These cells are bold: {', '.join(wanted.bold)[:200]}", same)
     if markup == "latex":
         yield from _facts_of_latex(table, wanted)
     elif markup == "html" and wanted.rules:
-        yield FormFact("rules", "The table has a border", bool(table) and table.rules > 0)
+        yield FormFact("rules", "The table has a border", table is not None and table.rules > 0)
 
 
 def _facts_of_latex(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFact]:
     if wanted.alignment:
         letters = " ".join(wanted.alignment)
-        yield FormFact("alignment", f"The columns are aligned {letters}", bool(table) and table.alignment == wanted.alignment)
+        yield FormFact(
+            "alignment",
+            f"The columns are aligned {letters}",
+            table is not None and table.alignment == wanted.alignment,
+        )
     has_rules, has_borders = wanted.rules > 0, wanted.borders > 0
     text = "Horizontal rules part the rows" if has_rules else "There are no horizontal rules"
-    yield FormFact("rules", text, bool(table) and (table.rules > 0) == has_rules)
+    yield FormFact("rules", text, table is not None and (table.rules > 0) == has_rules)
     text = "Vertical rules part the columns" if has_borders else "There are no vertical rules"
-    yield FormFact("borders", text, bool(table) and (table.borders > 0) == has_borders)
+    yield FormFact("borders", text, table is not None and (table.borders > 0) == has_borders)
 
 
 def _span_cells(table: CellGrid) -> Counter[str]:

@@ -27,8 +27,8 @@ class TableScore:
     """A table score.
 
     Attributes:
-        value: in [0, 1]: content times the mean of content and form, so that form without content is worth
-            nothing.
+        value: in [0, 1]: content times a mean in which content weighs three times as much as form. So form
+            without content is worth nothing, and half of the content is worth less than half.
         content: in [0, 1]: the F1 of aligned cells, compared by value.
         form: in [0, 1]: the share of the reference's facts of form that the prediction fulfils; with several
             tables, a table's facts count each.
@@ -88,12 +88,14 @@ def table_score(
         "cell_exact_f1": 2 * overlap.equal / max(1, overlap.predicted + overlap.wanted),
         **_means(facts),
     }
-    order = "+".join(name for name, kept in (("rows", row_order), ("columns", column_order)) if kept) or "none"
+    order = (
+        "+".join(name for name, kept in (("rows", row_order), ("columns", column_order)) if kept) or "none"
+    )
     signature = (
         f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{format}|cells:value+lcs"
-        f"|order:{order}|value:content*(content+form)/2"
+        f"|order:{order}|value:content*(3*content+form)/4"
     )
-    return TableScore(content * (content + form) / 2, content, form, parts, facts, signature)
+    return TableScore(content * (3 * content + form) / 4, content, form, parts, facts, signature)
 
 
 def match_tables(
@@ -111,9 +113,7 @@ def match_tables(
     if not wanted.tables:
         raise no_readable_table(reference, format)
     predicted = read_any(prediction, format)
-    content = compare_content(
-        predicted.tables, wanted.tables, row_order=row_order, column_order=column_order
-    )
+    content = compare_content(predicted.tables, wanted.tables, row_order=row_order, column_order=column_order)
     return TableMatch(predicted, wanted, content)
 
 

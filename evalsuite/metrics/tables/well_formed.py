@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
     from evalsuite.metrics.tables.any_markup import Reading
 
-PAIRED_TAG = re.compile(r"<(/?)(table|thead|tbody|caption|b|strong|i|em|a|sup|sub|span|div)\b[^<>]*?(/?)>", re.IGNORECASE)
+PAIRED_TAG = re.compile(
+    r"<(/?)(table|thead|tbody|caption|b|strong|i|em|a|sup|sub|span|div)\b[^<>]*?(/?)>", re.IGNORECASE
+)
 LATEX_PIECE = re.compile(
-    r"\\(begin|end)\s*\{([^{}]*)\}|(?<!\\)(?:\\\\)*%[^\n]*|\\verb\*?([^a-zA-Z\s]).*?\3|\\.|([{}])|(\$\$?)", re.DOTALL
+    r"\\(begin|end)\s*\{([^{}]*)\}|(?<!\\)(?:\\\\)*%[^\n]*|\\verb\*?([^a-zA-Z\s]).*?\3|\\.|([{}])|(\$\$?)",
+    re.DOTALL,
 )
 
 
@@ -29,7 +32,9 @@ def _html_faults(reading: Reading) -> Iterator[str]:
         if not itself:
             opened[tag.lower()] += -1 if ends else 1
     # These may be left out by HTML's own rules.
-    yield from (f"<{tag}> is not balanced" for tag, count in opened.items() if count and tag not in {"thead", "tbody"})
+    yield from (
+        f"<{tag}> is not balanced" for tag, count in opened.items() if count and tag not in {"thead", "tbody"}
+    )
 
 
 def _latex_faults(reading: Reading) -> Iterator[str]:

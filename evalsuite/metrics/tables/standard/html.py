@@ -68,7 +68,11 @@ class _Table:
         rows = [[Cell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows]
         laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)), groups=self.groups)
         grid = tuple(tuple(row) for row in laid_out if row)
-        cells = [(made, read) for row, texts in zip(self.rows, rows, strict=True) for made, read in zip(row, texts, strict=True)]
+        cells = [
+            (made, read)
+            for row, texts in zip(self.rows, rows, strict=True)
+            for made, read in zip(row, texts, strict=True)
+        ]
         return CellGrid(
             grid,
             name=self.caption.text(),
@@ -85,7 +89,9 @@ class _Table:
     def _head_rows(self) -> int:
         """The rows at the top that have head cells alone."""
         rows = [row for row in self.rows if row]
-        return next((place for place, row in enumerate(rows) if not all(cell.is_head for cell in row)), len(rows))
+        return next(
+            (place for place, row in enumerate(rows) if not all(cell.is_head for cell in row)), len(rows)
+        )
 
 
 class PageTables(HtmlListener):

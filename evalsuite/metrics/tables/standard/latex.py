@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 FLOATS = frozenset({
     "table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable", "figure", "figure*",
 })  # fmt: skip
-HEAD_APART = frozenset({"supertabular", "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular"})
+HEAD_APART = frozenset(
+    {"supertabular", "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular"}
+)
 """Their head is given before they begin."""
 
 
@@ -46,7 +48,11 @@ def read_latex(text: str) -> list[CellGrid]:
             open_[-1].tables.append(len(tables))
             tables.append(Tabular(source, place, head if token.value in HEAD_APART else (0, 0)))
             place, head = tables[-1].end, (0, 0)
-        elif token.kind == "macro" and token.value in TABLE_HEADS and not (head[1] and token.value == "tablehead"):
+        elif (
+            token.kind == "macro"
+            and token.value in TABLE_HEADS
+            and not (head[1] and token.value == "tablehead")
+        ):
             place, head = _read_head(source, place)
             continue
         elif token.kind == "begin" and token.value in FLOATS:

@@ -20,11 +20,15 @@ SILENT = {
     **dict.fromkeys(("thickhline", "Hline", "endline", "vline", "vrule"), 0),
     **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
     **dict.fromkeys(("Xhline", "hhline", "hlineB", "hlinewd", "Xcline", "clineB", "tabucline", "Cline"), 1),
-    **dict.fromkeys(("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1),
+    **dict.fromkeys(
+        ("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1
+    ),
     **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch"), 0),
     # what the table environments of journals put around their rows
     **dict.fromkeys(("enddata", "nodata", "colnumbers", "sptablerotate"), 0),
-    **dict.fromkeys(("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1),
+    **dict.fromkeys(
+        ("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1
+    ),
     # struts
     **dict.fromkeys(("T", "B", "Tstrut", "Bstrut", "TBstrut", "bigstrut", "topstrut", "bottomstrut"), 0),
     "footnotemark": 0,

@@ -148,31 +148,41 @@ class Tabular:
     def _read(self, place: int) -> int:
         """Reads a token of the tabular itself; gives the place after it and its arguments."""
         token = self.source.tokens[place]
+        if token.kind in {"text", "blank"}:
+            return self._text.read(place)
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
             return place + 1
         if (token.kind == "sign" and token.value == "\\") or self._is_macro(place, ROW_END_MACROS):
             self._end_row()
             return self.source.option_end(self.source.after_star(place + 1))
-        if self._is_macro(place, CAPTIONS):
+        if token.kind == "macro":
+            return self._read_structure(token.value, place)
+        return self._read_inside(place)
+
+    def _read_structure(self, name: str, place: int) -> int:
+        """Reads a macro that may say something about the table as a whole."""
+        if name in CAPTIONS:
             self.caption, place = read_caption(self.source, place)
             return place
-        if self._is_macro(place, HEADS_AND_FEET):
-            self._end_head(token.value)
-        elif self._is_macro(place, TABLE_HEADS) and (end := self.source.group_end(place + 1)) > place + 1:
+        if name in TABLE_HEADS and (end := self.source.group_end(place + 1)) > place + 1:
             self._read_rows(self.source.after_blank(place + 1) + 1, end - 1)
             return end
-        elif self._is_macro(place, {"startdata"}):
+        if name == "startdata":
             self._end_row()
             return place + 1
-        elif self._is_macro(place, {"kill"}):
+        if name == "kill":
             self._text.take()
             self._rows[-1] = []
             return place + 1
+        if name in HEADS_AND_FEET:
+            self._end_head(name)
         return self._read_inside(place)
 
     def _read_inside(self, place: int) -> int:
         """Reads a token of a cell's text."""
+        if self.source.tokens[place].kind != "macro":
+            return self._text.read(place)
         if self._is_macro(place, BOLD):
             self._is_bold = True
         elif self._is_macro(place, RULES):
@@ -204,7 +214,11 @@ class Tabular:
             match = BLOCK.fullmatch(size)
             rows, columns = (int(match[1]), int(match[2])) if match else (1, 1)
         else:
-            raw = self.source.text[self.source.tokens[place].start : self.source.tokens[option - 1].end] if option > place else ""
+            raw = (
+                self.source.text[self.source.tokens[place].start : self.source.tokens[option - 1].end]
+                if option > place
+                else ""
+            )
             reach = dict(SET_CELL.findall(raw))
             rows, columns = int(reach.get("r", 1)), int(reach.get("c", 1))
             place = self.source.group_end(option)

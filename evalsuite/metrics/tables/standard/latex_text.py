@@ -88,7 +88,11 @@ class TextReader:
             self._add(sign)
 
     def _read_macro(self, name: str, place: int) -> int:
-        if name in macros.FRACTIONS and self._fractions < DEEPEST_FRACTION and (end := self.source.group_end(place)) > place:
+        if (
+            name in macros.FRACTIONS
+            and self._fractions < DEEPEST_FRACTION
+            and (end := self.source.group_end(place)) > place
+        ):
             return self._read_fraction(place, end)
         if name in macros.CHARACTERS:
             self._add(macros.CHARACTERS[name])

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.metrics.tables.cell_values import is_blank
 from evalsuite.benchmarks.struc_bench.comparison import CellPair, align, compare, judge_cell
 from evalsuite.metrics.tables import CellGrid
+from evalsuite.metrics.tables.cell_values import is_blank
 
 WANTED = CellGrid((("", "Wins", "Points"), ("Gulls", "7", "88"), ("Otters", "4", "81")), name="Team")
 CELLS = st.sampled_from(["", "-", "1", "2", "1.0", "x", "X", "y", "\u2713"])

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsuite.errors import ScoringError
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, strip_answer
+from evalsuite.metrics.tables.any_markup import read_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +64,10 @@ def test_a_table_equal_to_its_reference_scores_one_in_both(rows: Rows, written: 
 def test_any_two_texts_have_a_score_between_zero_and_one(
     prediction: str, reference: str, written: Format
 ) -> None:
+    if not read_wanted(reference, written).tables:
+        with pytest.raises(ScoringError):
+            h_score(prediction, reference, format=written)
+        return
     score = h_score(prediction, reference, format=written)
     assert all(0.0 <= value <= 1.0 for value in (score.content, score.format, *score.parts.values()))
 
@@ -72,6 +78,8 @@ def test_broken_markup_scores_one_against_itself_once_taken_out_of_its_surroundi
     markup: str, written: Format
 ) -> None:
     reference = strip_answer(markup, written)
+    if not read_wanted(reference, written).tables:
+        return
     score = h_score(reference, reference, format=written)
     assert (score.content, score.format) == (1.0, 1.0)
 
@@ -185,3 +193,18 @@ def test_an_unknown_format_or_variant_is_an_error_that_names_the_known_ones(
 def test_what_was_written_is_read_again(rows: Rows, written: Format) -> None:
     table = read_tables(write(rows, written), written)[0]
     assert [list(row) for row in table.rows] == [[" ".join(cell.split()) for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("reference", "written"),
+    [
+        ("There is no table here.", "markdown"),
+        ("<dl><dt>a</dt><dd>1</dd></dl>", "html"),
+        (r"\begin{center}words\end{center}", "latex"),
+    ],
+)
+def test_a_reference_without_a_readable_table_is_an_error_and_no_score(
+    reference: str, written: Format
+) -> None:
+    with pytest.raises(ScoringError, match="holds no table that can be read"):
+        h_score("Sorry, I cannot help.", reference, format=written)

@@ -1,0 +1,212 @@
+"""The table score: what leaves it at 1.0, what lowers it, and what it makes of answers of any kind."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalsuite.errors import ScoringError
+from evalsuite.metrics.tables import FORMATS, Format, table_score
+
+HTML = """<table border="1"><caption>Results</caption><thead><tr><th rowspan="2">Model</th>
+<th colspan="2">Score</th></tr>
+<tr><th>Dev</th><th>Test</th></tr></thead><tbody><tr><td>Alpha</td><td>12.3 ± 0.1</td><td>1,234</td></tr>
+<tr><td>Beta</td><td><b>10–20</b></td><td>5%</td></tr></tbody></table>"""
+LATEX = r"""\begin{table}\caption{Results}\label{tab:r}\begin{tabular}{lcc}\toprule
+\multirow{2}{*}{Model} & \multicolumn{2}{c}{Score} \\ & Dev & Test \\ \midrule
+Alpha & 12.3 $\pm$ 0.1 & 1{,}234 \\ Beta & \textbf{10--20} & 5\% \\ \bottomrule\end{tabular}\end{table}"""
+MARKDOWN = """| Model | Score | Score |\n|---|---|---|\n| Model | Dev | Test |
+| Alpha | 12.3 ± 0.1 | 1,234 |\n| Beta | **10–20** | 5% |"""
+WRITTEN: dict[Format, str] = {"html": HTML, "latex": LATEX, "markdown": MARKDOWN}
+
+
+@pytest.mark.parametrize("written", FORMATS)
+def test_a_copy_scores_one_in_everything(written: Format) -> None:
+    score = table_score(WRITTEN[written], WRITTEN[written], format=written)
+    assert (score.value, score.content, score.form) == (1.0, 1.0, 1.0)
+    assert all(score.parts.values())
+    assert all(fact.fulfilled for fact in score.facts)
+
+
+@pytest.mark.parametrize("written", FORMATS)
+@pytest.mark.parametrize(
+    "answer", ["", "I cannot make a table of this.", "|", "<td>", r"\begin{tabular}", "\x00" * 9]
+)
+def test_junk_and_an_empty_answer_score_zero_throughout(answer: str, written: Format) -> None:
+    score = table_score(answer, WRITTEN[written], format=written)
+    assert (score.value, score.content, score.form) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("wanted", FORMATS)
+@pytest.mark.parametrize("answered", FORMATS)
+def test_a_table_in_another_markup_loses_form_and_no_content(answered: Format, wanted: Format) -> None:
+    score = table_score(WRITTEN[answered], WRITTEN[wanted], format=wanted)
+    assert score.content == 1.0
+    assert (score.form == 1.0) == (answered == wanted)
+
+
+def test_no_cell_right_in_the_right_shape_scores_about_zero() -> None:
+    wanted = "| Team | Wins |\n|---|---|\n| Hawks | 12 |\n| Bulls | 7 |"
+    wrong = "| Xoyuz | Qfpv |\n|---|---|\n| Mmmmm | 99 |\n| Zzzzz | 41 |"
+    assert table_score(wrong, wanted, format="markdown").value < 0.02
+
+
+def _html(rows: list[list[str]]) -> str:
+    return (
+        "<table>"
+        + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        + "</table>"
+    )
+
+
+def test_the_same_cells_in_another_arrangement_lose_content() -> None:
+    rows = [[str(101 + 4 * row + column) for column in range(4)] for row in range(6)]
+    cells = [cell for row in rows for cell in row]
+    by_four = [cells[place : place + 6] for place in range(0, 24, 6)]
+    assert table_score(_html(by_four), _html(rows), format="html").content < 0.5
+    assert table_score(_html([[cell] for cell in cells]), _html(rows), format="html").content < 0.5
+    assert (
+        table_score(_html([list(row) for row in zip(*rows, strict=True)]), _html(rows), format="html").content
+        < 0.6
+    )
+
+
+def test_a_typo_costs_less_than_a_wrong_word_and_a_wrong_number_all_of_its_cell() -> None:
+    rows = [["Name", "Points"], ["Washington", "31"], ["Philadelphia", "28"]]
+
+    def content(row: int, column: int, cell: str) -> float:
+        changed = [[*line] for line in rows]
+        changed[row][column] = cell
+        return table_score(_html(changed), _html(rows), format="html").content
+
+    typo, word, number = content(1, 0, "Washingtan"), content(1, 0, "Boston"), content(1, 1, "32")
+    assert 1 > typo > 0.95 > word
+    assert number == pytest.approx(5 / 6)
+
+
+def test_the_order_of_rows_and_columns_counts_unless_it_is_set_aside() -> None:
+    rows = [["Name", "A", "B"], *([f"name{place}", f"{place}1", f"{place}2"] for place in range(5))]
+    shuffled = [rows[0], *rows[:0:-1]]
+    swapped = [[row[2], row[0], row[1]] for row in rows]
+    for changed, without in ((shuffled, {"row_order": False}), (swapped, {"column_order": False})):
+        assert table_score(_html(changed), _html(rows), format="html").content < 0.8
+        assert table_score(_html(changed), _html(rows), format="html", **without).content == 1.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (r"12.3 $\pm$ 0.1", "$12.3\\pm0.1$"), ("10--20", "10–20"), ("``quoted''", "“quoted”"), ("H$_2$O", "H_2O"),
+        (r"\num{1234}", "1,234"), (r"1\,234", "1234"), (r"5.0\%", r"5\%"), (r"\textbf{7}", "7"), ("$\\gamma$", "γ"),
+        (r"\Tstrut 4", "4\\rule{0pt}{2.6ex}"),
+    ],
+)  # fmt: skip
+def test_equal_values_are_equal_in_latex(one: str, other: str) -> None:
+    first, second = (rf"\begin{{tabular}}{{ll}}a & b \\ c & {cell}\end{{tabular}}" for cell in (one, other))
+    assert table_score(first, second, format="latex").content == 1.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("**bold**", "bold"), ("a&nbsp;b", "a b"), ("`x`", "x"), (r"t\_a", "t_a"), (r"$\frac{1}{8}$", "1/8")],
+)
+def test_equal_values_are_equal_in_raw_text(one: str, other: str) -> None:
+    first, second = (f"| a | b |\n|---|---|\n| c | {cell} |" for cell in (one, other))
+    assert table_score(first, second, format="markdown").content == 1.0
+
+
+def test_a_tick_is_no_cross() -> None:
+    assert table_score(_html([["a", "✓"]]), _html([["a", "✗"]]), format="html").content == 0.5
+
+
+@pytest.mark.parametrize(
+    "rule", [r"\Xhline{1pt}", r"\hhline{|=|=|}", r"\hlineB{2}", r"\thickhline", r"\hline\arrayrulecolor{red}"]
+)
+def test_rules_of_any_package_are_rules_and_no_text(rule: str) -> None:
+    plain = r"\begin{tabular}{ll}\hline a & b \\ \hline 1 & 2 \\ \hline\end{tabular}"
+    assert table_score(plain.replace(r"\hline", rule), plain, format="latex").value == 1.0
+
+
+def test_latex_without_its_rules_borders_and_label_loses_form_alone() -> None:
+    wanted = r"\begin{table}\caption{T}\label{t}\begin{tabular}{|l|l|}\hline a & b \\ \hline\end{tabular}\end{table}"
+    bare = r"\begin{table}\caption{T}\begin{tabular}{ll}a & b\end{tabular}\end{table}"
+    score = table_score(bare, wanted, format="latex")
+    assert score.content == 1.0
+    assert {fact.name for fact in score.facts if not fact.fulfilled} == {"label", "rules", "borders"}
+    broken = table_score(wanted.replace("}\\end{table}", ""), wanted, format="latex")
+    assert "well_formed" in {fact.name for fact in broken.facts if not fact.fulfilled}
+
+
+def test_a_caption_is_form_in_every_markup() -> None:
+    for written in ("html", "latex"):
+        score = table_score(WRITTEN[written].replace("Results", "Nothing"), WRITTEN[written], format=written)
+        assert score.content == 1.0
+        assert [fact.name for fact in score.facts if not fact.fulfilled] == ["caption"]
+
+
+def test_of_a_draft_and_a_final_table_the_final_one_is_scored() -> None:
+    draft = MARKDOWN.replace("1,234", "9").replace("Beta", "Gamma")
+    score = table_score(
+        f"First:\n\n{draft}\n\nCorrected, final table:\n\n{MARKDOWN}", MARKDOWN, format="markdown"
+    )
+    assert score.content == 1.0
+    assert score.parts["form_tables"] == 0.0
+    worse = table_score(f"{MARKDOWN}\n\nOr rather:\n\n{draft}", MARKDOWN, format="markdown")
+    assert worse.content == table_score(draft, MARKDOWN, format="markdown").content
+
+
+def test_a_table_cut_in_two_is_compared_as_a_whole() -> None:
+    rows = [["Name", "Points"], *([f"name{place}", f"{place}7"] for place in range(8))]
+    halves = _html(rows[:4]) + _html(rows[4:])
+    assert table_score(halves, _html(rows), format="html").content == 1.0
+
+
+def test_surplus_tables_cost_precision() -> None:
+    score = table_score(MARKDOWN + "\n\nMore\n\n| x | y |\n|---|---|\n| 8 | 9 |", MARKDOWN, format="markdown")
+    assert 0.8 < score.content < 1.0
+    assert score.parts["cell_recall"] == 1.0
+
+
+def test_the_signature_names_what_decides_the_score() -> None:
+    signature = table_score(HTML, LATEX, format="latex", row_order=False).signature
+    assert "version:" in signature
+    assert "reader:html" in signature
+    assert "order:columns" in signature
+
+
+def test_an_unreadable_reference_is_an_error() -> None:
+    with pytest.raises(ScoringError, match="holds no table"):
+        table_score(HTML, "No table.", format="html")
+    with pytest.raises(ValueError, match="not 'pdf'"):
+        table_score(HTML, HTML, format="pdf")  # type: ignore[arg-type]
+
+
+CELLS = st.text("ab1 .|&<>$\\{}%_^*\n-é✓", max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=1, max_size=5),
+    st.text(max_size=80),
+    st.sampled_from(FORMATS),
+)
+def test_any_answer_has_a_score_between_zero_and_one(
+    rows: list[list[str]], text: str, written: Format
+) -> None:
+    for answer in (text, _html(rows), "\n".join("|".join(row) for row in rows)):
+        score = table_score(answer, WRITTEN[written], format=written)
+        assert all(
+            0.0 <= number <= 1.0 for number in (score.value, score.content, score.form, *score.parts.values())
+        )
+
+
+@pytest.mark.parametrize(("height", "width"), [(1_200, 3), (3, 1_200), (450, 120)])
+def test_tables_beyond_the_bound_are_aligned_in_the_coarser_way(height: int, width: int) -> None:
+    rows = [[f"{row}x{column}" for column in range(width)] for row in range(height)]
+    missing = [row for place, row in enumerate(rows) if place != height // 2]
+    assert table_score(_html(rows), _html(rows), format="html").content == 1.0
+    expected = 2 * len(missing) / (len(missing) + height)
+    assert table_score(_html(missing), _html(rows), format="html").content == pytest.approx(
+        expected, abs=0.02
+    )
