@@ -133,6 +133,8 @@ def encode_completion(completion: Completion) -> Plain:
         plain["tool_calls"] = [encode_tool_call(call) for call in completion.tool_calls]
     if completion.logprobs is not None:
         plain["logprobs"] = [[one.token, one.logprob, one.top] for one in completion.logprobs]
+    if completion.embeddings:
+        plain["embeddings"] = list(completion.embeddings)
     return plain
 
 
@@ -148,6 +150,7 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
         logprobs=None
         if logprobs is None
         else tuple(TokenLogprob(token, logprob, _pairs(top)) for token, logprob, top in logprobs),
+        embeddings=tuple(plain.get("embeddings", ())),
     )
 
 

@@ -212,6 +212,7 @@ class Completion:
         finish_reason: `stop`, `length`, `tool_calls` or what else the server says.
         usage: tokens and cost of this completion when it was made.
         logprobs: one entry a generated token, where the backend gives them; else None.
+        embeddings: of an embedding request, a vector a text, in the form of `vectors.encode_vector`.
     """
 
     text: str
@@ -220,6 +221,7 @@ class Completion:
     finish_reason: str = "stop"
     usage: Usage = field(default_factory=Usage)
     logprobs: tuple[TokenLogprob, ...] | None = None
+    embeddings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -48,12 +49,10 @@ class _Conversation:
     def goes_on_in(self, keys: list[object]) -> bool:
         return keys[: len(self.keys)] == self.keys
 
-    def observations(self) -> dict[str, str]:
-        return {
-            message.tool_call_id: message.content
-            for message in self.messages
-            if message.role == "tool" and message.tool_call_id
-        }
+    def observations(self, reply: int) -> dict[str, str]:
+        """What the application answered to the calls of one reply, which it does before the next reply."""
+        answers = itertools.takewhile(lambda message: message.role != "assistant", self.messages[reply + 1 :])
+        return {message.tool_call_id or "": message.content for message in answers if message.role == "tool"}
 
 
 @dataclass(slots=True)
@@ -72,12 +71,12 @@ class CallLog:
         """The transcript with messages and events as they went over the wire, where it tells none itself."""
         if transcript.messages or transcript.events or not self.calls:
             return transcript
-        conversations, place_of = self._conversations()
+        conversations, replies = self._conversations()
         return dataclasses.replace(
             transcript,
             messages=tuple(message for one in conversations for message in one.messages),
             reasoning=transcript.reasoning or self.calls[-1].completion.reasoning,
-            events=tuple(self._events(conversations, place_of)),
+            events=tuple(self._events(replies)),
         )
 
     def transcript(self) -> Transcript:
@@ -85,27 +84,23 @@ class CallLog:
         texts = [call.completion.text for call in self.calls if call.completion.text]
         return self.complete(Transcript(texts[-1] if texts else ""))
 
-    def _conversations(self) -> tuple[list[_Conversation], list[int]]:
-        """All conversations, and for each call the one that it belongs to."""
+    def _conversations(self) -> tuple[list[_Conversation], list[tuple[_Conversation, int]]]:
+        """All conversations, and for each call its own with the place of the reply in it."""
         conversations: list[_Conversation] = []
-        place_of: list[int] = []
+        replies: list[tuple[_Conversation, int]] = []
         for call in self.calls:
             sent = [_key(message) for message in call.messages]
-            continued = [place for place, one in enumerate(conversations) if one.goes_on_in(sent)]
-            if continued:
-                place = max(continued, key=lambda number: len(conversations[number].keys))
-            else:
-                place = len(conversations)
-                conversations.append(_Conversation([], []))
-            conversation = conversations[place]
+            continued = [one for one in conversations if one.goes_on_in(sent)]
+            conversation = max(continued, key=lambda one: len(one.keys), default=_Conversation([], []))
+            if not continued:
+                conversations.append(conversation)
             conversation.messages += [*call.messages[len(conversation.keys) :], call.reply]
             conversation.keys = [*sent, _key(call.reply)]
-            place_of.append(place)
-        return conversations, place_of
+            replies.append((conversation, len(conversation.messages) - 1))
+        return conversations, replies
 
-    def _events(self, conversations: list[_Conversation], place_of: list[int]) -> Iterator[Mapping[str, Any]]:
-        observations = [one.observations() for one in conversations]
-        for turn, (call, place) in enumerate(zip(self.calls, place_of, strict=True), 1):
+    def _events(self, replies: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
+        for turn, (call, (conversation, place)) in enumerate(zip(self.calls, replies, strict=True), 1):
             completion = call.completion
             yield {
                 "kind": "turn",
@@ -116,8 +111,9 @@ class CallLog:
                 "seconds": round(call.seconds, 3),
                 "usage": encode_usage(completion.usage),
             }
+            observations = conversation.observations(place)
             for tool_call in completion.tool_calls:
-                yield _call_event(turn, tool_call, observations[place].get(tool_call.id, ""))
+                yield _call_event(turn, tool_call, observations.get(tool_call.id, ""))
 
 
 def _call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:

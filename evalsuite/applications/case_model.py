@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.errors import EvalsuiteError, RequestRefused
 from evalsuite.gateway.handle import ModelHandle, read_prompt
 from evalsuite.gateway.loop import refuse_in_child
+from evalsuite.types import Message
+from evalsuite.vectors import decode_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping, Sequence
+    from collections.abc import Coroutine, Iterator, Mapping, Sequence
 
-    from evalsuite.types import Completion, Message
+    from openai import AsyncOpenAI, OpenAI
+
+    from evalsuite.applications.case_api import CaseApi
+    from evalsuite.applications.endpoint import Endpoint
+    from evalsuite.types import Completion
+
+T = TypeVar("T")
 
 
 class CaseModel(ModelHandle):
-    """See `protocols.Model`; all methods belong to the thread of the background loop."""
+    """See `protocols.Model`; all methods belong to the thread of the background loop.
+
+    Attributes:
+        log: what was asked and answered.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.log = CallLog()
+        self._endpoints: list[tuple[asyncio.AbstractEventLoop, Endpoint]] = []
 
     async def chat(
         self,
@@ -32,18 +48,95 @@ class CaseModel(ModelHandle):
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Asks the model; see `protocols.Model.chat`."""
+        """Asks the model; see `protocols.Model.chat`. Tool calls without ids of their own are given some."""
         messages, started = read_prompt(prompt), time.monotonic()
+        with self._noting_failures():
+            completion = _numbered(await super().chat(messages, tools=tools, **params), len(messages))
+        self.log.calls.append(LoggedCall(self.name, messages, completion, time.monotonic() - started))
+        return completion
+
+    async def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
+        """Vectors of texts, in their order.
+
+        Args:
+            texts: to be embedded.
+            params: further parameters by their OpenAI names (`dimensions`).
+
+        Raises:
+            ModelError: the call failed for good.
+        """
+        return [decode_vector(vector) for vector in (await self.embeddings(texts, **params)).embeddings]
+
+    async def embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
+        """As `embed`, with vectors as they are kept, and the usage.
+
+        Args:
+            texts: to be embedded.
+            name: of the embedding model, at this model's address; None is this model.
+            params: further parameters.
+        """
+        asked = self.peer(name, self._base_url) if name else self
+        with self._noting_failures():
+            messages = [Message("user", text) for text in texts]
+            return await ModelHandle.chat(asked, messages, api="embeddings", **params)
+
+    @contextlib.contextmanager
+    def _noting_failures(self) -> Iterator[None]:
         try:
-            completion = await super().chat(messages, tools=tools, **params)
+            yield
         except RequestRefused:
             # The caller's own mistake, which it may have expected.
             raise
         except EvalsuiteError as error:
             self.log.failures.append(error)
             raise
-        self.log.calls.append(LoggedCall(self.name, messages, completion, time.monotonic() - started))
+
+    @cached_property
+    def api(self) -> CaseApi:
+        """The OpenAI API that this model answers."""
+        from evalsuite.applications.case_api import CaseApi
+
+        return CaseApi(self)
+
+    def openai(self) -> AsyncOpenAI:
+        """An `AsyncOpenAI` whose calls this model answers, for use in an async function."""
+        return BlockingModel(self, asyncio.get_running_loop()).openai()
+
+    def openai_sync(self) -> OpenAI:
+        """An `OpenAI` whose calls this model answers, for use in other threads than the event loop's."""
+        return BlockingModel(self, asyncio.get_running_loop()).openai_sync()
+
+    def endpoint(self) -> Endpoint:
+        """An address on loopback where this model is served while the case runs."""
+        return self.endpoint_on(asyncio.get_running_loop())
+
+    def endpoint_on(self, loop: asyncio.AbstractEventLoop) -> Endpoint:
+        """As `endpoint`, from any thread."""
+        from evalsuite.applications.endpoint import listener_of
+
+        endpoint = listener_of(loop).open(self.api)
+        self._endpoints.append((loop, endpoint))
+        return endpoint
+
+    def close_endpoints(self) -> None:
+        """Ends the addresses; to be called at the end of the case."""
+        from evalsuite.applications.endpoint import listener_of
+
+        while self._endpoints:
+            loop, endpoint = self._endpoints.pop()
+            listener_of(loop).close(endpoint)
+
+
+def _numbered(completion: Completion, place: int) -> Completion:
+    """The completion with ids of tool calls that are there and differ, which not every server takes care of."""
+    ids = [call.id for call in completion.tool_calls]
+    if all(ids) and len(set(ids)) == len(ids):
         return completion
+    calls = [
+        dataclasses.replace(call, id=f"call_{place}_{number}")
+        for number, call in enumerate(completion.tool_calls)
+    ]
+    return dataclasses.replace(completion, tool_calls=tuple(calls))
 
 
 class BlockingModel:
@@ -72,6 +165,30 @@ class BlockingModel:
         """Asks the model and waits; see `protocols.Model.chat`."""
         return self._wait(self._model.chat(prompt, tools=tools, **params))
 
-    def _wait(self, call: Coroutine[Any, Any, Completion]) -> Completion:
+    def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
+        """Vectors of texts; see `CaseModel.embed`."""
+        return self._wait(self._model.embed(texts, **params))
+
+    def peer(self, name: str, base_url: str | None = None) -> BlockingModel:
+        """Another model, asked on behalf of the same case; see `protocols.Model.peer`."""
+        return BlockingModel(self._model.peer(name, base_url), self._loop)
+
+    def openai(self) -> AsyncOpenAI:
+        """An `AsyncOpenAI` whose calls this model answers, on any event loop."""
+        from evalsuite.applications.clients import async_client
+
+        return async_client(self._model.api, self._loop)
+
+    def openai_sync(self) -> OpenAI:
+        """An `OpenAI` whose calls this model answers."""
+        from evalsuite.applications.clients import blocking_client
+
+        return blocking_client(self._model.api, self._loop)
+
+    def endpoint(self) -> Endpoint:
+        """An address on loopback where this model is served while the case runs."""
+        return self._model.endpoint_on(self._loop)
+
+    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
         refuse_in_child(self._process, call)
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()

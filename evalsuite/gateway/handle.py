@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from evalsuite.json_codec import digest, encode_request
 from evalsuite.types import Message, Request, Usage, as_message
@@ -88,10 +88,10 @@ class ModelHandle:
         self.meter.usage += completion.usage
         return completion
 
-    def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> ModelHandle:
+    def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
         """Another model for the same case, under the same name and address if it is the same one."""
         same = name == self._name and base_url is None
-        return ModelHandle(
+        return type(self)(
             self._asker,
             name,
             self._base_url if same else base_url,

@@ -14,7 +14,7 @@ import pytest
 from evalsuite.plugin.collection.parameters import carry_parameters
 from evalsuite.plugin.collection.preflight import check_asked
 from evalsuite.plugin.collection.selection import choose_items
-from evalsuite.plugin.run.fixtures import evalsuite_case, judge, model, sample, scores, transcript
+from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.run.item_stages import begin_item, close_item, note_report
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
 from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
@@ -22,7 +22,7 @@ from evalsuite.plugin.session.session_start import announce, check_hosts, start,
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["evalsuite_case", "judge", "model", "sample", "scores", "transcript"]
+__all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "transcript"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

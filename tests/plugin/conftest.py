@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 # Sessions within this process put sys.modules back as it was, which modules written in C do not survive.
 import aiohttp  # noqa: F401
 import matplotlib.figure  # noqa: F401
+import openai  # noqa: F401
 import pytest
 import scipy.special  # noqa: F401
 

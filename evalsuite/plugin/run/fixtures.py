@@ -1,4 +1,4 @@
-"""The fixtures of a case: sample, transcript, scores, model and judge."""
+"""The fixtures of a case: sample, transcript, scores, model, endpoint and judge."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalsuite.applications.case_model import BlockingModel, CaseModel
+    from evalsuite.applications.endpoint import Endpoint
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.session.process_state import Process
     from evalsuite.types import Sample, Transcript
@@ -79,6 +80,7 @@ def _lend(request: pytest.FixtureRequest, model: CaseModel) -> Iterator[Blocking
     from evalsuite.applications.case_model import BlockingModel
 
     yield BlockingModel(model, process_of(request.config).background.loop)
+    model.close_endpoints()
     findings = request.node.stash.get(FINDINGS, None)
     if findings is not None:
         findings.used += model.meter.usage
@@ -89,7 +91,17 @@ def _lend(request: pytest.FixtureRequest, model: CaseModel) -> Iterator[Blocking
 def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The model under test."""
     case = case_of(request.node)
-    yield from _lend(request, process_of(request.config).models.model(case.epoch if case else 1))
+    model = process_of(request.config).models.model(case.epoch if case else 1)
+    yield from _lend(request, model)
+    findings = request.node.stash.get(FINDINGS, None)
+    if findings is not None and model.log.calls:
+        findings.conversation = model.log.transcript()
+
+
+@pytest.fixture
+def endpoint(model: BlockingModel) -> Endpoint:
+    """An address on loopback where the model under test is served to programs of any language."""
+    return model.endpoint()
 
 
 @pytest.fixture

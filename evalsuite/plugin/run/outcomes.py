@@ -48,6 +48,8 @@ class Findings:
     """What the test itself used, through the fixtures `model` and `judge`."""
     asked: dict[str, str] = field(default_factory=dict)
     """Fingerprints of the requests that the case sent."""
+    conversation: Transcript | None = None
+    """What the test and the model said to each other, where the test asks by itself."""
 
     def score(self, case: Case, solved: Solved) -> None:
         """Takes over what was solved and judged, and runs the scorers that ask nobody.
@@ -115,7 +117,7 @@ class Findings:
             seconds=round(solved.seconds, 3) if solved else 0.0,
             input=input_text(case.sample),
             target=case.sample.target,
-            transcript=solved.transcript if solved else None,
+            transcript=(solved.transcript if solved else None) or self.conversation,
             logs=self.logs,
             fingerprints={**fingerprints, **self.asked},
         )

@@ -80,9 +80,10 @@ async def solve(case: Case, models: Models) -> Solved:
     started, meter = time.monotonic(), Meter()
     transcript, judged = None, {}
     error: Exception | None = None
+    model = models.model(case.epoch, meter)
     try:
         if case.bound.solver is not None:
-            transcript = await run_solver(case.bound.solver, case.sample, models.model(case.epoch, meter))
+            transcript = await run_solver(case.bound.solver, case.sample, model)
             judged = await _score_ahead(case, transcript, models, meter)
     except asyncio.CancelledError:
         raise
@@ -91,6 +92,8 @@ async def solve(case: Case, models: Models) -> Solved:
         error = ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
     except Exception as caught:  # noqa: BLE001 - whatever a solver raises is the case's error
         error = caught
+    finally:
+        model.close_endpoints()
     return Solved(transcript, judged, error, meter.usage, time.monotonic() - started, meter.fingerprints)
 
 

@@ -1,0 +1,107 @@
+"""The OpenAI API of one case: every request that an application sends is answered by the case's model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.applications import chat_api, embeddings_api, responses_api
+from evalsuite.applications.http_answer import (
+    BadRequest,
+    HttpAnswer,
+    chat_stream,
+    error_answer,
+    failed_call,
+    json_answer,
+    read_object,
+    response_stream,
+)
+from evalsuite.errors import EvalsuiteError
+from evalsuite.types import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.applications.case_model import CaseModel
+
+PATHS = ("/chat/completions", "/responses", "/embeddings", "/models")
+
+
+class CaseApi:
+    """See the module. Belongs to the thread of the background loop.
+
+    Args:
+        model: answers, whatever model's name an application sends: the run names the model under test.
+    """
+
+    def __init__(self, model: CaseModel) -> None:
+        self._model = model
+        self._answers = 0
+        # What `previous_response_id` may name: conversations without their instructions.
+        self._conversations: dict[str, tuple[Message, ...]] = {}
+
+    async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
+        """Answers one HTTP request; never raises but for a cancelled call.
+
+        Args:
+            method: of HTTP.
+            path: below the base URL, `/chat/completions` for example.
+            content: the body.
+        """
+        try:
+            return await self._answer(method, path.partition("?")[0].rstrip("/"), content)
+        except BadRequest as error:
+            return error_answer(400, str(error))
+        except EvalsuiteError as error:
+            return failed_call(error)
+
+    async def _answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
+        if method == "GET" and path.startswith("/models"):
+            return self._models(path.removeprefix("/models").lstrip("/"))
+        if method == "POST" and path == "/chat/completions":
+            return await self._chat(read_object(content))
+        if method == "POST" and path == "/responses":
+            return await self._respond(read_object(content))
+        if method == "POST" and path == "/embeddings":
+            return await self._embed(read_object(content))
+        return error_answer(404, f"{method} {path}: not here; this endpoint answers {', '.join(PATHS)}")
+
+    def _models(self, name: str) -> HttpAnswer:
+        model = {"id": name or self._model.name, "object": "model", "created": 0, "owned_by": "evalsuite"}
+        return json_answer(model if name else {"object": "list", "data": [model]})
+
+    def _number(self) -> int:
+        self._answers += 1
+        return self._answers
+
+    async def _chat(self, body: Mapping[str, Any]) -> HttpAnswer:
+        asked = chat_api.read_chat(body)
+        completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
+        name = str(body.get("model") or self._model.name)
+        if not body.get("stream"):
+            return json_answer(chat_api.chat_completion(completion, name, self._number()))
+        with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+        return chat_stream(chat_api.chat_chunks(completion, name, self._number(), with_usage=with_usage))
+
+    async def _respond(self, body: Mapping[str, Any]) -> HttpAnswer:
+        asked = responses_api.read_response(body, self._before(body.get("previous_response_id")))
+        completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
+        name = str(body.get("model") or self._model.name)
+        response = responses_api.response_object(body, completion, name, self._number())
+        said = asked.messages[1:] if body.get("instructions") else asked.messages
+        reply = Message("assistant", completion.text, completion.tool_calls)
+        self._conversations[response["id"]] = (*said, reply)
+        if body.get("stream"):
+            return response_stream(responses_api.response_events(response))
+        return json_answer(response)
+
+    def _before(self, previous: object) -> tuple[Message, ...]:
+        if previous is None:
+            return ()
+        if previous not in self._conversations:
+            raise BadRequest(f"previous_response_id: no response of this case has the id {previous!r}")
+        return self._conversations[str(previous)]
+
+    async def _embed(self, body: Mapping[str, Any]) -> HttpAnswer:
+        asked = embeddings_api.read_embedding(body)
+        completion = await self._model.embeddings(asked.texts, name=asked.model, **asked.params)
+        return json_answer(embeddings_api.embedding_list(completion, asked))

@@ -1,0 +1,91 @@
+"""Clients of the openai package whose transport is a case's model: no socket, no server, no key."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+from openai import AsyncOpenAI, OpenAI
+
+from evalsuite.errors import SolverError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from evalsuite.applications.case_api import CaseApi
+    from evalsuite.applications.http_answer import HttpAnswer
+
+BASE_URL = "http://evalsuite.invalid/v1"
+"""Never connected to: `.invalid` is no name of any host (RFC 2606)."""
+KEY = "the-gateway-holds-the-key"
+
+
+class _Transport:
+    """Takes requests to the event loop that the model lives in.
+
+    Args:
+        api: answers.
+        loop: the model's event loop.
+    """
+
+    def __init__(self, api: CaseApi, loop: asyncio.AbstractEventLoop) -> None:
+        self._api, self._loop = api, loop
+
+    def _asked(self, request: httpx2.Request, content: bytes) -> Coroutine[Any, Any, HttpAnswer]:
+        return self._api.answer(request.method, request.url.path.removeprefix("/v1"), content)
+
+    @staticmethod
+    def _response(request: httpx2.Request, answer: HttpAnswer) -> httpx2.Response:
+        return httpx2.Response(
+            answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request
+        )
+
+
+class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
+    """For `AsyncOpenAI`, on whatever asyncio loop it is used."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answers one request."""
+        asked = self._asked(request, await request.aread())
+        if asyncio.get_running_loop() is self._loop:
+            return self._response(request, await asked)
+        return self._response(
+            request, await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop))
+        )
+
+
+class BlockingTransport(_Transport, httpx2.BaseTransport):
+    """For `OpenAI`, in any thread but the loop's own."""
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answers one request.
+
+        Raises:
+            SolverError: it would block the event loop that is to answer it.
+        """
+        if self._on_loop():
+            raise SolverError(
+                "model.openai_sync() was used in an async function, where waiting would stop the answer it waits "
+                "for: use model.openai() and await, or make the function a plain one"
+            )
+        asked = self._asked(request, request.read())
+        return self._response(request, asyncio.run_coroutine_threadsafe(asked, self._loop).result())
+
+    def _on_loop(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+
+def async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
+    """An `AsyncOpenAI` whose calls the case's model answers."""
+    client = httpx2.AsyncClient(transport=AsyncTransport(api, loop))
+    return AsyncOpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0)
+
+
+def blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:
+    """An `OpenAI` whose calls the case's model answers."""
+    client = httpx2.Client(transport=BlockingTransport(api, loop))
+    return OpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0)

@@ -1,0 +1,133 @@
+"""A loopback address for programs of any language: one listener a process, one secret path a case.
+
+The listener is in the process that runs the case, so that it is there for programs on the hosts of remote
+workers, too; what it hears goes to the one gateway as every other call does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from evalsuite.applications.case_api import CaseApi
+
+LARGEST_REQUEST = 256 * 2**20
+"""Bytes; pictures and recordings are large."""
+REFUSED = "no such key: use base_url and api_key of this case's endpoint, which end with the case"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where one case's model is served while the case runs.
+
+    Attributes:
+        base_url: what OpenAI's clients call the base URL; holds the case's secret.
+        api_key: the case's secret, for clients that insist on a key.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+
+    def env(self, **more: str) -> dict[str, str]:
+        """This process's environment for a program that reads OPENAI_BASE_URL and OPENAI_API_KEY.
+
+        Args:
+            more: further variables.
+        """
+        direct = ",".join(filter(None, (os.environ.get("NO_PROXY"), "127.0.0.1")))
+        return {
+            **os.environ,
+            "OPENAI_BASE_URL": self.base_url,
+            # By its name in older clients.
+            "OPENAI_API_BASE": self.base_url,
+            "OPENAI_API_KEY": self.api_key,
+            "NO_PROXY": direct,
+            "no_proxy": direct,
+            **more,
+        }
+
+
+class Listener:
+    """Answers HTTP requests on loopback from when it is made until its loop ends.
+
+    Args:
+        loop: where it runs.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._apis: dict[str, CaseApi] = {}
+        # Bound here and now, so that the address is known; who connects early waits in the queue.
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port = self._socket.getsockname()[1]
+        self._started: asyncio.Task[None] | None = None
+        loop.call_soon_threadsafe(self._start)
+
+    def _start(self) -> None:
+        self._started = self._loop.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        from aiohttp import web
+
+        application = web.Application(client_max_size=LARGEST_REQUEST)
+        application.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            await web.SockSite(runner, self._socket).start()
+            await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()
+
+    def open(self, api: CaseApi) -> Endpoint:
+        """A new address, under which a case's model answers."""
+        token = secrets.token_urlsafe(24)
+        self._apis[token] = api
+        return Endpoint(f"http://127.0.0.1:{self.port}/{token}/v1", token)
+
+    def close(self, endpoint: Endpoint) -> None:
+        """Ends an address; the listener stays for the next case."""
+        self._apis.pop(endpoint.api_key, None)
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        from evalsuite.applications.http_answer import error_answer
+
+        api, path = self._addressed(request)
+        if api is None:
+            answer = error_answer(401, REFUSED, "authentication_error")
+        else:
+            answer = await api.answer(request.method, path, await request.read())
+        response = web.StreamResponse(status=answer.status, headers=answer.headers)
+        await response.prepare(request)
+        for chunk in answer.chunks:
+            await response.write(chunk)
+        await response.write_eof()
+        return response
+
+    def _addressed(self, request: web.Request) -> tuple[CaseApi | None, str]:
+        """Whose model is asked, and the path below the base URL."""
+        first, _, rest = request.path.lstrip("/").partition("/")
+        if first in self._apis:
+            return self._apis[first], "/" + rest.removeprefix("v1").lstrip("/")
+        key = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
+        return self._apis.get(key), request.path.removeprefix("/v1")
+
+
+_listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, Listener] = WeakKeyDictionary()
+
+
+def listener_of(loop: asyncio.AbstractEventLoop) -> Listener:
+    """The loop's listener, which is made when a case first asks for it."""
+    if loop not in _listeners:
+        _listeners[loop] = Listener(loop)
+    return _listeners[loop]

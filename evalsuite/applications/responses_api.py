@@ -1,0 +1,232 @@
+"""The Responses API, as an application speaks it to its endpoint; the model is asked through chat completions.
+
+Source: the OpenAI API reference, "Create a model response" and "Streaming events" of the Responses API.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.applications.chat_api import ChatRequest, pieces
+from evalsuite.applications.http_answer import BadRequest
+from evalsuite.types import Message, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalsuite.types import Completion, Role
+
+SAME_NAME = ("temperature", "top_p", "parallel_tool_calls", "user", "seed", "top_logprobs")
+
+
+def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
+    """A request of the Responses API as one of chat completions.
+
+    Args:
+        body: the request.
+        before: the conversation that `previous_response_id` names, without its instructions.
+
+    Raises:
+        BadRequest: it asks for what chat completions do not have.
+    """
+    items = body.get("input")
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
+    if not isinstance(items, list):
+        raise BadRequest("input: expected text or a list of items")
+    instructions = body.get("instructions")
+    head = (Message("system", instructions),) if isinstance(instructions, str) and instructions else ()
+    return ChatRequest((*head, *before, *_messages(items)), _tools(body), _params(body))
+
+
+def _messages(items: Sequence[Any]) -> Iterator[Message]:
+    """Items as messages; calls that stand side by side are one assistant's message, as they were said."""
+    calls: list[ToolCall] = []
+    text = ""
+    for item in items:
+        kind = item.get("type", "message") if isinstance(item, Mapping) else None
+        try:
+            if kind == "function_call":
+                calls.append(ToolCall(str(item["call_id"]), item["name"], item["arguments"]))
+                continue
+            if calls or text:
+                yield Message("assistant", text, tuple(calls))
+                calls, text = [], ""
+            if kind == "function_call_output":
+                yield Message("tool", _text(item["output"]), tool_call_id=str(item["call_id"]))
+            elif kind == "message" and item["role"] == "assistant":
+                text = _text(item["content"])
+            elif kind == "message":
+                yield _message(item["role"], item["content"])
+            elif kind != "reasoning":
+                raise BadRequest(f"input: an item of the type {kind!r} cannot be sent to a chat model")
+        except (KeyError, TypeError) as error:
+            raise BadRequest(f"input: {str(item)[:200]} lacks {error}") from error
+    if calls or text:
+        yield Message("assistant", text, tuple(calls))
+
+
+def _message(role: Role, content: Any) -> Message:
+    parts = [_part(part) for part in _parts(content)]
+    if len(parts) == 1 and isinstance(parts[0], str):
+        return Message(role, parts[0])
+    return Message(role, parts=parts)
+
+
+def _parts(content: Any) -> list[Any]:
+    return [content] if isinstance(content, str) else list(content)
+
+
+def _part(part: Any) -> str | Mapping[str, Any]:
+    if isinstance(part, str):
+        return part
+    kind = part["type"]
+    if kind in {"input_text", "output_text", "text"}:
+        return str(part["text"])
+    if kind == "input_image" and part.get("image_url"):
+        return {
+            "type": "image_url",
+            "image_url": {"url": part["image_url"], "detail": part.get("detail") or "auto"},
+        }
+    if kind == "input_file" and part.get("file_data"):
+        return {
+            "type": "file",
+            "file": {"filename": part.get("filename") or "file", "file_data": part["file_data"]},
+        }
+    if kind == "input_audio":
+        return {"type": "input_audio", "input_audio": part["input_audio"]}
+    raise BadRequest(f"input: a part of the type {kind!r} cannot be sent to a chat model as it is")
+
+
+def _text(content: Any) -> str:
+    return "".join(part if isinstance(part, str) else str(part.get("text") or "") for part in _parts(content))
+
+
+def _tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    tools = body.get("tools") or ()
+    hosted = sorted({str(tool.get("type")) for tool in tools} - {"function"})
+    if hosted:
+        raise BadRequest(
+            f"tools: {', '.join(hosted)}: tools that the server runs are not at hand here; offer functions"
+        )
+    return tuple(
+        {
+            "type": "function",
+            "function": {name: value for name, value in tool.items() if name != "type" and value is not None},
+        }
+        for tool in tools
+    )
+
+
+def _params(body: Mapping[str, Any]) -> dict[str, Any]:
+    params = {name: body[name] for name in SAME_NAME if body.get(name) is not None}
+    if body.get("max_output_tokens"):
+        params["max_completion_tokens"] = body["max_output_tokens"]
+    if effort := (body.get("reasoning") or {}).get("effort"):
+        params["reasoning_effort"] = effort
+    form = (body.get("text") or {}).get("format") or {}
+    if form.get("type") == "json_schema":
+        schema = {name: value for name, value in form.items() if name != "type"}
+        params["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif form.get("type") == "json_object":
+        params["response_format"] = {"type": "json_object"}
+    choice = body.get("tool_choice")
+    if isinstance(choice, Mapping):
+        params["tool_choice"] = {"type": "function", "function": {"name": choice.get("name")}}
+    elif choice:
+        params["tool_choice"] = choice
+    return params
+
+
+def response_object(
+    body: Mapping[str, Any], completion: Completion, model: str, number: int
+) -> dict[str, Any]:
+    """The answer in one piece; `number` is that of the answer within its case, for its id."""
+    cut = completion.finish_reason == "length"
+    usage = completion.usage
+    return {
+        "id": f"resp_{number}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": "incomplete" if cut else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+        "error": None,
+        "instructions": body.get("instructions"),
+        "model": model,
+        "output": list(_output(completion, number)),
+        "parallel_tool_calls": bool(body.get("parallel_tool_calls", True)),
+        "previous_response_id": body.get("previous_response_id"),
+        "temperature": body.get("temperature"),
+        "tool_choice": body.get("tool_choice") or "auto",
+        "tools": body.get("tools") or [],
+        "top_p": body.get("top_p"),
+        "text": body.get("text") or {"format": {"type": "text"}},
+        "metadata": body.get("metadata") or {},
+        "usage": {
+            "input_tokens": usage.prompt_tokens,
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": usage.completion_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        },
+    }
+
+
+def _output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
+    if completion.text or not completion.tool_calls:
+        part = {"type": "output_text", "text": completion.text, "annotations": [], "logprobs": []}
+        yield {
+            "id": f"msg_{number}",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        }
+    for index, call in enumerate(completion.tool_calls):
+        yield {
+            "id": f"fc_{number}_{index}",
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+            "status": "completed",
+        }
+
+
+def response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The answer as a stream brings it; see `response_object`."""
+    begun = {**response, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
+    yield {"type": "response.created", "response": begun}
+    yield {"type": "response.in_progress", "response": begun}
+    for index, item in enumerate(response["output"]):
+        place = {"item_id": item["id"], "output_index": index}
+        write = _text_events if item["type"] == "message" else _call_events
+        yield from write(item, place)
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    yield {"type": f"response.{response['status']}", "response": response}
+
+
+def _text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    (part,) = item["content"]
+    empty, here = {**part, "text": ""}, {**place, "content_index": 0}
+    begun = {**item, "status": "in_progress", "content": []}
+    yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": begun}
+    yield {"type": "response.content_part.added", **here, "part": empty}
+    for piece in pieces(part["text"]):
+        yield {"type": "response.output_text.delta", **here, "delta": piece, "logprobs": []}
+    yield {"type": "response.output_text.done", **here, "text": part["text"], "logprobs": []}
+    yield {"type": "response.content_part.done", **here, "part": part}
+
+
+def _call_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    begun = {**item, "status": "in_progress", "arguments": ""}
+    yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": begun}
+    yield {"type": "response.function_call_arguments.delta", **place, "delta": item["arguments"]}
+    yield {
+        "type": "response.function_call_arguments.done",
+        **place,
+        "name": item["name"],
+        "arguments": item["arguments"],
+    }
