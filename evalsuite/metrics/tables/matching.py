@@ -1,32 +1,35 @@
-"""The ratio of `difflib.SequenceMatcher`, exactly, without its quadratic worst case.
+"""The ratio of `difflib.SequenceMatcher`, exactly, without its cubic worst case.
 
-Python's own matcher looks for the longest common run of a rectangle (a range of each sequence), the
-leftmost among equals, and goes on left and right of it. Each search starts over: 20,000 cells of which
-every second one differs take half a minute.
-
-Where few pairs of elements are equal, all maximal runs are listed, and those longer than half the longest
-are taken from a heap, longest first; one that reaches into what is already matched is cut and put back.
-Each round at least halves what is the longest in the rectangles that remain. Where elements repeat so
-often that their pairs are too many, the greatest length is found by the names of substrings (Karp, Miller
-and Rosenberg 1972), and all runs of that length are taken in one sweep: the part left of the leftmost one
-can hold no run as long, so the next one is to be found on its right.
+Short sequences are the business of cydifflib, which computes difflib's own values in C. But like difflib it
+looks for the longest common run of a rectangle (a range of each sequence), the leftmost among equals, goes on
+left and right of it, and starts over each time: 3,200 cells of which every second one differs take 0.7 s, and
+1,600 cells of two values that alternate a second (`perf/README.md`). Beyond a bound, all runs of the greatest
+length are taken in one sweep instead: the part left of the leftmost one can hold no run as long, so the next one
+is to be found on its right. The greatest length is found by the names of substrings (Karp, Miller and Rosenberg
+1972).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from functools import cached_property
-from heapq import heapify, heappop, heappush
+from bisect import bisect_left
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.common_runs import NOT_INDEXED, CommonRun, CommonRuns, Rectangle
-from evalsuite.metrics.tables.substrings import Substrings
+from evalsuite.metrics.tables.substrings import NOT_INDEXED, Substrings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from evalsuite.metrics.tables.substrings import Rectangle
+
+QUICK = 90_000
+"""Two lengths, multiplied, up to which cydifflib takes a few milliseconds whatever the sequences hold."""
+LONGEST = 640_000
+MOST_PAIRS = 100_000
+"""Two lengths, multiplied, and pairs of equal elements up to which it takes a few hundredths of a second."""
 
 
 def matching_ratio(prediction: Sequence[str], reference: Sequence[str], *, autojunk: bool = True) -> float:
@@ -46,7 +49,20 @@ def matching_ratio(prediction: Sequence[str], reference: Sequence[str], *, autoj
     total = len(prediction) + len(reference)
     if list(prediction) == list(reference):
         return 1.0
+    if _is_short(prediction, reference):
+        from cydifflib import SequenceMatcher
+
+        return float(SequenceMatcher(None, prediction, reference, autojunk=autojunk).ratio())
     return 2.0 * Matching(prediction, reference, autojunk=autojunk).size() / total
+
+
+def _is_short(a: Sequence[str], b: Sequence[str]) -> bool:
+    if len(a) * len(b) <= QUICK:
+        return True
+    if len(a) * len(b) > LONGEST:
+        return False
+    in_a, in_b = Counter(a), Counter(b)
+    return sum(count * in_b[element] for element, count in in_a.items()) <= MOST_PAIRS
 
 
 class Matching:
@@ -60,41 +76,19 @@ class Matching:
 
     def __init__(self, a: Sequence[str], b: Sequence[str], *, autojunk: bool) -> None:
         self.a, self.b = a, b
-        self.codes = _codes(a, b, len(b) // 100 + 1 if autojunk and len(b) >= 200 else len(b))
-        self.common_runs = CommonRuns(*self.codes)
+        self._substrings = Substrings(
+            *_codes(a, b, len(b) // 100 + 1 if autojunk and len(b) >= 200 else len(b))
+        )
 
     def size(self) -> int:
         """The number of matched elements."""
         matched = 0
         unmatched: list[Rectangle] = [(0, len(self.a), 0, len(self.b))]
         while unmatched:
-            rectangle = unmatched.pop()
-            by_pairs = self.common_runs.can_list(rectangle)
-            taken, rest = self._match_long(rectangle) if by_pairs else self._match_longest(rectangle)
+            taken, rest = self._match_longest(unmatched.pop())
             matched += taken
             unmatched += rest
         return matched
-
-    def _match_long(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
-        """Takes all runs longer than half the longest one, by a heap; what lies between them is left."""
-        runs = self.common_runs.long_runs(rectangle)
-        if not runs:
-            return self._common_start(rectangle), []
-        heapify(runs)
-        half = runs[0][0] / 2
-        matched, free, starts = 0, [rectangle], [rectangle[0]]
-        while runs and free:
-            run = heappop(runs)
-            place = max(bisect_right(starts, run[1]) - 1, 0)
-            if not _holds(free[place], run):
-                for part in _parts(run, free, place):
-                    if part[0] < half:
-                        heappush(runs, part)
-                continue
-            taken, rest = self._take(free[place], -run[0], run[1], run[2])
-            matched += taken
-            free[place : place + 1], starts[place : place + 1] = rest, [left[0] for left in rest]
-        return matched, free
 
     def _match_longest(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
         """Takes all runs of the greatest length, from left to right; what lies between them is left."""
@@ -138,10 +132,6 @@ class Matching:
             lambda start, end: self.a[a_high - end : a_high - start] == self.b[b_high - end : b_high - start],
         )
 
-    @cached_property
-    def _substrings(self) -> Substrings:
-        return Substrings(*self.codes)
-
 
 def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
     """A number for each element; `NOT_INDEXED` where it stands in `b` more often than that, or never."""
@@ -172,25 +162,6 @@ def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
         else:
             step, limit = step // 2, end - 1
     return size
-
-
-def _holds(rectangle: Rectangle, run: CommonRun) -> bool:
-    a_low, a_high, b_low, b_high = rectangle
-    negative, a_start, b_start = run
-    return a_low <= a_start <= a_high + negative and b_low <= b_start <= b_high + negative
-
-
-def _parts(run: CommonRun, free: Sequence[Rectangle], place: int) -> Iterator[CommonRun]:
-    """What is left of a run within the rectangles from this place on."""
-    negative, a_start, b_start = run
-    for index in range(place, len(free)):
-        a_low, a_high, b_low, b_high = free[index]
-        if a_low >= a_start - negative:
-            return
-        start = max(0, a_low - a_start, b_low - b_start)
-        end = min(-negative, a_high - a_start, b_high - b_start)
-        if start < end:
-            yield start - end, a_start + start, b_start + start
 
 
 def _has_area(rectangle: Rectangle) -> bool:

@@ -1,10 +1,8 @@
-"""Where two sequences share runs, if elements repeat so often that listing equal pairs is out of question."""
+"""Where two long sequences share runs, found by names for their substrings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from evalsuite.metrics.tables.common_runs import NOT_INDEXED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,7 +10,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalsuite.metrics.tables.common_runs import Rectangle
+Rectangle = tuple[int, int, int, int]
+"""A range of the first sequence and one of the second: start, end, start, end."""
+NOT_INDEXED = -1
 
 
 class Substrings:

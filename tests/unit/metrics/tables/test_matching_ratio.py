@@ -10,25 +10,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.metrics.tables import common_runs
+from evalsuite.metrics.tables import matching
 from evalsuite.metrics.tables.matching import matching_ratio
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-WAYS = {
-    "as it is": (common_runs.SMALL_AREA, common_runs.MANY_PAIRS),
-    "element by element": (10**9, 10**9),
-    "by arrays of pairs": (0, 10**9),
-    "by names of substrings": (0, 0),
-}
+WAYS = {"as it is": matching.LONGEST, "by cydifflib": 10**12, "by names of substrings": 0}
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    small, many = WAYS[request.param]
-    monkeypatch.setattr(common_runs, "SMALL_AREA", small)
-    monkeypatch.setattr(common_runs, "MANY_PAIRS", many)
+    longest = WAYS[request.param]
+    monkeypatch.setattr(matching, "LONGEST", longest)
+    monkeypatch.setattr(matching, "QUICK", min(longest, matching.QUICK))
+    monkeypatch.setattr(matching, "MOST_PAIRS", max(longest, matching.MOST_PAIRS))
 
 
 @st.composite
