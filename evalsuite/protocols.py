@@ -144,6 +144,7 @@ class Benchmark:
         primary: the metric that stands in overviews and ranks the cases, more being better; None is the
             first score.
         derived: metrics that are no mean over cases (a kappa, a correlation), by name, for gates and tables.
+        lower_is_better: names of metrics, or patterns of them (`*_error`), of which less is better.
     """
 
     name: str
@@ -156,3 +157,4 @@ class Benchmark:
     report: Callable[[Sequence[RunView]], Section] | None = None
     derived: Mapping[str, Callable[[Tally], Estimate | None]] = field(default_factory=dict)
     primary: str | None = None
+    lower_is_better: tuple[str, ...] = ()

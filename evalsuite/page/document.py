@@ -28,6 +28,7 @@ SCRIPTS = (
     "bars.js",
     "charts.js",
     "overview.js",
+    "compare.js",
     "report.js",
     "list.js",
     "case.js",

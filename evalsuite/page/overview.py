@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.reporting.markdown import plain_text
 from evalsuite.reporting.section import Chart, Section, Table
 from evalsuite.reporting.summary import plain_cell
@@ -132,6 +133,18 @@ def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def falling_metrics(runs: Iterable[Run]) -> list[str]:
+    """Metrics of which less is better, as `benchmark.metric`: by their benchmark, or by a gate on them."""
+    names = set()
+    for run in runs:
+        gates = [parse_gate(text) for text in run.info.get("settings", {}).get("gate") or ()]
+        for name, bench in run.benchmarks.items():
+            bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.wants_more}
+            metrics = (*bench.tally.metrics(), *bench.derived)
+            names |= {f"{name}.{one}" for one in metrics if one in bounded or bench.lower_is_better(one)}
+    return sorted(names)
 
 
 def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from evalsuite.page.document import page
 from evalsuite.page.overview import (
     benchmark_facts,
     compared_benchmarks,
+    falling_metrics,
     run_facts,
     section_facts,
     verdict_facts,
@@ -49,6 +50,7 @@ def write_page(
         "against": None if baseline is None else 1,
         "verdict": verdict_facts(verdict),
         "benchmarks": benchmark_facts(run, measured),
+        "lower_is_better": falling_metrics(runs),
         "sections": section_facts(sections),
     }
     title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
@@ -69,6 +71,7 @@ def write_comparison_page(
         "against": 0,
         "verdict": None,
         "benchmarks": compared_benchmarks(runs),
+        "lower_is_better": falling_metrics(runs),
         "sections": section_facts(sections, ()),
     }
     return _write(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))

@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,6 +204,11 @@ class Bench:
     def derived(self) -> Mapping[str, Callable[[Tally], Estimate | None]]:
         """Metrics that are no mean over cases, by name."""
         return self.benchmark.derived if self.benchmark else {}
+
+    def lower_is_better(self, metric: str) -> bool:
+        """Whether less of a metric is better, as far as its benchmark says."""
+        patterns = self.benchmark.lower_is_better if self.benchmark else ()
+        return any(fnmatchcase(metric, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True)

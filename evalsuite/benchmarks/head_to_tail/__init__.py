@@ -22,6 +22,7 @@ HEAD_TO_TAIL = Benchmark(
     default_modes=(DEFAULT_MODE,),
     report=report,
     primary="accuracy",
+    lower_is_better=("hallucination*", "missing*"),
 )
 
 __all__ = ["HEAD_TO_TAIL"]

@@ -48,6 +48,7 @@ STRUC_BENCH = Benchmark(
     name="struc_bench",
     title="Struc-Bench: writing tables",
     primary="h_content",
+    lower_is_better=("*_error",),
     load=load,
     solver=_solver,
     scorers=_scorers,

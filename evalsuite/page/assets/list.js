@@ -270,15 +270,15 @@ function talliedMetrics() {
   return wanted.map(([name, metric]) => {
     const rows = groups.get(name) ?? [];
     const title = groups.size === 1 && state.benchmark ? metric : `${name}.${metric}`;
-    return [title, estimateOf(rows, metric), list.other ? pairedOf(rows, metric) : null];
+    return [title, estimateOf(rows, metric), list.other ? pairedOf(rows, metric, list.other) : null];
   }).filter(([, found]) => found);
 }
 
-/** The filtered cases against the same cases of the other run. */
-function pairedOf(rows, metric) {
+/** Cases against the same cases of another run. */
+function pairedOf(rows, metric, other) {
   const [before, after, clusters] = [[], [], []];
   for (const row of rows) {
-    const [now, then] = [row.score(metric), otherRow(row)?.score(metric) ?? null];
+    const [now, then] = [row.score(metric), other.byCase.get(row.case)?.score(metric) ?? null];
     if (now === null || then === null) continue;
     before.push(then);
     after.push(now);

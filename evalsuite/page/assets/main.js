@@ -3,9 +3,7 @@
 const VIEWS = ["overview", "cases", "report"];
 const OVERVIEW = JSON.parse(document.getElementById("overview").textContent);
 const PRIMARY = new Map(OVERVIEW.benchmarks.map((one) => [one.name, one.metric]));
-const LOWER_IS_BETTER = new Set((OVERVIEW.verdict?.gates ?? [])
-  .filter((gate) => gate.comparison.startsWith("<"))
-  .map((gate) => `${gate.benchmark}.${gate.metric}`).concat(OVERVIEW.lower_is_better ?? []));
+const LOWER_IS_BETTER = new Set(OVERVIEW.lower_is_better);
 
 let state = readAddress(location.hash);
 
@@ -37,7 +35,7 @@ async function show() {
   showMasthead();
   document.body.dataset.view = state.view;
   try {
-    if (state.view === "overview") showOverview(main);
+    if (state.view === "overview") await showOverview(main);
     else if (state.view === "report") showReport(main);
     else await showCases(main);
   } catch (error) {

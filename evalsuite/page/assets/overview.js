@@ -3,8 +3,8 @@
 const GATE_MARKS = { met: "\u2713", missed: "\u2717" };
 const CHANGE_WORDS = { "no worse": ["\u2713", "good"], worse: ["\u2717", "bad"], undecided: ["?", "open"] };
 
-function showOverview(main) {
-  const parts = OVERVIEW.kind === "comparison" ? comparisonParts() : runParts();
+async function showOverview(main) {
+  const parts = OVERVIEW.kind === "comparison" ? await comparisonParts() : runParts();
   replaceChildren(main, el("div", { class: "overview" }, parts));
 }
 
@@ -15,11 +15,11 @@ function runParts() {
     verdict.gates.length ? part("Gates", verdict.gates.map(gateLine), "gates") : null,
     verdict.baseline ? baselinePart(verdict.baseline) : null,
     part("Benchmarks", benchmarkTable(), "benchmarks"),
-    part("This run", [facts(SUBJECT_FACTS()), madeWith(SUBJECT_FACTS())], "facts"),
+    part("This run", [facts(subjectFacts()), madeWith(subjectFacts())], "facts"),
   ];
 }
 
-function SUBJECT_FACTS() {
+function subjectFacts() {
   return OVERVIEW.runs[OVERVIEW.subject];
 }
 
@@ -30,7 +30,7 @@ function part(title, content, id) {
 function hero(verdict) {
   const tone = verdict.status === 0 ? "good" : verdict.status === 12 ? "open" : "bad";
   const mark = { good: "\u2713", open: "\u2026", bad: "\u2717" }[tone];
-  const run = SUBJECT_FACTS();
+  const run = subjectFacts();
   return el("section", { class: `hero ${tone}` },
     el("p", { class: "stamp", "aria-hidden": "true" }, mark),
     el("div", {},
@@ -47,7 +47,7 @@ function capital(text) {
 function countsLine(counts) {
   const total = OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
   const links = OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) => [
-    " \u00b7 ", el("a", { href: address("cases", { outcome: [outcome] }) }, `${whole(counts[outcome])} ${OUTCOME_WORDS[outcome]}`),
+    el("a", { href: address("cases", { outcome: [outcome] }) }, `${whole(counts[outcome])} ${OUTCOME_WORDS[outcome]}`),
   ]);
   return [el("a", { href: address("cases") }, counted(total, "case")), links];
 }

@@ -120,6 +120,18 @@ function mcnemar(before, after) {
   return Math.min(1, 2 * incompleteBeta(lost + won - few, few + 1, 0.5));
 }
 
+/** Holm's correction of p-values for being several, in their order. */
+function holm(pvalues) {
+  const order = pvalues.map((_, place) => place).sort((one, two) => pvalues[one] - pvalues[two]);
+  const corrected = [];
+  let least = 0;
+  order.forEach((place, rank) => {
+    least = Math.max(least, Math.min(1, (pvalues.length - rank) * pvalues[place]));
+    corrected[place] = least;
+  });
+  return corrected;
+}
+
 /** The upper tail of Student's t distribution at t >= 0. */
 function studentTail(t, freedom) {
   return incompleteBeta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2;

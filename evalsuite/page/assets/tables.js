@@ -9,8 +9,8 @@ function findTables(text) {
 }
 
 function htmlTables(text) {
-  // A document made by the parser loads nothing and runs nothing.
-  const parsed = new DOMParser().parseFromString(text, "text/html");
+  // A document made by the parser loads nothing and runs nothing; what is not a table's is left out even so.
+  const parsed = new DOMParser().parseFromString(tablesAlone(text), "text/html");
   return [...parsed.querySelectorAll("table")].map((table) => ({
     format: "HTML",
     rows: [...table.rows].map((row) =>
@@ -22,6 +22,20 @@ function htmlTables(text) {
       })),
     ),
   }));
+}
+
+const MARKUP = /<!--[\s\S]*?(?:-->|$)|<(script|style)\b[\s\S]*?(?:<\/\1\s*>|$)|<(\/?)([a-z][\w-]*)((?:"[^"]*"|'[^']*'|[^'">])*)>/gi;
+const KEPT = new Set(["table", "caption", "thead", "tbody", "tfoot", "tr", "td", "th", "br"]);
+
+/** The markup of tables, without anything else and without attributes but spans. */
+function tablesAlone(text) {
+  return text.replace(MARKUP, (whole, hidden, close, name, attributes) => {
+    const tag = name?.toLowerCase();
+    if (!KEPT.has(tag)) return "";
+    if (close) return `</${tag}>`;
+    const spans = [...attributes.matchAll(/\b(colspan|rowspan)\s*=\s*["']?(\d{1,3})/gi)];
+    return `<${tag}${spans.map(([, span, count]) => ` ${span.toLowerCase()}="${count}"`).join("")}>`;
+  });
 }
 
 function bounded(span) {

@@ -1,0 +1,94 @@
+// Several runs: what each is known by side by side, then every pair of them on the cases that both scored.
+
+async function comparisonParts() {
+  const runs = await Promise.all(OVERVIEW.runs.map((_, number) => casesOf(number)));
+  return [
+    comparisonHero(runs),
+    part("At a glance", glanceTable(runs), "glance"),
+    OVERVIEW.benchmarks.map((one) => pairsPart(one, runs)),
+    part("The runs", OVERVIEW.runs.map((run) => el("div", { class: "run" }, el("h3", {}, run.label), facts(run), madeWith(run))), "runs"),
+  ];
+}
+
+function comparisonHero(runs) {
+  const [first, ...others] = OVERVIEW.runs.map((run) => run.label);
+  const cases = new Set(runs.flatMap((run) => run.rows.map((row) => row.case))).size;
+  return el("section", { class: "hero" }, el("div", {},
+    el("p", { class: "model" }, `${OVERVIEW.runs.length} runs side by side`),
+    el("h1", {}, `${others.join(", ")} against ${first}`),
+    el("p", { class: "counts" }, el("a", { href: address("cases") }, counted(cases, "case")),
+      el("a", { href: address("cases", { changed: "any" }) }, "cases that changed"),
+      el("a", { href: address("cases", { changed: "lost" }) }, "changed for the worse"))));
+}
+
+/** A row a benchmark, a column a run; the best in bold. */
+function glanceTable(runs) {
+  const head = ["benchmark", "metric", ...OVERVIEW.runs.map((run) => run.label)];
+  return scrolled(el("table", { class: "figures" },
+    el("thead", {}, el("tr", {}, head.map((title, place) => el("th", { scope: "col", class: place > 1 ? "number" : null }, title)))),
+    el("tbody", {}, OVERVIEW.benchmarks.map(({ name, metric }) => {
+      const found = runs.map((run) => estimateOf(run.rows.filter((row) => row.benchmark === name), metric));
+      const best = bestOf(found.map((one) => one?.value), isLowerBetter(name, metric));
+      return el("tr", {}, el("th", { scope: "row" }, el("a", { href: address("cases", { benchmark: name }) }, name)),
+        el("td", {}, metric, " ", direction(name, metric)),
+        found.map((one) => el("td", { class: `number${one && one.value === best ? " best" : ""}` }, withInterval(one))));
+    }))));
+}
+
+function bestOf(values, lower) {
+  const numbers = values.filter((value) => value !== undefined);
+  return lower ? Math.min(...numbers) : Math.max(...numbers);
+}
+
+function direction(benchmark, metric) {
+  const lower = isLowerBetter(benchmark, metric);
+  return el("span", { class: "soft", title: lower ? "less is better" : "more is better" }, lower ? "\u2193" : "\u2191");
+}
+
+/** All pairs of runs by one metric of a benchmark, the metric to be chosen. */
+function pairsPart({ name, metric }, runs) {
+  const metrics = [...new Set([...runs.flatMap((run) => run.metrics(name)), "pass_rate"])];
+  const lines = el("div", {});
+  const draw = (chosen) => replaceChildren(lines, pairLines(name, chosen, runs));
+  draw(metric ?? metrics[0]);
+  return part(name, [
+    el("label", { class: "choice" }, el("span", {}, "All pairs by "),
+      el("select", { onchange: (event) => draw(event.target.value) }, metrics.map((one) => el("option", { value: one, selected: one === metric }, one)))),
+    lines,
+  ], `pairs-${name}`);
+}
+
+function pairLines(name, metric, runs) {
+  const pairs = allPairs(name, metric, runs);
+  if (!pairs.length) return el("p", { class: "note" }, "No two runs share two cases that have this score.");
+  const extent = Math.max(...pairs.flatMap(({ found }) => [found.value, found.low, found.high]).filter(Number.isFinite).map(Math.abs), 0.01) * 1.06;
+  return [pairs.map((pair) => pairLine(name, metric, pair, extent)),
+    el("p", { class: "note" }, "Each line: the second run minus the first, over the cases that both scored, with its 95% interval. ",
+      pairs.length > 1 ? "p is corrected over these pairs (Holm)." : "p: exact McNemar for 0/1 scores, else the paired t test over clusters.")];
+}
+
+function allPairs(name, metric, runs) {
+  const pairs = [];
+  for (let first = 0; first < runs.length; first++) {
+    for (let second = first + 1; second < runs.length; second++) {
+      const rows = runs[second].rows.filter((row) => row.benchmark === name);
+      const found = pairedOf(rows, metric, runs[first]);
+      if (found) pairs.push({ first, second, found });
+    }
+  }
+  holm(pairs.map(({ found }) => found.p)).forEach((p, place) => (pairs[place].p = p));
+  return pairs;
+}
+
+function pairLine(name, metric, { first, second, found, p }, extent) {
+  const better = isLowerBetter(name, metric) ? found.value < 0 : found.value > 0;
+  const tone = p >= 0.05 || !found.value ? "open" : better ? "good" : "bad";
+  const changes = { benchmark: name, metric, subject: String(second), against: String(first), changed: "any" };
+  return el("div", { class: `gate ${tone}` },
+    el("span", { class: "mark", "aria-hidden": "true" }, tone === "open" ? "\u2248" : better ? "\u2191" : "\u2193"),
+    el("div", { class: "what" }, el("a", { href: address("cases", changes) }, `${OVERVIEW.runs[second].label} against ${OVERVIEW.runs[first].label}`),
+      el("span", { class: "said" }, tone === "open" ? "could be chance" : better ? "better" : "worse")),
+    differenceBar(found, extent, { tone }),
+    el("span", { class: "figure" }, `${signed(found.value)} [${fixed(found.low)}, ${fixed(found.high)}]`,
+      el("small", {}, `p ${probability(p).replace(/^(?!<)/, "= ")} \u00b7 ${counted(found.n, "case")}`)));
+}
