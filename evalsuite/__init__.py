@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Series, Table
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.tally import Row, RunView, Tally
-    from evalsuite.scorers import bleu, contains, exact_match, numeric_match, rouge_l, token_f1
+    from evalsuite.scorers import bleu, contains, exact_match, numeric_match, passes_tests, rouge_l, token_f1
     from evalsuite.solvers.functions import functions
     from evalsuite.solvers.generate import generate
     from evalsuite.solvers.interleaved import interleaved
@@ -49,7 +49,15 @@ _HOMES = {
     ),
     "evalsuite.results.estimate": ("Estimate",),
     "evalsuite.results.tally": ("Row", "RunView", "Tally"),
-    "evalsuite.scorers": ("bleu", "contains", "exact_match", "numeric_match", "rouge_l", "token_f1"),
+    "evalsuite.scorers": (
+        "bleu",
+        "contains",
+        "exact_match",
+        "numeric_match",
+        "passes_tests",
+        "rouge_l",
+        "token_f1",
+    ),
     "evalsuite.solvers.functions": ("functions",),
     "evalsuite.solvers.generate": ("generate",),
     "evalsuite.solvers.interleaved": ("interleaved",),
@@ -110,6 +118,7 @@ __all__ = [
     "numeric_match",
     "pairwise",
     "panel",
+    "passes_tests",
     "program_of_thought",
     "react",
     "rouge_l",

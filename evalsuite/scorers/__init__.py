@@ -9,5 +9,16 @@ from evalsuite.scorers.targets import (
     rouge_l,
     token_f1,
 )
+from evalsuite.scorers.unit_tests import PassesTests, passes_tests
 
-__all__ = ["TargetScorer", "bleu", "contains", "exact_match", "numeric_match", "rouge_l", "token_f1"]
+__all__ = [
+    "PassesTests",
+    "TargetScorer",
+    "bleu",
+    "contains",
+    "exact_match",
+    "numeric_match",
+    "passes_tests",
+    "rouge_l",
+    "token_f1",
+]

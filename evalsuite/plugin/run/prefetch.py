@@ -180,12 +180,13 @@ class Prefetcher:
         self._refill()
 
     async def aclose(self) -> None:
-        """Gives up what is in flight, and has the solvers let go of what they hold."""
+        """Gives up what is in flight, and has solvers and scorers let go of what they hold."""
         self._upcoming = lambda _: ()
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         for bound in self._bounds:
-            close = getattr(bound.solver, "aclose", None)
-            if close is not None:
-                await close()
+            for holder in (bound.solver, *bound.scorers):
+                close = getattr(holder, "aclose", None)
+                if close is not None:
+                    await close()
