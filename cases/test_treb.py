@@ -6,7 +6,8 @@ from evalsuite import benchmark
 from evalsuite.benchmarks.treb import TREB
 
 
-@benchmark(TREB)
+# The shipped samples are a demonstration, in which a small embedded model is to come to an end.
+@benchmark(TREB, shipped={"max_tokens": 48, "context": 2048})
 def test_treb(scores: Mapping[str, float]) -> None:
     # The sharpest metric that the question has: a rule or a number is met or not; of words, half must be there.
     sharpest = next(

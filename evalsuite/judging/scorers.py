@@ -12,6 +12,7 @@ from evalsuite.judging.judged_input import JudgedInput, conversation, without_na
 from evalsuite.judging.panels import Panel
 from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
+from evalsuite.keywords import generation_params
 from evalsuite.types import Score
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def single(
     Raises:
         SettingsError: an aspect is named twice, or its scale is empty.
     """
-    judge = Sampled(ScoresForm(_aspects(aspects)), attempts=attempts, params=params)
+    checked = generation_params(single, params)
+    judge = Sampled(ScoresForm(_aspects(aspects)), attempts=attempts, params=checked)
     return JudgeScorer(judge)
 
 
@@ -122,7 +124,8 @@ def pairwise(
         attempts: see `single`.
         params: see `single`.
     """
-    judge = Sampled(ChoiceForm(), swap=swap, attempts=attempts, params=params)
+    checked = generation_params(pairwise, params)
+    judge = Sampled(ChoiceForm(), swap=swap, attempts=attempts, params=checked)
     return JudgeScorer(judge, rival)
 
 
@@ -147,9 +150,8 @@ def multiple_evidence(
         attempts: see `single`.
         params: see `single`.
     """
-    judge = Sampled(
-        _form(aspects, rival, "scores"), samples, True, swap, attempts, {"temperature": 1.0, **params}
-    )
+    checked = {"temperature": 1.0, **generation_params(multiple_evidence, params)}
+    judge = Sampled(_form(aspects, rival, "scores"), samples, True, swap, attempts, checked)
     return JudgeScorer(judge, rival)
 
 
@@ -175,7 +177,7 @@ def weighted(
     """
     wanted = _aspects(aspects, STARS)
     _one_aspect(wanted, rival)
-    judge = Weighted(wanted, samples, attempts, params)
+    judge = Weighted(wanted, samples, attempts, generation_params(weighted, params))
     return JudgeScorer(judge, rival)
 
 
@@ -217,7 +219,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     """
     form = _form(aspects, rival, decide)
     seats = debaters(roles, same_role=same_role)
-    judge = Panel(form, seats, strategy, turns, swap, summarizer, attempts, params)
+    checked = generation_params(panel, params)
+    judge = Panel(form, seats, strategy, turns, swap, summarizer, attempts, checked)
     return JudgeScorer(judge, rival)
 
 

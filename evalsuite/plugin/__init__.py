@@ -75,6 +75,19 @@ def pytest_configure_node(node: Any) -> None:
     start_node(node)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,  # noqa: ARG001 - the hook's signature
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A declaration that makes no sense is one message."""
+    report = yield
+    if report.failed:
+        from evalsuite.plugin.collection.declared_wrongly import tell_plainly
+
+        tell_plainly(report)
+    return report
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A benchmark's function becomes its cases."""
     from evalsuite.plugin.run.item_stages import make_items

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.keywords import generation_params
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, ToolLoop
 from evalsuite.solvers.turns import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
@@ -123,6 +124,5 @@ def functions(
         observation_limit: characters of an observation, at most; the rest is cut off with a note.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
-    return ToolLoop(
-        Functions(), tools, user, max_turns, patience, observation_limit, {**PARAMETERS, **params}
-    )
+    checked = {**PARAMETERS, **generation_params(functions, params)}
+    return ToolLoop(Functions(), tools, user, max_turns, patience, observation_limit, checked)

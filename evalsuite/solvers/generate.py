@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.keywords import generation_params
 from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
         system: a system message put before the input.
         template: the user's message, `{input}` standing for the sample's input; unused where the input
             is a conversation.
-        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`).
+        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`); those of a
+            server's own go into a mapping, `params={"name": value}`.
+
+    Raises:
+        SettingsError: a parameter is unknown.
     """
-    return Generate(system, template, params)
+    return Generate(system, template, generation_params(generate, params))

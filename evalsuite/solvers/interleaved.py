@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.keywords import generation_params
 from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.solvers import programs
 from evalsuite.solvers.boxed import last_boxed_answer
@@ -145,7 +146,8 @@ def interleaved(
         ModelError: a call failed for good.
     """
     own = sandbox is None
-    return Interleaved(sandbox or Sandbox(), own, rounds, prompt, result, tables, describe, timeout, params)
+    checked = generation_params(interleaved, params)
+    return Interleaved(sandbox or Sandbox(), own, rounds, prompt, result, tables, describe, timeout, checked)
 
 
 def _cut(text: str) -> str:

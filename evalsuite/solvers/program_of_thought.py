@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.keywords import generation_params
 from evalsuite.sandbox import Sandbox
 from evalsuite.solvers import programs
 from evalsuite.types import Message, Transcript
@@ -101,4 +102,5 @@ def program_of_thought(
         SandboxError: a table cannot be loaded.
         ModelError: the call failed for good.
     """
-    return ProgramOfThought(sandbox or Sandbox(), sandbox is None, prompt, tables, describe, timeout, params)
+    checked = generation_params(program_of_thought, params)
+    return ProgramOfThought(sandbox or Sandbox(), sandbox is None, prompt, tables, describe, timeout, checked)

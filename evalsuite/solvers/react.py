@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.keywords import generation_params
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, ToolLoop
 from evalsuite.solvers.turns import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
@@ -128,6 +129,5 @@ def react(
         observation_limit: characters of an observation, at most; the rest is cut off with a note.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
-    return ToolLoop(
-        ReAct(examples), tools, user, max_turns, patience, observation_limit, {**PARAMETERS, **params}
-    )
+    checked = {**PARAMETERS, **generation_params(react, params)}
+    return ToolLoop(ReAct(examples), tools, user, max_turns, patience, observation_limit, checked)

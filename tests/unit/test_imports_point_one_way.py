@@ -20,7 +20,16 @@ HOUSE = Path(evalsuite.__file__).parent
 # As drawn in ARCHITECTURE.md; rooms of one row may import each other.
 ROWS = (
     ("types", "errors"),
-    ("protocols", "json_codec", "settings", "threads", "vectors", "entry_points", "declarations"),
+    (
+        "protocols",
+        "json_codec",
+        "settings",
+        "threads",
+        "vectors",
+        "keywords",
+        "entry_points",
+        "declarations",
+    ),
     ("models",),
     ("gateway",),
     ("applications",),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval.modes import read_mode
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
-from evalsuite.errors import JudgeError, SettingsError
+from evalsuite.errors import JudgeError
 from evalsuite.judging.forms import Aspect, ChoiceForm, PairedScores, ScoresForm
 from evalsuite.judging.g_eval import STARS, Weighted
 from evalsuite.judging.judged_input import JudgedInput, without_names
@@ -16,6 +16,7 @@ from evalsuite.judging.panels import Panel
 from evalsuite.judging.referees import RefereePanel
 from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
+from evalsuite.keywords import read_options
 from evalsuite.types import Transcript
 
 if TYPE_CHECKING:
@@ -103,11 +104,7 @@ def as_judge(setup: Setup) -> AsJudge:
     Raises:
         SettingsError: something else is given there.
     """
-    try:
-        return AsJudge(**setup.args, seed=setup.seed)
-    except TypeError as error:
-        given = ", ".join(setup.args)
-        raise SettingsError(f"@benchmark(CHAT_EVAL, ...) takes attempts and params; got {given}") from error
+    return read_options("ChatEval", AsJudge, {"seed": setup.seed, **setup.args})
 
 
 def shown(sample: Sample) -> JudgedInput:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.prompts import prompt
+from evalsuite.keywords import generation_params
 from evalsuite.solvers.generate import Generate, generate
 
 if TYPE_CHECKING:
@@ -29,5 +30,9 @@ class Asks:
 
 
 def solver(setup: Setup) -> Asks:
-    """The solver; the arguments of the benchmark are generation parameters (`max_tokens=256`)."""
-    return Asks(generate(**{**DEFAULTS, **setup.args}))
+    """The solver; the arguments of the benchmark are generation parameters (`max_tokens=256`).
+
+    Raises:
+        SettingsError: a parameter is unknown.
+    """
+    return Asks(generate(params={**DEFAULTS, **generation_params("Head-to-Tail", setup.args)}))

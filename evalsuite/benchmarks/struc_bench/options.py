@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
+from evalsuite.keywords import read_options
 
 if TYPE_CHECKING:
     from evalsuite.protocols import Setup
@@ -23,7 +23,8 @@ class StrucBenchOptions:
         each: how many items of each format are asked: of the shipped samples the first 4, of a folder all; 0
             is all.
         max_tokens: of an answer; by default what the wanted table needs and half as much again, and at least
-            2048 for a model that is not on this machine.
+            `least_tokens`.
+        least_tokens: of an answer whose table needs fewer: room for a model that thinks before it answers.
         temperature: of the answers.
         bertscore: folder of an encoder; without one BERTScore is not measured.
         bartscore: folder of an encoder-decoder, likewise.
@@ -32,6 +33,7 @@ class StrucBenchOptions:
 
     each: int = 0
     max_tokens: int | None = None
+    least_tokens: int = 2048
     temperature: float | None = 0.0
     bertscore: str | None = None
     bartscore: str | None = None
@@ -44,9 +46,4 @@ class StrucBenchOptions:
         Raises:
             SettingsError: an argument is none of these.
         """
-        known = [field.name for field in fields(cls)]
-        if unknown := sorted(set(setup.args) - set(known)):
-            raise SettingsError(
-                f"Struc-Bench knows no argument {', '.join(unknown)}; it knows {', '.join(known)}"
-            )
-        return cls(**{"each": 0 if setup.data else QUICK, **setup.args})
+        return read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 def solver(setup: Setup) -> Solver:
     """The solver of both modes; what differs is the question."""
     options = StrucBenchOptions.of(setup)
-    # Other models may think before they answer, and are not paid for tokens that they do not write.
-    fewest = 0 if setup.model.startswith("local:") else 2048
 
     async def solve(sample: Sample, model: Model) -> Transcript:
-        limit = options.max_tokens or max(fewest, room_for(str(sample.target)))
+        limit = options.max_tokens or max(options.least_tokens, room_for(str(sample.target)))
         return await generate(max_tokens=limit, temperature=options.temperature)(sample, model)
 
     return solve

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from evalsuite.errors import SettingsError
+from evalsuite.keywords import read_options
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalsuite.protocols import Setup
 
 Executors = Literal["python", "simulated", "recorded", "live"]
-QUICK: Mapping[str, Any] = {"queries": 1, "patience": 2, "max_tokens": 128}
-"""Options of the shipped queries where a `local:` model is asked and nothing else is said: a quick look, as a
-small model on a few cores reads some hundred tokens a second and seldom keeps the form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +48,12 @@ class ToolEyesOptions:
 
     @classmethod
     def of(cls, setup: Setup) -> ToolEyesOptions:
-        """The options of a setup; see `QUICK` for what a local model gets.
+        """The options of a setup.
 
         Raises:
             SettingsError: there is no such option, or a number makes no sense.
         """
-        quick = not setup.data and setup.model.startswith("local:")
-        unknown = set(setup.args) - set(cls.__slots__)
-        if unknown:
-            message = f"tool_eyes has no option {', '.join(sorted(unknown))}"
-            raise SettingsError(f"{message}; there are {', '.join(cls.__slots__)}")
-        return cls(**{**(QUICK if quick else {}), **setup.args})
+        return read_options("ToolEyes", cls, setup.args)
 
     def __post_init__(self) -> None:
         """Refuses numbers that make no sense.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
+from evalsuite.keywords import read_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalsuite.protocols import Setup
 
 
@@ -18,8 +16,7 @@ class TrebOptions:
     """See the module.
 
     Attributes:
-        max_tokens: of one completion; 2048, but 48 for a model on this machine that is asked the default
-            selection of the shipped samples, which is made to be quick (and `context` 2048).
+        max_tokens: of one completion.
         temperature: the paper's; `--model-param temperature=...` overrides it from the command line.
         context: the model's, in tokens; the paper's 8192. In TCoT a table gets half as many characters, as in
             the released code; in PoT and ICoT what is shown of the frames gets about half the context.
@@ -40,15 +37,8 @@ class TrebOptions:
         Raises:
             SettingsError: an argument is none of these.
         """
-        known = {field.name for field in fields(cls)}
-        if unknown := set(setup.args) - known:
-            raise SettingsError(
-                f"TReB knows no argument {', '.join(sorted(unknown))}; it knows {', '.join(sorted(known))}"
-            )
-        hurried = is_quick(setup) and setup.model.startswith("local:")
-        defaults: Mapping[str, Any] = {"max_tokens": 48, "context": 2048} if hurried else {}
         mode = {"published": True} if "published" in setup.modes else {}
-        return cls(**{**defaults, **setup.args, **mode})
+        return read_options("TReB", cls, {**setup.args, **mode})
 
 
 def is_quick(setup: Setup) -> bool:

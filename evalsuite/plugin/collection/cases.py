@@ -6,14 +6,15 @@ import hashlib
 import os
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.declarations import being_imported, place_of
 from evalsuite.entry_points import find_target, load, names
-from evalsuite.errors import SettingsError
+from evalsuite.errors import EvalsuiteError, SettingsError
+from evalsuite.keywords import refuse_unknown
 from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
 from evalsuite.protocols import Benchmark, Dataset, Setup
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Test = TypeVar("Test", bound=Callable[..., Any])
 
 LONGEST_ID = 80
+_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least")
 FORGOTTEN = (
     'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
     "in the root directory (or run pytest with -p evalsuite.plugin)"
@@ -44,12 +46,14 @@ class Declaration:
         epochs: times each sample is asked where the run does not say; None is once.
         at_least: epochs of a sample that must hold for the sample to hold; None is all.
         args: passed on to the benchmark in its `Setup`.
+        shipped: the same, over `args`, in a run on the shipped samples in the default modes.
     """
 
     benchmark: Benchmark
     epochs: int | None
     at_least: int | None
     args: dict[str, Any]
+    shipped: Mapping[str, Any]
 
 
 def benchmark(
@@ -60,6 +64,7 @@ def benchmark(
     scorers: Sequence[Scorer | JudgedScorer] = (),
     epochs: int | None = None,
     at_least: int | None = None,
+    shipped: Mapping[str, Any] | None = None,
     **args: Any,
 ) -> Callable[[Test], Test]:
     """Makes a test function into a benchmark: one pytest item a sample and epoch.
@@ -76,6 +81,9 @@ def benchmark(
         scorers: score the transcripts.
         epochs: times each sample is asked, unless `--epochs` says otherwise.
         at_least: the sample holds if so many of its epochs do; without it, each epoch must.
+        shipped: arguments, over `args`, for a run on the samples that come with the benchmark, in its default
+            modes: what makes a demonstration short. A run on official files (`--data`), or in a mode that was
+            chosen (`--mode`), is without them.
         args: whatever the `Benchmark` takes in `Setup.args`.
 
     Raises:
@@ -87,6 +95,7 @@ def benchmark(
     elif samples is None:
         declared = _offered(name)
     else:
+        refuse_unknown(benchmark, {**args, **(shipped or {})}, _OWN)
         declared = Benchmark(
             name=name,
             title=name,
@@ -102,7 +111,7 @@ def benchmark(
         raise SettingsError(
             f"@benchmark({declared.name!r}): at_least={at_least} must be between 1 and epochs={epochs or 1}"
         )
-    declaration = Declaration(declared, epochs, at_least, args)
+    declaration = Declaration(declared, epochs, at_least, args, shipped or {})
 
     def mark(test: Test) -> Test:
         import pytest
@@ -179,6 +188,22 @@ class Bound:
             seen.add(sample.id)
         return dataset
 
+    def make(self) -> None:
+        """Makes samples, solver and scorers, so that what is wrong with them is told before a case begins.
+
+        Raises:
+            EvalsuiteError: a factory of the benchmark failed.
+        """
+        for part in ("dataset", "solver", "scorers"):
+            try:
+                getattr(self, part)
+            except EvalsuiteError:
+                raise
+            except Exception as error:
+                raise SettingsError(
+                    f"benchmark {self.name}: its {part} cannot be made: {type(error).__name__}: {error}"
+                ) from error
+
     @cached_property
     def solver(self) -> AnySolver | None:
         """The solver."""
@@ -205,27 +230,29 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
     Raises:
         SettingsError: a chosen mode is unknown to the benchmark, or there are too few epochs for it.
     """
-    shipped = declaration.benchmark
-    folder = (root / settings.data).resolve() / shipped.name if settings.data else None
+    declared = declaration.benchmark
+    folder = (root / settings.data).resolve() / declared.name if settings.data else None
+    data, modes = folder if folder and folder.is_dir() else None, chosen_modes(declared, settings.mode)
+    measuring = data is not None or modes != declared.default_modes
     setup = Setup(
         model=model,
         judge=settings.judge_model,
         judge_base_url=settings.judge_base_url,
         reports=root / settings.reports,
-        data=folder if folder and folder.is_dir() else None,
-        modes=chosen_modes(shipped, settings.mode),
+        data=data,
+        modes=modes,
         seed=settings.seed,
-        args=declaration.args,
+        args=declaration.args if measuring else {**declaration.args, **declaration.shipped},
     )
     epochs = settings.epochs or declaration.epochs or 1
     if epochs < (declaration.at_least or 1):
         raise SettingsError(
-            f"--epochs {epochs}: a sample of {shipped.name} holds if at least {declaration.at_least} of its epochs do"
+            f"--epochs {epochs}: a sample of {declared.name} holds if at least {declaration.at_least} of its epochs do"
         )
     return Bound(declaration, setup, epochs, nodeid)
 
 
-def chosen_modes(shipped: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
+def chosen_modes(declared: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
     """The modes of a benchmark in this run: `name=mode` for it alone, a bare mode where it knows it.
 
     Raises:
@@ -234,16 +261,16 @@ def chosen_modes(shipped: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
     chosen = []
     for text in given:
         name, equals, mode = text.partition("=")
-        if not equals and name in shipped.modes:
+        if not equals and name in declared.modes:
             chosen.append(name)
-        elif equals and name == shipped.name:
-            if mode not in shipped.modes:
-                known = "\n".join(f"  {one}: {what}" for one, what in shipped.modes.items()) or "  none"
+        elif equals and name == declared.name:
+            if mode not in declared.modes:
+                known = "\n".join(f"  {one}: {what}" for one, what in declared.modes.items()) or "  none"
                 raise SettingsError(
-                    f"--mode {text}: {shipped.name} has no mode {mode!r}. Its modes are:\n{known}"
+                    f"--mode {text}: {declared.name} has no mode {mode!r}. Its modes are:\n{known}"
                 )
             chosen.append(mode)
-    return tuple(dict.fromkeys(chosen)) or shipped.default_modes
+    return tuple(dict.fromkeys(chosen)) or declared.default_modes
 
 
 def make_cases(bound: Bound, limit: int | None) -> tuple[list[Case], list[str]]:
@@ -291,5 +318,6 @@ def generate(metafunc: pytest.Metafunc, declaration: Declaration, settings: Sett
         EvalsuiteError: samples or modes cannot be had.
     """
     bound = bind(declaration, settings, model, metafunc.config.rootpath, metafunc.definition.nodeid)
+    bound.make()
     cases, ids = make_cases(bound, settings.limit)
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)

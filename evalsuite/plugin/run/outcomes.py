@@ -64,7 +64,8 @@ class Findings:
         if solved.transcript is None:
             return
         self.facts |= solved.transcript.facts
-        self.take(solved.judged)
+        for scores in solved.judged:
+            self.take(scores)
         for scorer in case.bound.scorers:
             # An object may do both: rules here, and a judge before.
             if callable(scorer) and not is_async(scorer):
@@ -74,9 +75,13 @@ class Findings:
         """Adds scores.
 
         Raises:
-            ScoringError: these are no named scores, or one is no finite number.
+            ScoringError: these are no named scores, one is no finite number, or another scorer gave it.
         """
         for name, given in checked_scores(scores).items():
+            if name in self.scores:
+                raise ScoringError(
+                    f"two scorers give the score {name!r}; give one of them another name, or leave it out"
+                )
             score = given if isinstance(given, Score) else Score(given)
             self.scores[name] = _finite(name, score.value)
             self.facts |= score.facts

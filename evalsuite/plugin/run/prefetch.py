@@ -19,7 +19,7 @@ from evalsuite.solvers.any_function import run_solver
 from evalsuite.threads import is_async
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from evalsuite.gateway.gateway import Asker
@@ -35,7 +35,7 @@ class Solved:
 
     Attributes:
         transcript: None where solving failed, or where there is no solver.
-        judged: scores that a judge gave, by name.
+        judged: scores that had to be waited for, by name, as each scorer gave them.
         error: why solving or judging failed; None if it did not.
         usage: what all its calls took.
         seconds: wall time, waiting for the limiter included.
@@ -43,7 +43,7 @@ class Solved:
     """
 
     transcript: Transcript | None
-    judged: Mapping[str, float | Score]
+    judged: Sequence[Mapping[str, float | Score]]
     error: BaseException | None
     usage: Usage
     seconds: float
@@ -78,7 +78,8 @@ class Models:
 async def solve(case: Case, models: Models) -> Solved:
     """Solves a case and has it judged. Never raises: what fails is in the result."""
     started, meter = time.monotonic(), Meter()
-    transcript, judged = None, {}
+    transcript = None
+    judged: Sequence[Mapping[str, float | Score]] = ()
     error: Exception | None = None
     model = models.model(case.epoch, meter)
     try:
@@ -99,7 +100,7 @@ async def solve(case: Case, models: Models) -> Solved:
 
 async def _score_ahead(
     case: Case, transcript: Transcript, models: Models, meter: Meter
-) -> dict[str, float | Score]:
+) -> list[Mapping[str, float | Score]]:
     """Scores of those scorers that have something to wait for: a judge, or whatever an async function awaits."""
     judged = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
     judge = models.judge(case.epoch, meter)
@@ -110,8 +111,7 @@ async def _score_ahead(
     asynchronous: list[Any] = [scorer for scorer in case.bound.scorers if is_async(scorer)]
     waiting = [scorer(case.sample, transcript) for scorer in asynchronous]
     waiting += [scorer.judged(case.sample, transcript, judge) for scorer in judged if judge is not None]
-    scores = await asyncio.gather(*waiting)
-    return {name: score for named in map(checked_scores, scores) for name, score in named.items()}
+    return [checked_scores(scores) for scores in await asyncio.gather(*waiting)]
 
 
 class Prefetcher:

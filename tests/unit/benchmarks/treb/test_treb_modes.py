@@ -288,14 +288,9 @@ def test_limits_on_tokens_and_temperature_reach_the_model(solve: Solve) -> None:
     assert solve("icot", SUM, "42", args=args).model.params == [{"max_tokens": 50, "temperature": None}] * 2
 
 
-@pytest.mark.parametrize(
-    ("model", "modes", "tokens"),
-    [("local:smollm2", ("auto",), 48), ("gpt-4", ("auto",), 2048), ("local:smollm2", ("pot",), 2048)],
-)
-def test_only_a_local_model_on_the_default_selection_is_hurried(
-    model: str, modes: tuple[str, ...], tokens: int
-) -> None:
-    assert TrebOptions.of(Setup(model, modes=modes)).max_tokens == tokens
+@pytest.mark.parametrize("model", ["local:smollm2", "gpt-4"])
+def test_every_model_is_asked_alike(model: str) -> None:
+    assert TrebOptions.of(Setup(model, modes=("auto",))) == TrebOptions()
 
 
 def test_a_table_that_is_none_is_an_error_that_names_the_file(solve: Solve) -> None:

@@ -217,7 +217,7 @@ def test_a_folder_without_a_subtasks_file_is_an_error_that_says_what_to_put_ther
 
 
 def test_an_argument_that_treb_does_not_know_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="knows no argument max_token;"):
+    with pytest.raises(SettingsError, match="TReB takes no argument 'max_token'; did you mean max_tokens"):
         samples(written(tmp_path, record()), max_token=5)
 
 

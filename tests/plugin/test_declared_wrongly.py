@@ -1,0 +1,143 @@
+"""What a declaration gets wrong is one message, before any case begins, without workers and with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+HEAD = """
+from evalsuite import Benchmark, Dataset, Sample, benchmark, contains, exact_match, generate, single, panel
+from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
+from evalsuite.benchmarks.treb import TREB
+
+SAMPLES = [Sample(id="fr", input="Paris", target="Paris")]
+
+def crash(setup):
+    return 1 / 0
+
+"""
+TEST = "\ndef test_it(scores): pass\n"
+
+
+def run(suite: Suite, workers: tuple[str, ...], declaration: str) -> pytest.RunResult:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_it=HEAD + declaration + TEST)
+    return suite.run(*workers)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        (
+            (
+                "OWN = Benchmark(name='own', title='Own', load=lambda s: Dataset(SAMPLES, 'here'), solver=crash,"
+                " scorers=lambda s: [])\n@benchmark(OWN)"
+            ),
+            "benchmark own: its solver cannot be made: ZeroDivisionError: division by zero",
+        ),
+        (
+            (
+                "OWN = Benchmark(name='own', title='Own', load=lambda s: Dataset(SAMPLES, 'here'),"
+                " solver=lambda s: generate(), scorers=crash)\n@benchmark(OWN)"
+            ),
+            "benchmark own: its scorers cannot be made: ZeroDivisionError: division by zero",
+        ),
+        (
+            "@benchmark(HEAD_TO_TAIL, max_tokns=64)",
+            "Head-to-Tail takes no argument 'max_tokns'; did you mean max_tokens?",
+        ),
+    ],
+)
+def test_what_a_factory_raises_is_one_message_at_its_test(
+    suite: Suite, workers: tuple[str, ...], declaration: str, message: str
+) -> None:
+    result = run(suite, workers, declaration)
+    text = result.stdout.str()
+    assert message in text
+    assert "Traceback" not in text
+    assert "INTERNALERROR" not in text
+    assert "evalsuite/plugin" not in text
+    assert result.ret in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.TESTS_FAILED}
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        (
+            "@benchmark('own', SAMPLES, solver=generate(max_tokns=8))",
+            "generate() takes no argument 'max_tokns'; did you mean max_tokens?",
+        ),
+        (
+            "@benchmark('own', SAMPLES, scorers=[single(aspect=['depth'])])",
+            "single() takes no argument 'aspect'; did you mean aspects?",
+        ),
+        (
+            "@benchmark('own', SAMPLES, scorer=[exact_match()])",
+            "benchmark() takes no argument 'scorer'; did you mean scorers?",
+        ),
+        (
+            "@benchmark('own', SAMPLES, solver=generate(zzz=8))",
+            "generate() takes no argument 'zzz'; it takes system, template, and generation parameters",
+        ),
+        ("@benchmark('own', SAMPLES, epochs=1, at_least=2)", "at_least=2 must be between 1 and epochs=1"),
+        ("@benchmark('Own', SAMPLES)", "a name is lower-case letters"),
+        (
+            "@benchmark('own_one')",
+            "no installed package offers a benchmark of this name; there are head_to_tail",
+        ),
+    ],
+)
+def test_a_typo_in_the_test_file_is_one_message_with_its_line(
+    suite: Suite, declaration: str, message: str
+) -> None:
+    result = run(suite, (), declaration)
+    text = result.stdout.str()
+    line = HEAD.count("\n")
+    assert f"test_it.py:{line}: " in text
+    assert message in text
+    assert "Traceback" not in text
+    assert "evalsuite/plugin" not in text
+
+
+def test_a_parameter_of_a_server_s_own_is_passed_on_as_it_is(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        app="def echo(messages, my_parameter, max_tokens):\n    return f'{my_parameter} {max_tokens}'"
+    )
+    result = run(
+        suite,
+        (),
+        "@benchmark('own', SAMPLES, solver=generate(max_tokens=8, params={'my_parameter': 7}), scorers=[contains()])",
+    )
+    assert result.ret == 0
+    assert suite.records()[0]["transcript"]["answer"] == "7 8"
+
+
+def test_two_scorers_with_one_score_name_are_refused(suite: Suite, workers: tuple[str, ...]) -> None:
+    result = run(
+        suite,
+        workers,
+        "@benchmark('own', SAMPLES, solver=generate(), scorers=[exact_match(), exact_match()])",
+    )
+    result.assert_outcomes(errors=1)
+    assert "two scorers give the score 'exact_match'" in result.stdout.str()
+
+
+def test_arguments_for_the_shipped_samples_are_not_those_of_official_files(suite: Suite) -> None:
+    declared = "@benchmark('head_to_tail', temperature=0.5, shipped={'max_tokens': 3})"
+    suite.pytester.makepyfile(
+        app="def echo(messages, max_tokens, temperature):\n    return f'{max_tokens} {temperature}'"
+    )
+    run(suite, ("--limit=1", "--run=shipped"), declared)
+    assert suite.records("shipped")[0]["transcript"]["answer"] == "3 0.5"
+    folder = suite.path / "data" / "head_to_tail"
+    folder.mkdir(parents=True)
+    (folder / "head_to_tail_movie.json").write_text(SMALL, encoding="utf-8")
+    suite.run("--limit=1", "--run=official", "--data=data")
+    assert suite.records("official")[0]["transcript"]["answer"] == "32 0.5"
+
+
+SMALL = '{"head": [["Heat (1995)", "movie-director", "Who directed Heat?", "Michael Mann"]], "torso": [], "tail": []}'
