@@ -74,11 +74,56 @@ class Settings:
         None, "the model that judges answers, named like --model; default: no judge", "MODEL"
     )
     judge_base_url: str | None = _setting(None, "where the judge is served", "URL")
+    model_key_env: str | None = _setting(
+        None,
+        "environment variable with the key for --model's server. Default: OPENAI_API_KEY, which is sent to OpenAI "
+        "and to a base URL given here or in the configuration, and nowhere else",
+        "NAME",
+        kept=False,
+    )
+    judge_key_env: str | None = _setting(
+        None, "environment variable with the key for the judge's server", "NAME", kept=False
+    )
     max_connections: int = _setting(
         32, "calls in flight at most, over all processes (default 32)", "N", kind=int, least=1
     )
     max_rpm: float | None = _setting(None, "requests a minute at most", "N", kind=float, least=0.001)
     max_tpm: float | None = _setting(None, "tokens a minute at most", "N", kind=float, least=0.001)
+    patience: float = _setting(
+        900.0,
+        "seconds that one call waits for a server that is down or refuses for lack of capacity (default 900)",
+        "SECONDS",
+        kind=float,
+        kept=False,
+    )
+    connect_timeout: float = _setting(
+        30.0, "seconds until a connection stands (default 30)", "SECONDS", kind=float, least=0.001, kept=False
+    )
+    silence_timeout: float = _setting(
+        600.0,
+        "seconds that a server may take until the first byte of its answer, and between two (default 600); "
+        "--model-param stream=true has long answers arrive bit by bit",
+        "SECONDS",
+        kind=float,
+        least=0.001,
+        kept=False,
+    )
+    call_timeout: float = _setting(
+        1800.0,
+        "seconds that one call may take as a whole (default 1800)",
+        "SECONDS",
+        kind=float,
+        least=0.001,
+        kept=False,
+    )
+    max_answer_mb: float = _setting(
+        64.0,
+        "mebibytes of one answer at most, decompressed; a larger one is refused while it arrives (default 64)",
+        "N",
+        kind=float,
+        least=0.001,
+        kept=False,
+    )
     max_cost: float | None = _setting(
         None,
         "US dollars at most: the call that might pass it is not made, and the cases left are errors",

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+# Sessions within this process put sys.modules back as it was; what they import late must be there before.
+import openai  # noqa: F401
 import pytest
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def chat_server() -> Iterator[ChatServer]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = state.enter(body, dict(self.headers))
+            reply = state.enter(body, {name.title(): value for name, value in self.headers.items()})
             state.leave()
             if reply.drop:
                 self.close_connection = True

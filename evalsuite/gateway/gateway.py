@@ -16,9 +16,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
+from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.spend import Ledger, answer_bound, estimate_tokens, price_of
 from evalsuite.gateway.wire import request_key
-from evalsuite.models.protocol import RateLimited, Transient, Unreachable
+from evalsuite.models.protocol import Hopeless, RateLimited, Transient, Unreachable
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
@@ -69,9 +70,10 @@ class Gateway:
         prices: by model.
         on_hopeless: told once, when no call to a model can succeed at all.
         clock: seconds that only go forward.
+        vault: remembers the secrets behind the hashes in requests.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
         self,
         open_backend: Callable[[str, str | None], Backend],
         store: Store,
@@ -80,7 +82,9 @@ class Gateway:
         prices: Mapping[str, Price] | None = None,
         on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
+        vault: Vault | None = None,
     ) -> None:
+        self._vault = vault or Vault()
         self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
         self._clock = clock
@@ -109,6 +113,7 @@ class Gateway:
 
     async def _ask(self, request: Request) -> Completion:
         backend = self._backend(request)
+        request = self._vault.conceal(request)
         key = request_key(backend.identity, request)
         flight = self._flights.get(key)
         if flight is None:
@@ -190,6 +195,11 @@ class Gateway:
                 self._despair(backend, error, failures)
                 wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (failures - 1))
                 await asyncio.sleep(wait * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
+            except Hopeless as error:
+                self._answered.discard(backend)
+                gone = BackendUnavailable(str(error))
+                self._give_up(backend, gone)
+                raise gone from error
             except BackendUnavailable as error:
                 self._give_up(backend, error)
                 raise
@@ -214,7 +224,7 @@ class Gateway:
             if backend in self._hopeless:
                 raise BackendUnavailable(self._hopeless[backend])
             try:
-                completion = await backend.complete(request)
+                completion = await backend.complete(self._vault.reveal(request))
             except RateLimited as error:
                 # Who wants to be left alone for hours is not waited for, by nobody.
                 if (error.retry_after or 0.0) <= PATIENCE:

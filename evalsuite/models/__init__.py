@@ -10,6 +10,7 @@ from evalsuite.errors import EvalsuiteError, SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evalsuite.models.credentials import Credentials
     from evalsuite.models.protocol import Backend
 
     OpenBackend = Callable[[str, str | None], Backend]
@@ -24,11 +25,17 @@ KINDS = """\
   function:package.module:name     a Python function of your own, sync or async"""
 
 
-def open_backend(model: str, base_url: str | None = None) -> Backend:
+def open_backend(model: str, base_url: str | None = None, credentials: Credentials | None = None) -> Backend:
     """The backend for a model as the user names it. Nothing is started or checked yet.
 
+    Args:
+        model: as the user names it.
+        base_url: where it is served, if not at the backend's usual place.
+        credentials: know which key goes where; without them none goes to a base URL.
+
     Raises:
-        SettingsError: the name is of no known kind, or an installed package's backend cannot be made.
+        SettingsError: the name is of no known kind, the address is none, or an installed package's backend
+            cannot be made.
     """
     kind, colon, rest = model.partition(":")
     if not model or (colon and not rest):
@@ -36,9 +43,11 @@ def open_backend(model: str, base_url: str | None = None) -> Backend:
     target = find_target("evalsuite.models", kind) if colon else None
     if target is None:
         # Also `ft:gpt-4o-mini:...` and the like: a colon alone makes no kind.
+        from evalsuite.models.credentials import Credentials
         from evalsuite.models.openai import OpenAIBackend
 
-        return OpenAIBackend(base_url)
+        credentials = credentials or Credentials()
+        return OpenAIBackend(credentials.locate(base_url), credentials.access(model, base_url))
     make: OpenBackend = load(target)
     try:
         return make(rest, base_url)

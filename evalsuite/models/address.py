@@ -1,8 +1,13 @@
-"""Addresses without the secrets in them: user names and passwords, and keys among the parameters."""
+"""Addresses of servers, and the secrets that may stand in them: logins, and keys among the parameters."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from evalsuite.errors import SettingsError
+from evalsuite.models.secret import Secret
 
 LOGIN = re.compile(r"(?<=://)[^/@\s'\"]+@")
 KEY = re.compile(
@@ -11,7 +16,69 @@ KEY = re.compile(
 )
 """A parameter whose name says that its value is nobody's business; `api-version` and the like stay."""
 
+OPENAI = "https://api.openai.com/v1"
+AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+
 
 def redact(text: str) -> str:
     """Text without the secrets of the addresses in it: a login is left out, a key becomes `***`."""
     return KEY.sub(r"\1***", LOGIN.sub("", text))
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server is.
+
+    Attributes:
+        shown: the whole address without secrets, for messages and for names in the store.
+        root: scheme, host and path.
+        query: parameters that are part of every call, which may be secrets.
+        login: user and password, `user:password`, if the address has them.
+        host: lower case.
+    """
+
+    shown: str
+    root: str
+    query: Secret
+    login: Secret | None
+    host: str
+
+    @property
+    def is_openai(self) -> bool:
+        """OpenAI itself, over TLS."""
+        return self.root.startswith("https://") and self.host == "api.openai.com"
+
+    @property
+    def is_azure(self) -> bool:
+        """A deployment of Azure's, whose paths and headers are its own; its `/openai/v1` speaks OpenAI's."""
+        return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
+
+    def parameters(self) -> dict[str, str]:
+        """The query's parameters by name."""
+        return dict(parse_qsl(self.query.reveal(), keep_blank_values=True))
+
+
+def parse_address(text: str) -> Address:
+    """An address as the user writes it.
+
+    Raises:
+        SettingsError: it is none; the message holds no password.
+    """
+    try:
+        parts = urlsplit(text.strip().rstrip("/"))
+        _ = parts.port
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        # Without what may be a password.
+        shown = redact(text.rpartition("@")[2])
+        raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
+    login, _, host = parts.netloc.rpartition("@")
+    path = parts.path.rstrip("/")
+    return Address(
+        shown=redact(urlunsplit((parts.scheme, host, path, parts.query, ""))),
+        root=urlunsplit((parts.scheme, host, path, "", "")),
+        query=Secret(parts.query),
+        login=Secret(unquote(login)) if login else None,
+        host=parts.hostname.lower(),
+    )

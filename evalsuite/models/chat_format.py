@@ -6,10 +6,12 @@ DeepSeek add to it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from evalsuite.errors import RequestRefused
 from evalsuite.json_codec import encode_message
 from evalsuite.models.protocol import Transient
 from evalsuite.types import Completion, Request, TokenLogprob, ToolCall, Usage
@@ -17,6 +19,10 @@ from evalsuite.types import Completion, Request, TokenLogprob, ToolCall, Usage
 # The first tag may be missing: some chat templates put it into the prompt.
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 UNFINISHED = re.compile(r"\A\s*<think>(.*)\Z", re.DOTALL)
+
+
+OURS = frozenset({"api", "extra_headers", "extra_query", "extra_body"})
+"""Parameters that say how to ask, by the openai package's names, and are no part of the body."""
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
@@ -30,32 +36,69 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
             tool if tool.get("type") == "function" else {"type": "function", "function": tool}
             for tool in request.tools
         ]
-    return body | {name: value for name, value in request.params.items() if value is not None}
+    body |= {name: value for name, value in request.params.items() if value is not None and name not in OURS}
+    if body.get("stream"):
+        # Without it a stream says nothing about tokens, and so about cost.
+        body.setdefault("stream_options", {"include_usage": True})
+    return body | dict(request.params.get("extra_body") or {})
 
 
 def read_answer(answer: Any) -> Completion:
     """A completion from a server's JSON.
 
     Raises:
-        Transient: it is no chat completion.
+        Transient: it is no chat completion, or the server says that it failed on the way.
+        RequestRefused: the model refused, or a filter left nothing.
     """
     try:
         choice = answer["choices"][0]
-        message = choice["message"]
-        text, thought = split_reasoning(_text(message.get("content")))
-        reasoning = message.get("reasoning_content") or message.get("reasoning")
-        usage = answer.get("usage") or {}
-        return Completion(
-            text=text,
-            reasoning=reasoning if isinstance(reasoning, str) else thought,
-            tool_calls=tuple(ToolCall.from_openai(call) for call in message.get("tool_calls") or ()),
-            finish_reason=str(choice.get("finish_reason") or "stop"),
-            usage=Usage(1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)),
-            logprobs=_logprobs(choice.get("logprobs")),
-        )
+        completion = _read(choice, choice["message"], answer.get("usage") or {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        shown = str(answer)
-        raise Transient(f"the server's answer is no chat completion: {shown[:200]}") from error
+        raise Transient(f"the server's answer is no chat completion: {shown(answer)}") from error
+    if choice.get("error") or completion.finish_reason == "error":
+        # What routers send when the server behind them dies: whatever text there is, is not the answer.
+        raise Transient(f"the server failed while it answered: {shown(choice.get('error') or choice)}")
+    _refuse_withheld(completion, choice["message"].get("refusal"))
+    return completion
+
+
+def _read(choice: Any, message: Any, usage: Any) -> Completion:
+    text, thought = split_reasoning(_text(message.get("content")))
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    return Completion(
+        text=text,
+        reasoning=reasoning if isinstance(reasoning, str) else thought,
+        tool_calls=tuple(ToolCall.from_openai(call) for call in message.get("tool_calls") or ()),
+        finish_reason=str(choice.get("finish_reason") or "stop"),
+        usage=read_usage(usage.get("prompt_tokens"), usage.get("completion_tokens")),
+        logprobs=read_logprobs((choice.get("logprobs") or {}).get("content")),
+    )
+
+
+def _refuse_withheld(completion: Completion, refusal: Any) -> None:
+    """What is no answer is not scored as one."""
+    if completion.text or completion.tool_calls:
+        return
+    if refusal:
+        raise RequestRefused(f"the model refused: {shown(refusal)}")
+    if completion.finish_reason == "content_filter":
+        raise RequestRefused("a content filter withheld the whole answer")
+
+
+def read_usage(prompt: Any, completion: Any) -> Usage:
+    """Tokens of one call; both are 0, which no call takes, where the server says nothing or nonsense."""
+    counts = [_count(prompt), _count(completion)]
+    return Usage(1, 0, 0) if None in counts or counts == [0, 0] else Usage(1, counts[0] or 0, counts[1] or 0)
+
+
+def _count(number: Any) -> int | None:
+    whole = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+    return int(number) if whole and number >= 0 else None
+
+
+def shown(value: Any) -> str:
+    """A piece of a server's answer, short enough for a message."""
+    return str(value)[:200]
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
@@ -63,10 +106,10 @@ def split_reasoning(text: str) -> tuple[str, str]:
 
     Reasoning that was cut off before its end leaves an empty answer.
     """
-    if found := THINKING.match(text):
-        return text[found.end() :], found[1].strip()
-    if found := UNFINISHED.match(text):
-        return "", found[1].strip()
+    if closed := THINKING.match(text):
+        return text[closed.end() :], closed[1].strip()
+    if unfinished := UNFINISHED.match(text):
+        return "", unfinished[1].strip()
     return text, ""
 
 
@@ -78,14 +121,15 @@ def _text(content: Any) -> str:
     return content or ""
 
 
-def _logprobs(given: Any) -> tuple[TokenLogprob, ...] | None:
-    if not given or not given.get("content"):
+def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
+    """Logprobs as chat completions and responses give them; None where there are none."""
+    if not entries:
         return None
     return tuple(
         TokenLogprob(
-            one["token"],
-            float(one["logprob"]),
-            tuple((other["token"], float(other["logprob"])) for other in one.get("top_logprobs") or ()),
+            entry["token"],
+            float(entry["logprob"]),
+            tuple((top["token"], float(top["logprob"])) for top in entry.get("top_logprobs") or ()),
         )
-        for one in given["content"]
+        for entry in entries
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.errors import BackendUnavailable, RequestRefused
 from evalsuite.models.address import redact
 from evalsuite.models.chat_format import read_answer, request_body
-from evalsuite.models.openai import failure
+from evalsuite.models.failures import failure
 
 if TYPE_CHECKING:
     from evalsuite.types import Completion, Request
@@ -49,14 +49,20 @@ class LitellmBackend:
                 # It takes many seconds, in which others go on.
                 self._package = await asyncio.to_thread(_imported)
         body = request_body(request, self.name)
+        if request.params.get("extra_headers"):
+            body["extra_headers"] = request.params["extra_headers"]
         if self.base_url:
             body["api_base"] = self.base_url
+        failed: Exception | None = None
         try:
             _hush()
             answer = await self._package.acompletion(**body, num_retries=0, max_retries=0)
-        except Exception as error:
-            raise self._meaning(error) from error
+        except Exception as error:  # noqa: BLE001 - its classes vary
+            failed = self._meaning(error)
         _hush()
+        if failed is not None:
+            # Outside of the handler: frames of the provider's client hold its key.
+            raise failed
         return read_answer(answer.model_dump())
 
     def _meaning(self, error: Exception) -> Exception:
@@ -64,9 +70,12 @@ class LitellmBackend:
         status, words = getattr(error, "status_code", None), redact(str(error).strip())
         if not isinstance(status, int):
             return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")
-        headers = getattr(error, "litellm_response_headers", None) or {}
-        key = "the provider's key in the environment"
-        return failure(status, headers.get("retry-after"), words, f"litellm:{self.name}", key)
+        headers = {
+            str(name).lower(): str(value)
+            for name, value in (getattr(error, "litellm_response_headers", None) or {}).items()
+        }
+        hint = "is the provider's key in the environment the right one?"
+        return failure(status, headers, words, f"litellm:{self.name}", hint)
 
     async def aclose(self) -> None:
         """Closes litellm's connections."""

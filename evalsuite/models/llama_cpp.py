@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from evalsuite.errors import BackendUnavailable, SettingsError
+from evalsuite.models.access import Access
 from evalsuite.models.openai import OpenAIBackend
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class LlamaCppBackend:
         """Asks the server, which the first call starts."""
         async with self._starting:
             if self._client is None:
-                self._client = OpenAIBackend(await asyncio.to_thread(self._start))
+                # In this process: no proxy has to do with it, and it needs no key.
+                self._client = OpenAIBackend(await asyncio.to_thread(self._start), Access(proxies=False))
         return await self._client.complete(request)
 
     def _start(self) -> str:

@@ -1,190 +1,180 @@
-"""OpenAI, and every server that speaks its chat format: vLLM, Ollama, llama.cpp, Azure.
+"""OpenAI, and every server that speaks its formats: Azure, vLLM, Ollama, llama.cpp, routers.
 
-One POST a call over aiohttp. The openai package would do the same at four times the CPU a call and a
-second of import, and its retries, limits and types are the gateway's business here: ARCHITECTURE.md has
-the figures.
+The openai package is the client: addresses of Azure and tokens of Entra ID, organisations and projects, further
+headers, proxies and certificates are its business. Retries, limits and the reading of answers are ours, and its
+typed layer is passed over: ARCHITECTURE.md has the figures.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-import os
-from base64 import b64encode
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
-from urllib.request import getproxies
 
-from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
+from evalsuite.errors import BackendUnavailable, RequestRefused
 from evalsuite.json_codec import dumps
-from evalsuite.models.address import redact
-from evalsuite.models.chat_format import read_answer, request_body
-from evalsuite.models.protocol import RateLimited, Transient, Unreachable
+from evalsuite.models import chat_format, responses_format
+from evalsuite.models.access import Access
+from evalsuite.models.address import OPENAI, parse_address, redact
+from evalsuite.models.chat_stream import join_stream
+from evalsuite.models.failures import failure, server_words
+from evalsuite.models.protocol import Transient, Unreachable
 
 if TYPE_CHECKING:
-    import aiohttp
+    import httpx2
+    from openai import AsyncOpenAI
 
+    from evalsuite.models.address import Address
     from evalsuite.types import Completion, Request
 
-OPENAI = "https://api.openai.com/v1"
-RETRIED = {408, 409, 425}
-NEVER = {401, 403}
-TIMEOUT = 600.0
-"""Seconds for one answer, which a long one from a large model does take."""
+APIS = {"chat": ("/chat/completions", chat_format), "responses": ("/responses", responses_format)}
+"""By the parameter `api`: the path, and who writes its bodies and reads its answers."""
+
+SHORTEST_SECRET = 8
+"""Letters; what is shorter is no key but a part of words, and is not masked."""
 
 
 class OpenAIBackend:
     """See the module.
 
     Args:
-        base_url: where the API is; None is `OPENAI_BASE_URL` or OpenAI itself.
+        address: where the API is; None is OpenAI itself.
+        access: the key for it, time-outs and sizes.
     """
 
     metered = True
     connections: int | None = None
 
-    def __init__(self, base_url: str | None = None) -> None:
-        parts = _address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
-        # Logins and keys are secrets, which no message and no key in the store may hold.
-        login, _, host = parts.netloc.rpartition("@")
-        self._login = unquote(login)
-        self.base_url = redact(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
-        # Azure has its API version in the query, which stays behind the path.
-        endpoint = (parts.scheme, host, f"{parts.path}/chat/completions", parts.query, "")
-        self._endpoint = urlunsplit(endpoint)
+    def __init__(self, address: Address | str | None = None, access: Access | None = None) -> None:
+        self._address = parse_address(address or OPENAI) if isinstance(address, str | None) else address
+        self._access = access or Access()
+        self.base_url = self._address.shown
         self.identity = f"openai {self.base_url}"
-        self._azure = str(parts.hostname).endswith(".azure.com")
-        self._session: aiohttp.ClientSession | None = None
+        self._client: AsyncOpenAI | None = None
+        self._headers: dict[str, Any] = {}
+        self._opening = asyncio.Lock()
 
     def check(self) -> None:
-        """OpenAI itself wants a key; a server of one's own may not."""
-        if not os.environ.get("OPENAI_API_KEY") and (self.base_url == OPENAI or self._azure):
+        """OpenAI itself wants a key; a server of one's own may not, and Azure may be asked with a token."""
+        if self._address.is_openai and not self._access.key:
             raise BackendUnavailable(
-                f"{self.base_url} needs a key: set OPENAI_API_KEY, name a server of your own with --model-base-url, "
-                "or use the embedded model with --model=local:smollm2"
+                f"{self.base_url} needs a key: set {self._access.key_name}, name a server of your own with "
+                "--model-base-url, or use the embedded model with --model=local:smollm2"
             )
 
     async def complete(self, request: Request) -> Completion:
-        """One POST."""
-        import aiohttp
-
+        """One call."""
         self.check()
-        body = dumps(request_body(request, request.model)).encode()
+        # Whatever is raised is raised here, outside of the handlers: frames of the client hold the key, and
+        # pytest would show them.
+        outcome = await self._outcome(request)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def _outcome(self, request: Request) -> Completion | Exception:
         try:
-            async with self._connected().post(self._endpoint, data=body) as response:
-                status, headers, content = response.status, response.headers, await response.read()
-        except (aiohttp.ClientConnectorError, aiohttp.ServerTimeoutError) as error:
-            raise Unreachable(f"cannot connect to {self.base_url}: {error.strerror or error}") from error
-        except TimeoutError as error:
-            raise Transient(f"{self.base_url} gave no answer within {TIMEOUT:g} s") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise Transient(
-                f"the connection to {self.base_url} broke: {redact(str(error)) or type(error).__name__}"
-            ) from error
-        if 200 <= status < 300:
-            return read_answer(_json(content))
-        words = _words(_without(os.environ.get("OPENAI_API_KEY", "").strip(), content))
-        raise failure(status, headers.get("Retry-After"), redact(words), self.base_url)
+            response = await self._post(request)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the client raises
+            return self._failure(error)
+        try:
+            return self._read(request, response)
+        except Exception as error:  # noqa: BLE001 - without the frames that hold the answer
+            return error.with_traceback(None)
 
-    def _connected(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            import aiohttp
+    async def _post(self, request: Request) -> httpx2.Response:
+        import httpx2
 
-            headers = {"Content-Type": "application/json", **self._credentials()}
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
-                timeout=aiohttp.ClientTimeout(total=TIMEOUT, sock_connect=30),
-                headers=headers,
-                # Looked up for every call, and at a price, so only where there is a proxy to be found.
-                trust_env=bool(getproxies()),
-            )
-        return self._session
+        client = await self._opened()
+        path, api = self._api(request)
+        plain = api.request_body(request, request.model)
+        body = dumps(plain).encode()
+        # Azure reads the deployment's name from the body, which must be an object for that.
+        sent: dict[str, Any] = {"body": json.loads(body)} if self._address.is_azure else {"content": body}
+        more, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
+        sent["options"] = {"headers": {**self._headers, **more}, "params": query}
+        async with asyncio.timeout(self._access.timeouts.whole):
+            response: httpx2.Response = await client.post(path, cast_to=httpx2.Response, **sent)
+        return response
 
-    def _credentials(self) -> dict[str, str]:
-        # From a file it comes with the end of its line.
-        key = os.environ.get("OPENAI_API_KEY", "").strip()
-        if self._login:
-            return {"Authorization": f"Basic {b64encode(self._login.encode()).decode()}"}
-        if not key:
-            return {}
-        return {"api-key": key} if self._azure else {"Authorization": f"Bearer {key}"}
+    def _api(self, request: Request) -> tuple[str, Any]:
+        name = str(request.params.get("api") or "chat")
+        if name not in APIS:
+            raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
+        return APIS[name]
+
+    async def _opened(self) -> AsyncOpenAI:
+        async with self._opening:
+            if self._client is None:
+                # The package takes a second to import, in which others go on.
+                opened = await asyncio.to_thread(_package)
+                self._headers = opened.call_headers(self._address, self._access)
+                self._client = opened.open_client(self._address, self._access)
+        return self._client
+
+    def _read(self, request: Request, response: httpx2.Response) -> Completion:
+        content = self._masked(response.content)
+        streamed = response.headers.get("content-type", "").startswith("text/event-stream")
+        answer = join_stream(content) if streamed else _json(content)
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if error:
+            status = error.get("code") if isinstance(error, dict) else None
+            status = status if isinstance(status, int) and 400 <= status < 600 else 500
+            raise failure(status, {}, redact(server_words(content)), self.base_url, self._access.advice)
+        completion: Completion = self._api(request)[1].read_answer(answer)
+        return completion
+
+    def _failure(self, error: Exception) -> Exception:
+        """What an exception of the client's means, without its frames."""
+        from evalsuite.models.client_errors import explain
+
+        links = explain(error)
+        if links.ours is not None:
+            return links.ours.with_traceback(None)
+        if links.response is not None:
+            words = redact(server_words(self._masked(links.response.content)))
+            headers = {name.lower(): value for name, value in links.response.headers.items()}
+            return failure(links.response.status_code, headers, words, self.base_url, self._access.advice)
+        times = self._access.timeouts
+        if links.unreachable:
+            return Unreachable(f"cannot connect to {self.base_url}: {self._masked_text(links.words)}")
+        if links.timeout:
+            whole = type(error) is TimeoutError
+            seconds = times.whole if whole else times.silence
+            return Transient(f"{self.base_url} gave no answer within {seconds:g} s")
+        words = self._masked_text(links.words)
+        if not links.network:
+            return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
+        return Transient(f"the connection to {self.base_url} broke: {words}")
+
+    def _masked_text(self, text: str) -> str:
+        return self._masked(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
+
+    def _masked(self, content: bytes) -> bytes:
+        """Without the credentials that some servers repeat."""
+        secrets = (self._access.key, self._address.login)
+        for text in (secret.reveal() for secret in secrets if secret):
+            if len(text) >= SHORTEST_SECRET:
+                content = content.replace(text.encode(), b"***")
+        return content
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
 
 
-def _address(text: str) -> SplitResult:
-    try:
-        parts = urlsplit(text.strip().rstrip("/"))
-        _ = parts.port
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        # Without what may be a password.
-        shown = redact(text.rpartition("@")[2])
-        raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
-    return parts
+def _package() -> Any:
+    from evalsuite.models import openai_client
 
-
-def failure(
-    status: int, retry_after: str | None, words: str, server: str, key: str = "OPENAI_API_KEY"
-) -> Exception:
-    """What an HTTP status means to the gateway, with the server's own words."""
-    message = f"{server} answered {status}: {words}"
-    wait = _seconds(retry_after)
-    if status == 429 and "insufficient_quota" not in words:
-        return RateLimited(message, wait)
-    if status in {503, 529} and wait is not None:
-        return RateLimited(message, wait)
-    if status in RETRIED or status >= 500:
-        return Transient(message)
-    if status in NEVER:
-        return BackendUnavailable(f"{message} (is {key} the right one for this server?)")
-    return RequestRefused(message)
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """The header's seconds, or its date's; None where it is missing or makes no sense."""
-    if retry_after is None:
-        return None
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        at = parsedate_to_datetime(retry_after)
-    except ValueError:
-        return None
-    from datetime import UTC, datetime
-
-    # A date without a zone is one of Greenwich.
-    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
+    return openai_client
 
 
 def _json(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Transient(f"the server's answer is not JSON: {content[:200]!r}") from error
-
-
-def _without(key: str, content: bytes) -> bytes:
-    """Some servers repeat the key that they do not like. One of a few letters is none, but a part of words."""
-    return content.replace(key.encode(), b"***") if len(key) >= 8 else content
-
-
-def _words(content: bytes) -> str:
-    """What the server says, from the usual places in its JSON, else as it is; cut to a readable size."""
-    try:
-        said = json.loads(content)
-        error = said.get("error", said)
-        words = error.get("message", error) if isinstance(error, dict) else error
-        kind = error.get("code") or error.get("type") or "" if isinstance(error, dict) else ""
-        text = f"{words} ({kind})" if kind else str(words)
-    except (ValueError, AttributeError):
-        text = content.decode("utf-8", "replace")
-    return text[:500].strip() or "(no words)"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from evalsuite.errors import BackendUnavailable
+
 if TYPE_CHECKING:
     from evalsuite.types import Completion, Request
 
@@ -24,7 +26,15 @@ class Transient(Exception):  # noqa: N818 - heard only by the gateway, which ask
     """The call failed in a way that may pass: a broken connection, a server's own trouble."""
 
 
-class Unreachable(Transient):
+class Hopeless(BackendUnavailable):
+    """No later request can succeed either, whatever was answered before: a quota is used up, a model is not there."""
+
+
+class Outage(Transient):
+    """The server itself is down for the moment: 502 to 504, and connections that come to nothing."""
+
+
+class Unreachable(Outage):
     """Nothing listens at the server's address."""
 
 

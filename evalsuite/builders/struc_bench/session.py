@@ -77,17 +77,15 @@ class DescribingSession:
 
     async def _open(self, store: Path) -> Gateway:
         # The store belongs to the loop's thread.
-        from evalsuite.gateway.gateway import Gateway
-        from evalsuite.gateway.limiter import Limiter
-        from evalsuite.gateway.spend import Ledger, read_prices
+        from evalsuite.gateway.opening import credentials_of, open_gateway
+        from evalsuite.gateway.spend import read_prices
         from evalsuite.gateway.store import Store
         from evalsuite.models import open_backend
 
         settings = self._settings
-        prices = read_prices(settings.price)
-        open_backend(settings.model or "", settings.model_base_url).check()
-        limiter = Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm)
-        return Gateway(open_backend, Store(store), limiter, Ledger(settings.max_cost), prices)
+        read_prices(settings.price)
+        open_backend(settings.model or "", settings.model_base_url, credentials_of(settings)).check()
+        return open_gateway(settings, Store(store))
 
     async def ask(self, request: Request) -> Completion:
         """Asks the gateway; answers that were cut off for their length are counted."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evalsuite.errors import EvalsuiteError
@@ -21,13 +23,15 @@ def make_items(metafunc: pytest.Metafunc) -> None:
         return
     from evalsuite.models import runs_other_code
     from evalsuite.plugin.collection.cases import generate
-    from evalsuite.plugin.session.model_check import check_model
+    from evalsuite.plugin.session.model_check import check_model, check_name
 
     process = metafunc.config.stash[PROCESS]
     settings, name = process.settings, process.model_name
     try:
         if not (settings.replay or metafunc.config.option.collectonly or runs_other_code(name or "")):
-            check_model(name, settings.model_base_url)
+            # Keys stay in the controlling process, which says what is missing when a worker asks.
+            check = check_name if hasattr(metafunc.config, "workerinput") else check_model
+            check(replace(settings, model=name))
         generate(metafunc, mark.args[0], settings, name or "")
         listener = metafunc.config.stash.get(LISTENER, None)
         if listener is not None:

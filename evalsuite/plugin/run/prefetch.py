@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.errors import ScoringError
+from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.handle import Meter
 from evalsuite.plugin.run.outcomes import checked_scores
 from evalsuite.protocols import JudgedScorer
@@ -60,8 +61,9 @@ class Models:
     """
 
     def __init__(self, asker: Asker, settings: Settings, model: str) -> None:
-        self._asker, self._settings, self._model = asker, settings, model
-        self._overrides = settings.model_params
+        # Requests hold addresses without their logins, which the gateway knows.
+        self._asker, self._settings, self._model = asker, public_settings(settings), model
+        self._overrides = self._settings.model_params
 
     def model(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
         """The model under test."""

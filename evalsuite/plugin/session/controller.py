@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.declarations import Declarations
 from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usage
-from evalsuite.models.address import redact
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.provenance import versions
 from evalsuite.results.record_file import RecordWriter
@@ -106,9 +105,9 @@ class Controller:
         return folder
 
     def _info(self, **more: Any) -> dict[str, Any]:
-        settings = self.settings.plain()
-        for name in ("model_base_url", "judge_base_url"):
-            settings[name] = settings[name] and redact(settings[name])
+        from evalsuite.gateway.concealment import public_settings
+
+        settings = public_settings(self.settings).plain()
         return {
             "started": self.started.isoformat(timespec="seconds"),
             "command": self._command,
@@ -123,32 +122,23 @@ class Controller:
     @cached_property
     def gateway(self) -> Gateway:
         """The run's gateway; to be had in the loop's thread only."""
-        from evalsuite.gateway.gateway import Gateway
-        from evalsuite.gateway.limiter import Limiter
-        from evalsuite.gateway.spend import Ledger, read_prices
+        from evalsuite.gateway.opening import open_gateway
         from evalsuite.gateway.store import Store
 
-        settings = self.settings
-        earlier = find_folder(self.reports, settings.replay) if settings.replay else None
-        return Gateway(
-            self._open_backend,
-            Store((earlier or self.folder).path / STORE, read_only=earlier is not None),
-            Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
-            Ledger(settings.max_cost),
-            read_prices(settings.price),
-            self._give_up,
-        )
+        replayed = self.settings.replay
+        folder = find_folder(self.reports, replayed) if replayed else self.folder
+        store = Store(folder.path / STORE, read_only=replayed is not None)
+        return open_gateway(self.settings, store, self._give_up, self._replaying)
 
     @property
     def asking(self) -> bool:
         """Whether any case has asked a model."""
         return "gateway" in self.__dict__
 
-    def _open_backend(self, model: str, base_url: str | None) -> Backend:
-        from evalsuite.models import open_backend
+    def _replaying(self, backend: Backend) -> Backend:
+        """The backend itself, or what stands in its place in a replay."""
         from evalsuite.models.replay import ReplayBackend
 
-        backend = open_backend(model, base_url)
         replayed = self.settings.replay
         return ReplayBackend(backend, RunFolder(self.reports / replayed).name) if replayed else backend
 

@@ -75,9 +75,12 @@ class Listener:
 
     def attach(self, node: Any) -> None:
         """Gives a worker, before it starts, the settings and a way to the gateway."""
+        from evalsuite.gateway.concealment import public_settings
+
         channel = node.gateway.newchannel()
         node.workerinput["evalsuite"] = {
-            "settings": json.dumps(self.settings.plain()),
+            # A worker may be on another host: keys and logins stay here.
+            "settings": json.dumps(public_settings(self.settings).plain()),
             "model": self.model,
             "selection": self.selection,
         }

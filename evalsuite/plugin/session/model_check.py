@@ -37,14 +37,34 @@ def demand_model(name: str | None) -> str:
     return name
 
 
-def check_model(name: str | None, base_url: str | None) -> None:
-    """Sees whether a model can be asked, before a case is.
+def check_model(settings: Settings) -> None:
+    """Sees whether the model can be asked, before a case is.
 
     Raises:
         SettingsError: there is none, or its name is of no known kind.
         BackendUnavailable: an extra, a key or a file is missing.
     """
-    open_backend(demand_model(name), base_url).check()
+    _check(demand_model(settings.model), settings.model_base_url, settings)
+
+
+def check_name(settings: Settings) -> None:
+    """Sees whether the model's name makes sense.
+
+    Raises:
+        SettingsError: there is none, or it is of no known kind.
+    """
+    open_backend(demand_model(settings.model), settings.model_base_url)
+
+
+def check_judge(settings: Settings) -> None:
+    """Sees whether the judge can be asked; as `check_model`."""
+    _check(demand_model(settings.judge_model), settings.judge_base_url, settings)
+
+
+def _check(name: str, base_url: str | None, settings: Settings) -> None:
+    from evalsuite.gateway.opening import credentials_of
+
+    open_backend(name, base_url, credentials_of(settings)).check()
 
 
 def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
@@ -77,6 +97,6 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     if settings.stop_when_decided and not settings.gate:
         raise SettingsError("--stop-when-decided needs a gate: --gate or evalsuite_gates")
     if "model" in named and not settings.replay:
-        check_model(settings.model, settings.model_base_url)
+        check_model(settings)
     if "judge_model" in named and not settings.replay:
-        check_model(settings.judge_model, settings.judge_base_url)
+        check_judge(settings)

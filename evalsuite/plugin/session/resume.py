@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
+from evalsuite.gateway.concealment import demand_secrets
 from evalsuite.results.runs import RECORDS, find_folder, load_run
 from evalsuite.settings import Settings, restore, take_over
 
@@ -29,6 +30,8 @@ def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple
         # Read now, as damage should be found before anything is paid for.
         load_run(folder)
     taken = take_over(settings, restore(info.get("settings", {})))
+    if settings.resume:
+        demand_secrets(taken, name)
     asked = info.get("model")
     if taken.model is None:
         taken = replace(taken, model=asked)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsuite.errors import RequestRefused
 from evalsuite.models.chat_format import read_answer, request_body, split_reasoning
 from evalsuite.models.protocol import Transient
 from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
@@ -147,13 +148,53 @@ def test_text_without_tags_is_the_answer_and_with_tags_it_is_one_of_both(text: s
         answer({"tool_calls": [{"id": "1"}]}),
         answer(logprobs={"content": [{"token": "A"}]}),
         answer(logprobs={"content": [{"token": "A", "logprob": "much"}]}),
-        answer() | {"usage": {"prompt_tokens": "many"}},
-        answer() | {"usage": {"prompt_tokens": math.inf}},
     ],
 )
 def test_what_is_no_chat_completion_may_pass_and_is_shown(given: Any) -> None:
     with pytest.raises(Transient, match="the server's answer is no chat completion: "):
         read_answer(given)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {"prompt_tokens": "many", "completion_tokens": 2},
+        {"prompt_tokens": math.inf, "completion_tokens": 2},
+        {"prompt_tokens": math.nan, "completion_tokens": 2},
+        {"prompt_tokens": -5, "completion_tokens": 2},
+        {"prompt_tokens": 5, "completion_tokens": -2},
+        {"prompt_tokens": 5},
+        {"prompt_tokens": True, "completion_tokens": 2},
+    ],
+)
+def test_usage_that_is_missing_or_nonsense_does_not_cost_the_answer_and_counts_as_unknown(usage: Any) -> None:
+    assert read_answer(answer() | {"usage": usage}) == Completion("hi", usage=Usage(1, 0, 0))
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        answer(finish_reason="error"),
+        answer(error={"message": "upstream died", "code": 502}),
+        answer({"content": ""}, finish_reason="error"),
+    ],
+)
+def test_a_router_whose_server_died_gave_no_answer_whatever_text_there_is(failed: Any) -> None:
+    with pytest.raises(Transient, match="the server failed while it answered"):
+        read_answer(failed)
+
+
+def test_what_a_filter_withheld_or_the_model_refused_is_no_answer() -> None:
+    with pytest.raises(RequestRefused, match="a content filter withheld the whole answer"):
+        read_answer(answer({"content": None}, finish_reason="content_filter"))
+    with pytest.raises(RequestRefused, match="the model refused: I cannot help"):
+        read_answer(answer({"content": None, "refusal": "I cannot help"}))
+
+
+def test_an_answer_that_a_filter_cut_short_says_so() -> None:
+    cut = read_answer(answer(finish_reason="content_filter"))
+    assert (cut.text, cut.finish_reason) == ("hi", "content_filter")
 
 
 plain = st.recursive(
@@ -178,6 +219,6 @@ plain = st.recursive(
 def test_any_json_is_a_completion_or_may_pass(given: Any) -> None:
     try:
         read = read_answer(json.loads(json.dumps(given)))
-    except Transient:
+    except (Transient, RequestRefused):
         return
     assert isinstance(read.text, str)

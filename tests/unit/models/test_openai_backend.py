@@ -14,23 +14,32 @@ from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.store import Store
-from evalsuite.models import openai
-from evalsuite.models.openai import OpenAIBackend, failure
-from evalsuite.models.protocol import RateLimited, Transient, Unreachable
+from evalsuite.models import open_backend
+from evalsuite.models.access import Access, Timeouts
+from evalsuite.models.credentials import Credentials, Grant
+from evalsuite.models.failures import failure
+from evalsuite.models.openai import OpenAIBackend
+from evalsuite.models.protocol import Hopeless, RateLimited, Transient, Unreachable
 from evalsuite.types import Message, Request, TokenLogprob, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from evalsuite.models.protocol import Backend
     from tests.conftest import ChatServer
     from tests.unit.models.conftest import Once
+
+
+def given(url: str, model: str = "m") -> Backend:
+    """A backend at an address that the user gave."""
+    return open_backend(model, url, Credentials([Grant(model, url)]))
 
 
 def test_one_post_bears_headers_body_and_tools(once: Once, chat_server: ChatServer, monkeypatch: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-key\n")
     answer = once(
-        OpenAIBackend(chat_server.url + "/"), params={"max_tokens": 5, "seed": None}, tools=({"name": "f"},)
+        given(chat_server.url + "/"), params={"max_tokens": 5, "seed": None}, tools=({"name": "f"},)
     )
     assert (answer.text, answer.usage) == ("hello", Usage(1, 10, 5))
     assert chat_server.headers[0]["Authorization"] == "Bearer sk-key"
@@ -63,19 +72,10 @@ def test_user_and_password_of_the_address_are_sent_and_are_told_to_nobody(
     assert backend.identity == f"openai {chat_server.url}"
 
 
-def test_azure_has_its_version_behind_the_path_and_its_key_in_a_header_of_its_own(monkeypatch: Any) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    backend = OpenAIBackend("https://x.openai.azure.com/openai/deployments/d?api-version=2024-10-21")
-    assert backend._endpoint == (
-        "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21"
-    )
-    assert backend._credentials() == {"api-key": "k"}
-
-
 def test_the_address_may_stand_in_the_environment(monkeypatch: Any) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://host:1/v1/")
-    assert OpenAIBackend().base_url == "http://host:1/v1"
-    assert OpenAIBackend("http://other/v1").base_url == "http://other/v1"
+    assert open_backend("m").identity == "openai http://host:1/v1"
+    assert open_backend("m", "http://other/v1").identity == "openai http://other/v1"
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,8 @@ def test_what_is_no_address_is_refused_without_its_password() -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", [None, "https://x.openai.azure.com/openai/v1"])
-def test_openai_itself_and_azure_want_a_key(once: Once, url: str | None) -> None:
-    backend = OpenAIBackend(url)
+def test_openai_itself_wants_a_key(once: Once) -> None:
+    backend = OpenAIBackend()
     for attempt in (backend.check, lambda: once(backend)):
         with pytest.raises(
             BackendUnavailable, match=r"needs a key: set OPENAI_API_KEY.*--model=local:smollm2"
@@ -140,7 +139,7 @@ def test_half_a_surrogate_pair_is_sent_as_a_question_mark(once: Once, chat_serve
     assert once(OpenAIBackend(chat_server.url), "a\ud800b\U0001f600").text == "a?b\U0001f600"
 
 
-@pytest.mark.parametrize("status", [400, 404, 413, 422])
+@pytest.mark.parametrize("status", [400, 413, 422])
 def test_what_can_never_succeed_fails_at_once_with_the_servers_words(
     once: Once, chat_server: ChatServer, status: int
 ) -> None:
@@ -155,7 +154,7 @@ def test_what_can_never_succeed_fails_at_once_with_the_servers_words(
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_wrong_key_is_said_to_be_one(once: Once, chat_server: ChatServer, status: int) -> None:
     chat_server.reply = lambda _: chat_server.say(status=status, body={"error": "bad key"})
-    with pytest.raises(BackendUnavailable, match=r"bad key.*is OPENAI_API_KEY the right one for this server"):
+    with pytest.raises(BackendUnavailable, match=r"bad key.*is the key right"):
         once(OpenAIBackend(chat_server.url))
 
 
@@ -185,23 +184,23 @@ def test_a_429_says_how_long_to_wait_if_the_server_does(
 @pytest.mark.parametrize("zone", ["GMT", "-0000", ""])
 def test_a_wait_may_be_given_as_a_date(zone: str) -> None:
     at = format_datetime(datetime.now(UTC) + timedelta(seconds=100)).removesuffix("+0000") + zone
-    error = failure(429, at, "slow", "http://host")
+    error = failure(429, {"retry-after": at}, "slow", "http://host")
     assert isinstance(error, RateLimited)
     assert error.retry_after is not None
     assert 90 < error.retry_after <= 100
-    past = failure(429, "Wed, 21 Oct 2015 07:28:00 GMT", "slow", "http://host")
+    past = failure(429, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, "slow", "http://host")
     assert isinstance(past, RateLimited)
     assert past.retry_after == 0.0
 
 
 def test_an_overloaded_server_that_names_a_time_is_waited_for_like_one_that_says_429() -> None:
-    error = failure(503, "3", "overloaded", "http://host")
+    error = failure(503, {"retry-after": "3"}, "overloaded", "http://host")
     assert isinstance(error, RateLimited)
     assert error.retry_after == 3.0
 
 
 def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
-    assert isinstance(failure(429, None, "no money (insufficient_quota)", "http://host"), RequestRefused)
+    assert isinstance(failure(429, {}, "no money (insufficient_quota)", "http://host"), Hopeless)
 
 
 @pytest.mark.parametrize(
@@ -234,9 +233,15 @@ def test_an_answer_that_is_no_json_may_pass(once: Once, chat_server: ChatServer,
         once(OpenAIBackend(chat_server.url))
 
 
-def test_an_answer_that_is_another_json_may_pass(once: Once, chat_server: ChatServer) -> None:
+def test_an_error_inside_a_success_is_an_error_of_its_own_kind(once: Once, chat_server: ChatServer) -> None:
     chat_server.reply = lambda _: chat_server.say(body={"error": {"message": "overloaded"}})
-    with pytest.raises(Transient, match=r"no chat completion.*overloaded"):
+    with pytest.raises(Transient, match=r"answered 500: overloaded"):
+        once(OpenAIBackend(chat_server.url))
+    chat_server.reply = lambda _: chat_server.say(body={"error": {"message": "too long", "code": 400}})
+    with pytest.raises(RequestRefused, match=r"answered 400: too long"):
+        once(OpenAIBackend(chat_server.url))
+    chat_server.reply = lambda _: chat_server.say(body={"error": {"message": "slow down", "code": 429}})
+    with pytest.raises(RateLimited, match="slow down"):
         once(OpenAIBackend(chat_server.url))
 
 
@@ -262,13 +267,11 @@ def test_a_server_that_is_not_there_is_unreachable(once: Once) -> None:
         once(OpenAIBackend(f"http://user:secret@127.0.0.1:{port}/v1"))
 
 
-def test_a_server_that_never_answers_is_given_up(
-    once: Once, chat_server: ChatServer, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr(openai, "TIMEOUT", 0.1)
+def test_a_server_that_never_answers_is_given_up(once: Once, chat_server: ChatServer) -> None:
     chat_server.reply = lambda _: chat_server.say(delay=0.4)
-    with pytest.raises(Transient, match=r"gave no answer within 0\.1 s"):
-        once(OpenAIBackend(chat_server.url))
+    for times in (Timeouts(silence=0.1), Timeouts(whole=0.1)):
+        with pytest.raises(Transient, match=r"gave no answer within 0\.1 s"):
+            once(OpenAIBackend(chat_server.url, Access(timeouts=times)))
 
 
 def through_gateway(
@@ -331,8 +334,9 @@ def test_a_key_in_the_address_is_sent_and_is_told_to_nobody(
     once: Once, chat_server: ChatServer, monkeypatch: Any
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret")
+    address = f"{chat_server.url}?key=alsosecret"
     words = {"error": {"message": "no key sk-verysecret for /v1?key=alsosecret"}}
     chat_server.reply = lambda _: chat_server.say(status=401, body=words)
     with pytest.raises(BackendUnavailable, match="answered 401: no key") as caught:
-        once(OpenAIBackend(f"{chat_server.url}?key=alsosecret"))
+        once(given(address))
     assert "secret" not in str(caught.value)

@@ -1,0 +1,138 @@
+"""What leaves the controlling process, or reaches a file: requests and settings with hashes in place of secrets.
+
+A secret among the parameters is replaced by the start of its SHA-256 wherever a request is kept, compared or
+sent to a worker. The gateway alone remembers what stands behind it, and puts it back for the call itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import SettingsError
+from evalsuite.models.address import KEY, LOGIN, redact
+
+if TYPE_CHECKING:
+    from evalsuite.settings import Settings
+    from evalsuite.types import Request
+
+SECRET_WORDS = {
+    *("key", "keys", "apikey", "token", "secret", "password", "passwd", "pwd", "auth", "authorization"),
+    *("bearer", "credential", "credentials", "signature", "sig", "cookie"),
+}
+"""A text under a name with one of these words is a secret; `max_tokens` and `tokenizer` have none of them."""
+
+HEADERS = {"headers", "extra_headers", "default_headers"}
+MARK = "sha256:"
+
+
+class Vault:
+    """Remembers the secrets behind their hashes."""
+
+    def __init__(self) -> None:
+        self._secrets: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return "Vault(***)"
+
+    def conceal(self, request: Request) -> Request:
+        """The request as it may be kept: secrets among its parameters hashed, its address without them."""
+        params = self._conceal(request.params)
+        base_url = request.base_url and redact(request.base_url)
+        if params is request.params and base_url == request.base_url:
+            return request
+        return dataclasses.replace(request, params=params, base_url=base_url)
+
+    def reveal(self, request: Request) -> Request:
+        """The request as it is sent."""
+        if not self._secrets:
+            return request
+        return dataclasses.replace(request, params=self._reveal(request.params))
+
+    def conceal_settings(self, settings: Settings) -> Settings:
+        """Settings as files and workers may hold them."""
+        return dataclasses.replace(
+            settings,
+            model_base_url=settings.model_base_url and _marked(settings.model_base_url),
+            judge_base_url=settings.judge_base_url and _marked(settings.judge_base_url),
+            model_param=tuple(map(self._conceal_option, settings.model_param)),
+        )
+
+    def _conceal_option(self, text: str) -> str:
+        name, equals, value = text.partition("=")
+        try:
+            plain = json.loads(value)
+        except ValueError:
+            plain = value
+        concealed = self._conceal({name: plain})[name]
+        if concealed is plain:
+            return text
+        return f"{name}{equals}{concealed if isinstance(concealed, str) else json.dumps(concealed)}"
+
+    def _conceal(self, params: Mapping[str, Any], *, everything: bool = False) -> Mapping[str, Any]:
+        """The same object where there is nothing to conceal, as in nearly every request."""
+        changed = {}
+        for name, value in params.items():
+            concealed = value
+            if isinstance(value, Mapping):
+                concealed = self._conceal(value, everything=everything or name.lower() in HEADERS)
+            elif isinstance(value, str) and (everything or _is_secret(name)):
+                concealed = self._hash(value)
+            if concealed is not value:
+                changed[name] = concealed
+        return {**params, **changed} if changed else params
+
+    def _hash(self, text: str) -> str:
+        if text.startswith(MARK):
+            return text
+        mark = MARK + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        self._secrets[mark] = text
+        return mark
+
+    def _reveal(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: self._reveal(inner) for name, inner in value.items()}
+        if isinstance(value, str) and value.startswith(MARK):
+            return self._secrets.get(value, value)
+        return value
+
+
+def _marked(base_url: str) -> str:
+    """An address without its secrets that shows that there were some."""
+    return (
+        redact(base_url) if redact(base_url) == base_url else LOGIN.sub("***@", KEY.sub(r"\1***", base_url))
+    )
+
+
+def _is_secret(name: str) -> bool:
+    return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
+
+
+def public_settings(settings: Settings) -> Settings:
+    """Settings as files, requests and workers may hold them: no logins, no keys, no secret parameters."""
+    return Vault().conceal_settings(settings)
+
+
+def demand_secrets(settings: Settings, run: str) -> None:
+    """Sees that nothing secret is missing that a resumed run had and its folder does not keep.
+
+    Raises:
+        SettingsError: a parameter is there as a hash only; the message names it.
+    """
+    for name, base_url in (("model", settings.model_base_url), ("judge", settings.judge_base_url)):
+        if "***" in (base_url or ""):
+            raise SettingsError(
+                f"--resume {run}: the address {base_url} had a login or a key, which the run's folder does not "
+                f"hold: give --{name}-base-url again"
+            )
+    for text in settings.model_param:
+        name, _, value = text.partition("=")
+        if MARK in value:
+            raise SettingsError(
+                f"--resume {run}: that run was given a secret {name}, which its folder does not hold: give "
+                f"--model-param {name}=... again"
+            )

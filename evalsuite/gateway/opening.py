@@ -1,0 +1,71 @@
+"""A gateway as the settings want it, for runs and for builders alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.gateway.concealment import Vault
+from evalsuite.gateway.spend import Ledger, read_prices
+from evalsuite.models.access import MEBIBYTE, Access, Timeouts
+from evalsuite.models.credentials import Credentials, Grant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalsuite.errors import EvalsuiteError
+    from evalsuite.gateway.gateway import Gateway
+    from evalsuite.gateway.store import Store
+    from evalsuite.models.protocol import Backend
+    from evalsuite.settings import Settings
+
+
+def credentials_of(settings: Settings) -> Credentials:
+    """Which key goes where: addresses that were not given for this session, but come from a run's folder, get none.
+
+    Raises:
+        SettingsError: two different keys are named for one model at one address.
+    """
+    grants = [
+        Grant(name, base_url, key_env, fresh=option in settings.given)
+        for name, base_url, key_env, option in (
+            (settings.model or "", settings.model_base_url, settings.model_key_env, "model_base_url"),
+            (settings.judge_model or "", settings.judge_base_url, settings.judge_key_env, "judge_base_url"),
+        )
+        if name
+    ]
+    timeouts = Timeouts(settings.connect_timeout, settings.silence_timeout, settings.call_timeout)
+    return Credentials(grants, Access(timeouts=timeouts, max_answer=int(settings.max_answer_mb * MEBIBYTE)))
+
+
+def open_gateway(
+    settings: Settings,
+    store: Store,
+    on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
+    around: Callable[[Backend], Backend] = lambda backend: backend,
+) -> Gateway:
+    """A gateway; to be made, and used, in its loop's thread.
+
+    Args:
+        settings: limits, prices, keys and time-outs.
+        store: keeps the answers.
+        on_hopeless: told once, when no call to a model can succeed at all.
+        around: puts another backend in a backend's place, as a replay does.
+
+    Raises:
+        SettingsError: a price or a key makes no sense.
+    """
+    from evalsuite.gateway.gateway import Gateway
+    from evalsuite.gateway.limiter import Limiter
+    from evalsuite.models import open_backend
+
+    credentials, vault = credentials_of(settings), Vault()
+    vault.conceal_settings(settings)
+    return Gateway(
+        lambda model, base_url: around(open_backend(model, base_url, credentials)),
+        store,
+        Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
+        Ledger(settings.max_cost),
+        read_prices(settings.price),
+        on_hopeless,
+        vault=vault,
+    )

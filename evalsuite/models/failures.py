@@ -1,0 +1,105 @@
+"""What an HTTP status means to the gateway, in the server's own words."""
+
+from __future__ import annotations
+
+import json
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.models.protocol import Hopeless, Outage, RateLimited, Transient
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PASSING = {408, 409, 425}
+DOWN = {502, 503, 504}
+KEY_REFUSED = {401, 403}
+QUOTA = ("insufficient_quota", "billing_hard_limit", "credit balance is too low")
+LONGEST_WORDS = 500
+
+
+def failure(
+    status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
+) -> Exception:
+    """The exception for an answer that is no success.
+
+    Args:
+        status: of HTTP.
+        headers: the answer's, names in lower case.
+        words: what the server says, secrets masked.
+        server: who says it.
+        key_hint: a question for the user whose key was refused.
+    """
+    message = f"{server} answered {status}: {words}"
+    hint = _hopeless(status, words.lower())
+    if hint:
+        return Hopeless(f"{message} ({hint})")
+    wait = retry_after(headers)
+    if status == 429 or (status in {503, 529} and wait is not None):
+        return RateLimited(message, wait)
+    if status in KEY_REFUSED:
+        return BackendUnavailable(f"{message} ({key_hint})")
+    if status in DOWN:
+        return Outage(message)
+    return Transient(message) if status in PASSING or status >= 500 else RequestRefused(message)
+
+
+def _hopeless(status: int, words: str) -> str:
+    """Why no request at all will succeed from here on; empty where one may."""
+    if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
+        return "the account has no credit left, and waiting does not help"
+    if status == 404:
+        return "does this server know --model by that name, and is the address right?"
+    if 300 <= status < 400:
+        return "redirects are not followed: name the final address"
+    return ""
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server wants to be left alone: `retry-after-ms`, else `retry-after` in seconds or as a date.
+
+    None where neither is there or makes sense.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    if text is None:
+        return None
+    seconds = _number(text)
+    return _until(text) if seconds is None else seconds
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    # NaN is no number of seconds, infinity is no wait.
+    return max(0.0, number) if abs(number) < 1e9 else None
+
+
+def _until(date: str) -> float | None:
+    try:
+        at = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    from datetime import UTC, datetime
+
+    # A date without a zone is in UTC.
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
+
+
+def server_words(content: bytes) -> str:
+    """What the server says: from the usual places in its JSON, else as it is; cut to a readable size."""
+    try:
+        plain = json.loads(content)
+        error = plain.get("error", plain)
+        words = error.get("message", error) if isinstance(error, dict) else error
+        kind = error.get("code") or error.get("type") or "" if isinstance(error, dict) else ""
+        text = f"{words} ({kind})" if kind else str(words)
+    except (ValueError, AttributeError, RecursionError):
+        text = content.decode("utf-8", "replace")
+    return text[:LONGEST_WORDS].strip() or "(no words)"

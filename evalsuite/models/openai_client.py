@@ -1,0 +1,102 @@
+"""The openai package's client for one address; imported when the first call is near, as that takes a second."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
+
+from evalsuite.errors import BackendUnavailable
+from evalsuite.models.access import AZURE_TOKEN
+from evalsuite.models.transport import ACCEPTED, AiohttpTransport
+
+if TYPE_CHECKING:
+    from evalsuite.models.access import Access
+    from evalsuite.models.address import Address
+
+NO_KEY = "none"
+"""What the package is told where there is no key; the header that would bear it is left out."""
+
+
+def open_client(address: Address, access: Access) -> AsyncOpenAI:
+    """A client without retries of its own, which are the gateway's business.
+
+    Organisation, project and further headers come from `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
+    `OPENAI_CUSTOM_HEADERS` as the package documents; they go where a key goes.
+    """
+    times = access.timeouts
+    timeout = httpx2.Timeout(times.silence, connect=times.connect, pool=None)
+    transport = AiohttpTransport(access, tls=address.root.startswith("https://"))
+    shared: dict[str, Any] = {
+        "max_retries": 0,
+        "timeout": timeout,
+        "http_client": httpx2.AsyncClient(
+            transport=transport, timeout=timeout, trust_env=False, follow_redirects=False
+        ),
+        "admin_api_key": "",
+        "default_query": address.parameters(),
+    }
+    if address.is_azure:
+        return _azure(address, access, shared)
+    client = AsyncOpenAI(
+        api_key=access.key.reveal() if access.key else NO_KEY,
+        base_url=address.root,
+        **shared,
+    )
+    if not access.trusted:
+        client.organization = client.project = None
+    return client
+
+
+def call_headers(address: Address, access: Access) -> dict[str, Any]:
+    """Headers of every call, beside those that the client adds: a login in place of a key, and what is left out."""
+    headers: dict[str, Any] = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
+    if not access.key and not address.is_azure:
+        headers["Authorization"] = Omit()
+    if not access.trusted:
+        # What the package would add by itself may be a secret as well.
+        lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+        headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
+    if address.login:
+        headers["Authorization"] = f"Basic {b64encode(address.login.reveal().encode()).decode()}"
+    return headers
+
+
+def _azure(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpenAI:
+    """Azure: a deployment per model, `api-key` or a token of Entra ID, and a version in the query."""
+    query = shared.pop("default_query")
+    version = query.pop("api-version", None) or os.environ.get("OPENAI_API_VERSION")
+    if not version:
+        raise BackendUnavailable(
+            f"{address.shown} needs a version of its API: set OPENAI_API_VERSION, or write "
+            "?api-version=2024-10-21 behind the address"
+        )
+    root = address.root if "/openai" in address.root else f"{address.root}/openai"
+    return AsyncAzureOpenAI(
+        base_url=root,
+        api_version=version,
+        default_query=query,
+        **_azure_credentials(address, access),
+        **shared,
+    )
+
+
+def _azure_credentials(address: Address, access: Access) -> dict[str, Any]:
+    """A key, or a token of Entra ID: from the environment, else the machine's own by azure-identity."""
+    if access.key:
+        name = "azure_ad_token" if access.key_name == AZURE_TOKEN else "api_key"
+        return {name: access.key.reveal()}
+    if not access.trusted:
+        raise BackendUnavailable(f"{address.shown} needs a key: {access.advice}")
+    try:
+        from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider
+    except ImportError:
+        raise BackendUnavailable(
+            f"{address.shown} needs a key or a token: set AZURE_OPENAI_API_KEY or {AZURE_TOKEN}, or install "
+            "azure-identity, which finds the token of this machine"
+        ) from None
+    scope = "https://cognitiveservices.azure.com/.default"
+    return {"azure_ad_token_provider": get_bearer_token_provider(DefaultAzureCredential(), scope)}

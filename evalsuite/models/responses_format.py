@@ -1,0 +1,134 @@
+"""OpenAI's Responses API: what a request looks like on the wire, and what an answer means.
+
+Source: the OpenAI API reference, "Create a model response". `--model-param api=responses` asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import RequestRefused
+from evalsuite.json_codec import encode_message
+from evalsuite.models.chat_format import OURS, read_logprobs, read_usage, shown, split_reasoning
+from evalsuite.models.protocol import Transient
+from evalsuite.types import Completion, Request, ToolCall
+
+if TYPE_CHECKING:
+    from evalsuite.types import Message
+
+FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+def request_body(request: Request, model: str) -> dict[str, Any]:
+    """The body of the POST to `/responses`. Nothing is kept by the server unless `store` asks for it."""
+    params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
+    body: dict[str, Any] = {
+        "model": model,
+        "input": [item for message in request.messages for item in _items(message)],
+        "store": False,
+    }
+    if request.tools:
+        body["tools"] = [_flat(tool) for tool in request.tools]
+    return body | _renamed(params) | dict(request.params.get("extra_body") or {})
+
+
+def _items(message: Message) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
+    plain = encode_message(message)
+    calls = [
+        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        for call in message.tool_calls
+    ]
+    spoken = [{"role": message.role, "content": _content(plain["content"])}] if plain["content"] else []
+    return [*spoken, *calls]
+
+
+def _content(content: Any) -> Any:
+    """Parts of a message, whose kinds have other names here."""
+    if isinstance(content, str):
+        return content
+    return [_part(part) for part in content]
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if part.get("type") == "text":
+        return {"type": "input_text", "text": part["text"]}
+    if part.get("type") == "image_url":
+        return {"type": "input_image", "image_url": part["image_url"]["url"]}
+    return part
+
+
+def _flat(tool: Any) -> dict[str, Any]:
+    if tool.get("type", "function") != "function":
+        return dict(tool)
+    return {"type": "function", **tool.get("function", tool)}
+
+
+def _renamed(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of chat completions by the names that they have here."""
+    body = dict(params)
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in body:
+            body["max_output_tokens"] = body.pop(name)
+    if "reasoning_effort" in body:
+        body["reasoning"] = {"effort": body.pop("reasoning_effort"), **body.get("reasoning", {})}
+    if "response_format" in body:
+        wanted = body.pop("response_format")
+        body["text"] = {"format": {**wanted.get("json_schema", {}), "type": wanted["type"]}}
+    if body.pop("logprobs", False):
+        body["include"] = [*body.get("include", ()), "message.output_text.logprobs"]
+    choice = body.get("tool_choice")
+    if isinstance(choice, dict) and "function" in choice:
+        body["tool_choice"] = {"type": "function", **choice["function"]}
+    return body
+
+
+def read_answer(answer: Any) -> Completion:
+    """A completion from a server's JSON.
+
+    Raises:
+        Transient: it is no response, or the server failed.
+        RequestRefused: the model refused, or a filter left nothing.
+    """
+    try:
+        return _read(answer)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise Transient(f"the server's answer is no response: {shown(answer)}") from error
+
+
+def _read(answer: Any) -> Completion:
+    if answer["status"] not in {"completed", "incomplete"}:
+        raise Transient(f"the server's response has the status {answer['status']!r}: {shown(answer)}")
+    items = answer["output"]
+    parts = [part for item in items if item["type"] == "message" for part in item["content"]]
+    refusals = [part["refusal"] for part in parts if part["type"] == "refusal"]
+    if refusals:
+        raise RequestRefused(f"the model refused: {shown(refusals[0])}")
+    spoken = [part for part in parts if part["type"] == "output_text"]
+    text, thought = split_reasoning("".join(part["text"] for part in spoken))
+    calls = tuple(
+        ToolCall(str(item["call_id"]), str(item["name"]), str(item["arguments"]))
+        for item in items
+        if item["type"] == "function_call"
+    )
+    reason = (answer.get("incomplete_details") or {}).get("reason")
+    finish = FINISH.get(reason, str(reason)) if reason else "tool_calls" if calls else "stop"
+    if finish == "content_filter" and not text:
+        raise RequestRefused("a content filter withheld the whole answer")
+    usage = answer.get("usage") or {}
+    return Completion(
+        text=text,
+        reasoning=_summary(items) or thought,
+        tool_calls=calls,
+        finish_reason=finish,
+        usage=read_usage(usage.get("input_tokens"), usage.get("output_tokens")),
+        logprobs=read_logprobs([entry for part in spoken for entry in part.get("logprobs") or ()]),
+    )
+
+
+def _summary(items: list[Any]) -> str:
+    """What the server shows of the reasoning."""
+    thoughts = [item for item in items if item["type"] == "reasoning"]
+    parts = [part for item in thoughts for part in (item.get("summary") or item.get("content") or ())]
+    return "\n\n".join(str(part.get("text") or "") for part in parts)

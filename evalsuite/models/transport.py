@@ -1,0 +1,125 @@
+"""HTTP under the openai package: aiohttp, TCP keep-alive, and answers that are refused while they are too large."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import zlib
+from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies
+
+import aiohttp
+import httpx2
+from yarl import URL
+
+from evalsuite.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from evalsuite.models.access import Access
+
+KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
+"""Seconds of silence before the first probe, between probes, and how many: routers forget idle connections."""
+
+ACCEPTED = "gzip, deflate"
+DECOMPRESSED_AT_ONCE = 2**20
+UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
+
+
+class AiohttpTransport(httpx2.AsyncBaseTransport):
+    """Sends requests over aiohttp, which costs half of what httpx's own connections do.
+
+    Args:
+        access: the size of answers, and whether proxies are used.
+        tls: whether the server is reached over TLS, whose certificates take a while to load.
+    """
+
+    def __init__(self, access: Access, *, tls: bool) -> None:
+        self._max_answer, self._tls = access.max_answer, tls
+        # Looked up for every call, at a price, so only where there is a proxy to be found.
+        self._proxies = access.proxies and bool(getproxies())
+        self._session: aiohttp.ClientSession | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Sends a request and reads the whole answer.
+
+        Raises:
+            RequestRefused: the answer is too large, or compressed in a way that nobody asked for.
+            aiohttp.ClientError: the connection failed.
+            TimeoutError: nothing came for too long.
+        """
+        times = request.extensions.get("timeout", {})
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=times.get("connect"), sock_read=times.get("read")
+        )
+        async with self._opened().request(
+            request.method,
+            URL(str(request.url), encoded=True),
+            headers=request.headers.items(),
+            data=await request.aread(),
+            allow_redirects=False,
+            timeout=timeout,
+        ) as response:
+            body = await self._read(response)
+        headers = [pair for pair in response.raw_headers if pair[0].lower() not in UNPACKED]
+        return httpx2.Response(response.status, headers=headers, content=body, request=request)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            secure = self._tls or self._proxies
+            context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=0, keepalive_timeout=30, ssl=context, socket_factory=_socket
+                ),
+                trust_env=self._proxies,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        unpack = _unpacker(response.headers.get("Content-Encoding", "identity").lower())
+        body = bytearray()
+        async for chunk in response.content.iter_any():
+            for piece in unpack(chunk) if unpack else (chunk,):
+                body += piece
+                if len(body) > self._max_answer:
+                    raise RequestRefused(
+                        f"the answer is larger than {self._max_answer / 2**20:g} MiB and was not read to its end "
+                        "(--max-answer-mb allows more)"
+                    )
+        return bytes(body)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+
+def _unpacker(encoding: str) -> Any:
+    """What takes a chunk apart, a bounded piece at a time; None where nothing is compressed."""
+    if encoding in {"identity", ""}:
+        return None
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        raise RequestRefused(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
+    # Either header, and how much of what was seen before is needed.
+    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+    def unpack(chunk: bytes) -> Any:
+        while chunk:
+            yield inflate.decompress(chunk, DECOMPRESSED_AT_ONCE)
+            chunk = inflate.unconsumed_tail
+
+    return unpack
+
+
+def _socket(address: Any) -> socket.socket:
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE.items():
+        # Names that other systems than Linux may not have.
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    made.setblocking(False)
+    return made
