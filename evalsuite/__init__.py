@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.scorers import bleu, contains, exact_match, numeric_match, passes_tests, rouge_l, token_f1
+    from evalsuite.solvers.application import application
     from evalsuite.solvers.functions import functions
     from evalsuite.solvers.generate import generate
     from evalsuite.solvers.interleaved import interleaved
@@ -58,6 +59,7 @@ _HOMES = {
         "rouge_l",
         "token_f1",
     ),
+    "evalsuite.solvers.application": ("application",),
     "evalsuite.solvers.functions": ("functions",),
     "evalsuite.solvers.generate": ("generate",),
     "evalsuite.solvers.interleaved": ("interleaved",),
@@ -107,6 +109,7 @@ __all__ = [
     "Transcript",
     "Transient",
     "Usage",
+    "application",
     "benchmark",
     "bleu",
     "contains",

@@ -1,0 +1,174 @@
+"""An application as it is shipped, as a solver: a function of one's own, or a program in any language."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import os
+import shlex
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.applications.case_model import BlockingModel
+from evalsuite.errors import SettingsError, SolverError
+from evalsuite.json_codec import encode_message
+from evalsuite.solvers.any_function import ANSWER, read_result
+from evalsuite.threads import in_thread, is_async
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from evalsuite.applications.case_model import CaseModel
+    from evalsuite.types import Sample, Transcript
+
+OFFERED = ("client", "endpoint", "model", "sample")
+"""What a function may ask for by the names of its parameters."""
+LONGEST_COMPLAINT = 2000
+"""Characters of a failed program's standard error that its message repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionApplication:
+    """A function of one's own; see `application`."""
+
+    function: Callable[..., Any]
+    answer: str
+    timeout: float | None
+
+    async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
+        """Calls the function once."""
+        asynchronous = is_async(self.function)
+        things = self._things(sample, model, asynchronous=asynchronous)
+        call = self.function if asynchronous else _threaded(self.function)
+        try:
+            async with asyncio.timeout(self.timeout):
+                result = await call(_question(sample), **things)
+                if inspect.isawaitable(result):
+                    result = await result
+        except TimeoutError as error:
+            raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
+        return read_result(result, self.answer)
+
+    def _things(self, sample: Sample, model: CaseModel, *, asynchronous: bool) -> dict[str, Any]:
+        parameters = inspect.signature(self.function).parameters
+        blocking = BlockingModel(model, asyncio.get_running_loop())
+        make: dict[str, Callable[[], Any]] = {
+            "client": blocking.openai if asynchronous else blocking.openai_sync,
+            "endpoint": blocking.endpoint,
+            "model": lambda: model if asynchronous else blocking,
+            "sample": lambda: sample,
+        }
+        # The first parameter is the question, whatever its name.
+        return {name: make[name]() for name in list(parameters)[1:] if name in OFFERED}
+
+
+def _threaded(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        return await in_thread(function, *args, **kwargs)
+
+    return call
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramApplication:
+    """A program; see `application`."""
+
+    command: Sequence[str]
+    answer: str
+    timeout: float | None
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | str | None = None
+
+    async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
+        """Runs the program once."""
+        question = _question(sample)
+        text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
+        command = [part.replace("{input}", text) for part in self.command]
+        output = await self._run(command, text, model.endpoint().env(**self.env))
+        try:
+            value = json.loads(output)
+        except ValueError:
+            value = None
+        replied = isinstance(value, dict) and isinstance(value.get(self.answer), str)
+        return read_result(value if replied else output.strip(), self.answer)
+
+    async def _run(self, command: Sequence[str], text: str, env: Mapping[str, str]) -> str:
+        try:
+            program = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=dict(env),
+                cwd=self.cwd,
+                # So that what it starts ends with it.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SolverError(f"the program {command[0]} cannot be started: {error}") from error
+        try:
+            async with asyncio.timeout(self.timeout):
+                output, complaint = await program.communicate(text.encode("utf-8", "replace"))
+        except TimeoutError as error:
+            raise SolverError(f"the program {command[0]} did not end within {self.timeout:g} s") from error
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            await program.wait()
+        if program.returncode:
+            words = complaint.decode("utf-8", "replace").strip()[-LONGEST_COMPLAINT:]
+            raise SolverError(
+                f"the program {command[0]} ended with status {program.returncode}: {words or '(it says nothing)'}"
+            )
+        return output.decode("utf-8", "replace")
+
+
+def _question(sample: Sample) -> str | list[dict[str, Any]]:
+    """The sample's input; a conversation in the OpenAI format."""
+    if isinstance(sample.input, str):
+        return sample.input
+    return [encode_message(message) for message in sample.input]
+
+
+def application(
+    target: Callable[..., Any] | str | Sequence[str],
+    *,
+    answer: str = ANSWER,
+    timeout: float | None = 600.0,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | str | None = None,
+) -> FunctionApplication | ProgramApplication:
+    """A solver that runs an application as it is shipped, its model calls answered by the model under test.
+
+    A **function** is called with the sample's input: text, or messages in the OpenAI format. Of its further
+    parameters those named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
+    `model` and `sample` are given what they name. It returns text, or an object (mapping, dataclass, pydantic
+    model) with the answer; what else the object holds becomes facts of the transcript.
+
+    A **program** gets the input on standard input and wherever `{input}` stands in an argument of its own, and
+    finds the model at OPENAI_BASE_URL with OPENAI_API_KEY. What it prints is the answer; where that is a JSON
+    object whose field `answer` is text, that is the answer and the other fields become facts. A status other than
+    0 is the case's error, with the end of what it wrote to standard error.
+
+    Args:
+        target: a function, or a program's command: a list of arguments, or text that is split as a shell does.
+        answer: name of the field that holds the answer.
+        timeout: seconds for one sample; None waits for ever.
+        env: further environment variables of a program.
+        cwd: folder in which a program runs; None is that of pytest.
+
+    Raises:
+        SettingsError: the command is empty, or a function was given what only programs take.
+    """
+    if callable(target):
+        if env or cwd:
+            raise SettingsError("application: env and cwd are for programs; a function runs within pytest")
+        return FunctionApplication(target, answer, timeout)
+    command = shlex.split(target) if isinstance(target, str) else list(target)
+    if not command:
+        raise SettingsError("application: the command is empty; name a program and its arguments")
+    return ProgramApplication(command, answer, timeout, dict(env or {}), cwd)
