@@ -98,7 +98,7 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
             text = json.dumps(columns(rows.values()), ensure_ascii=False, separators=(",", ":"))
             chunks.add(f"index-{number}", text.encode("utf-8", "replace"))
         inside = list(chunks.finish())
-    replace_text(file, page(title, {**overview, "beside": size > INSIDE}, inside))
+    replace_text(file, page(title, {**overview, "bytes": size}, inside))
     return file
 
 

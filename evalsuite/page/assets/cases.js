@@ -9,7 +9,10 @@ class Row {
     this.run = run;
     this.block = block;
     this.place = place;
-    this.case = block.prefix + block.case[place];
+  }
+
+  get case() {
+    return this.block.prefix + this.block.case[this.place];
   }
 
   get benchmark() {
@@ -78,20 +81,22 @@ class Cases {
   constructor(number, blocks) {
     this.number = number;
     this.rows = [];
-    this.byCase = new Map();
-    this.byPlace = new Map();
     this.benchmarks = new Map();
-    for (const block of blocks) this.add(block);
+    for (const block of blocks) {
+      this.benchmarks.set(block.benchmark, block);
+      for (let place = 0; place < block.case.length; place++) this.rows.push(new Row(this, block, place));
+    }
   }
 
-  add(block) {
-    this.benchmarks.set(block.benchmark, block);
-    for (let place = 0; place < block.case.length; place++) {
-      const row = new Row(this, block, place);
-      this.rows.push(row);
-      this.byCase.set(row.case, row);
-      if (block.chunk[place] >= 0) this.byPlace.set(block.chunk[place] * 1e6 + block.line[place], row);
-    }
+  /** Rows by their case's id; made when it is first asked for, as is the next. */
+  get byCase() {
+    this.rowOfCase ??= new Map(this.rows.map((row) => [row.case, row]));
+    return this.rowOfCase;
+  }
+
+  rowAt(chunk, line) {
+    this.rowOfPlace ??= new Map(this.rows.map((row) => [row.block.chunk[row.place] * 1e6 + row.block.line[row.place], row]));
+    return this.rowOfPlace.get(chunk * 1e6 + line);
   }
 
   /** How many chunks hold its records. */
@@ -101,21 +106,14 @@ class Cases {
     return most + 1;
   }
 
-  rowAt(chunk, line) {
-    return this.byPlace.get(chunk * 1e6 + line);
-  }
-
   metrics(benchmark) {
     return Object.keys(this.benchmarks.get(benchmark)?.scores ?? {});
   }
 }
 
-/** The cases of a run by its number; read once. */
+/** The cases of a run by its number. */
 async function readCases(number) {
-  const text = await chunkText(`index-${number}`);
-  unpacked.delete(`index-${number}`);
-  charactersKept -= text.length;
-  return new Cases(number, JSON.parse(text));
+  return new Cases(number, JSON.parse(await textOf(`index-${number}`)));
 }
 
 /** A case's whole record; null where the page holds only its scores. */

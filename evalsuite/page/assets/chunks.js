@@ -2,11 +2,11 @@
 // disk may load scripts and nothing else.
 
 const FOLDER = "page";
-const MOST_CHARACTERS = 150e6; // of texts kept unpacked; a large run is unpacked again when it is searched again
+const MOST_BYTES = 140e6; // of records kept unpacked; a larger run is unpacked again for each search
+const LAST_CHUNKS = 8; // kept of a larger run, for walking from case to case
 
 const waiting = new Map();
 const unpacked = new Map();
-let charactersKept = 0;
 
 /** Called by each chunk that is loaded as a script. */
 function keepChunk(name, packed) {
@@ -14,15 +14,22 @@ function keepChunk(name, packed) {
   waiting.delete(name);
 }
 
-/** The text of a chunk. */
+function staysUnpacked() {
+  return OVERVIEW.bytes <= MOST_BYTES;
+}
+
+/** The text of a chunk of records. */
 async function chunkText(name) {
-  if (unpacked.has(name)) return unpacked.get(name);
-  const text = await unpack(await packedChunk(name));
-  if (charactersKept + text.length <= MOST_CHARACTERS) {
+  if (!unpacked.has(name)) {
+    const text = await textOf(name);
+    if (!staysUnpacked() && unpacked.size >= LAST_CHUNKS) unpacked.delete(unpacked.keys().next().value);
     unpacked.set(name, text);
-    charactersKept += text.length;
   }
-  return text;
+  return unpacked.get(name);
+}
+
+async function textOf(name) {
+  return unpack(await packedChunk(name));
 }
 
 function packedChunk(name) {

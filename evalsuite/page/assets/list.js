@@ -61,8 +61,10 @@ async function showCases(main) {
   const [subject, against] = [subjectNumber(), againstNumber()];
   list.cases = await casesOf(subject);
   list.other = against === null ? null : await casesOf(against);
-  if (!main.querySelector(".cases")) replaceChildren(main, frameOfCases());
+  const isFirst = !main.querySelector(".cases");
+  if (isFirst) replaceChildren(main, frameOfCases());
   await refreshCases();
+  if (isFirst) unpackAhead(list.cases);
 }
 
 function frameOfCases() {

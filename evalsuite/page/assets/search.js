@@ -20,8 +20,12 @@ async function searchCases(cases, query, progress, signal) {
   for (const row of cases.rows) if (holdsAll(shortText(row), terms)) found.add(row);
   const chunks = cases.chunks;
   let rested = performance.now();
+  let next = chunks ? recordsText(cases, 0) : null;
   for (let chunk = 0; chunk < chunks; chunk++) {
-    const text = await chunkText(`r${cases.number}-${chunk}`);
+    const text = await next;
+    // The next one is on its way while this one is searched.
+    next = chunk + 1 < chunks ? recordsText(cases, chunk + 1) : null;
+    next?.catch(() => null);
     if (signal.aborted) return found;
     searchChunk(cases, chunk, text, terms, found);
     if (performance.now() - rested > 60) {
@@ -32,6 +36,19 @@ async function searchCases(cases, query, progress, signal) {
   }
   progress(1, found);
   return found;
+}
+
+function recordsText(cases, chunk) {
+  return chunkText(`r${cases.number}-${chunk}`);
+}
+
+/** Unpacks a run while its reader is still looking at the list, so that the first search finds it unpacked. */
+async function unpackAhead(cases) {
+  if (!staysUnpacked()) return;
+  for (let chunk = 0; chunk < cases.chunks; chunk++) {
+    await new Promise((resolve) => requestIdleCallback(resolve, { timeout: 500 }));
+    await recordsText(cases, chunk).catch(() => null);
+  }
 }
 
 function searchChunk(cases, chunk, text, terms, found) {
