@@ -15,6 +15,15 @@ from evalsuite.metrics.tables.any_markup import read_wanted
 from evalsuite.metrics.tables.form_facts import FormFact
 from evalsuite.metrics.tables.grid import CellGrid
 from evalsuite.metrics.tables.names import FORMATS, VARIANTS, Format, Variant
+from evalsuite.metrics.tables.published import (
+    CellF1,
+    cell_f1,
+    grits_content,
+    grits_topology,
+    rms,
+    teds,
+    teds_structure,
+)
 from evalsuite.metrics.tables.standard.parts import pair_tables
 from evalsuite.metrics.tables.table_score import TableScore, no_readable_table, table_score
 
@@ -24,17 +33,24 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMATS",
     "VARIANTS",
+    "CellF1",
     "CellGrid",
     "FormFact",
     "Format",
     "HScore",
     "TableScore",
     "Variant",
+    "cell_f1",
+    "grits_content",
+    "grits_topology",
     "h_score",
     "pair_tables",
     "read_tables",
+    "rms",
     "strip_answer",
     "table_score",
+    "teds",
+    "teds_structure",
 ]
 
 

@@ -103,8 +103,8 @@ def _facts_of_table(
         )
     if spans := _span_cells(wanted):
         listed = "; ".join(
-            f"“{text[:60]}” covers {_number(rows, 'row')} and {_number(columns, 'column')}"
-            for text, rows, columns in wanted.spans[:20]
+            f"“{span.text[:60]}” covers {_number(span.rows, 'row')} and {_number(span.columns, 'column')}"
+            for span in wanted.spans[:20]
         )
         # A cell that is written out in each place reads the same.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
@@ -135,9 +135,9 @@ def _facts_of_latex(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFa
 def _span_cells(table: CellGrid) -> Counter[str]:
     """How many places each text must fill for all spans to be there."""
     cells: Counter[str] = Counter()
-    for text, rows, columns in table.spans:
-        if value := cell_value(text):
-            cells[value] += rows * columns
+    for span in table.spans:
+        if value := cell_value(span.text):
+            cells[value] += span.rows * span.columns
     # Copies beyond what was laid out, of a span that hangs over the table's edge, are asked of nobody.
     laid_out = Counter(cell_value(cell) for cell in table.cells)
     return cells & laid_out

@@ -15,6 +15,17 @@ WIDEST_SPAN = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A cell that covers several places: its text, its first row and column from 0, and how many it covers."""
+
+    text: str
+    row: int
+    column: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
 class CellGrid:
     """A table that was read.
 
@@ -25,7 +36,7 @@ class CellGrid:
         alignment: LaTeX: one letter a column (`l`, `c`, `r`, `p`, ...), without rules and widths.
         head_rows: how many rows the markup marks as heads: above the line of dashes in raw text, of `th` alone
             or in `thead` in HTML, above the first rule that has rows on both sides in LaTeX.
-        spans: the cells that cover several places, as text, rows and columns.
+        spans: the cells that cover several places.
         bold: the texts of the cells that are bold, at least in part.
         rules: how many horizontal lines are drawn (LaTeX); 1 for an HTML table with a border.
         borders: how many vertical lines the column specification draws (LaTeX).
@@ -35,7 +46,7 @@ class CellGrid:
     name: str = ""
     alignment: tuple[str, ...] = ()
     head_rows: int = 0
-    spans: tuple[tuple[str, int, int], ...] = ()
+    spans: tuple[Span, ...] = ()
     bold: tuple[str, ...] = ()
     rules: int = 0
     borders: int = 0

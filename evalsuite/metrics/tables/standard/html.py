@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, Cell, CellGrid, lay_out, tidy
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, Cell, CellGrid, Span, lay_out, tidy
 from evalsuite.metrics.tables.html_events import WHITELIST, HtmlListener, listen
 
 if TYPE_CHECKING:
@@ -77,13 +78,32 @@ class _Table:
             grid,
             name=self.caption.text(),
             head_rows=self._head_rows(),
-            spans=tuple(
-                (cell.text, min(cell.rows, len(grid)), cell.columns)
-                for _, cell in cells
-                if cell.rows > 1 or cell.columns > 1
-            ),
+            spans=self._spans(rows, len(grid)),
             bold=tuple(cell.text for made, cell in cells if made.is_bold and not made.is_head),
             rules=self.border,
+        )
+
+    def _spans(self, rows: list[list[Cell]], height: int) -> tuple[Span, ...]:
+        """The cells that cover several places, found by laying out their numbers in place of their texts."""
+        cells = [cell for row in rows for cell in row]
+        if all(cell.rows == cell.columns == 1 for cell in cells):
+            return ()
+        numbers = count()
+        numbered = [[replace(cell, text=str(next(numbers))) for cell in row] for row in rows]
+        places: dict[str, list[tuple[int, int]]] = {}
+        laid_out = lay_out(numbered, allowance=100 + 20 * len(cells), groups=self.groups)
+        for place, row in enumerate(row for row in laid_out if row):
+            for column, number in enumerate(row):
+                places.setdefault(number, []).append((place, column))
+        return tuple(
+            Span(
+                cells[int(number)].text,
+                *covered[0],
+                covered[-1][0] - covered[0][0] + 1,
+                covered[-1][1] - covered[0][1] + 1,
+            )
+            for number, covered in places.items()
+            if number and len(covered) > 1 and covered[-1][0] < height
         )
 
     def _head_rows(self) -> int:

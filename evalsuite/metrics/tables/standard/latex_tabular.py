@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span
 from evalsuite.metrics.tables.standard.latex_columns import read_columns
 from evalsuite.metrics.tables.standard.latex_macros import BOLD, CAPTIONS, ROW_END_MACROS, RULES
 from evalsuite.metrics.tables.standard.latex_text import TextReader, read_caption
@@ -28,7 +28,7 @@ HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"}
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Reach:
     """How many columns and rows the current cell covers.
 
     Attributes:
@@ -47,7 +47,7 @@ class SpannedCell:
     """A cell of the markup: cells below one that covers several rows are there, and blank."""
 
     text: str
-    span: Span
+    span: Reach
 
 
 class Tabular:
@@ -68,7 +68,7 @@ class Tabular:
         self.caption = ""
         self._rows: list[list[SpannedCell]] = [[]]
         self._text = TextReader(source)
-        self._span = Span()
+        self._span = Reach()
         self._head_starts = 0
         self._has_first_head = False
         self._is_bold = False
@@ -93,11 +93,14 @@ class Tabular:
         allowance = 100 + 20 * sum(map(len, self._rows))
         grid, written = list[list[str]](), list[bool]()
         hanging: list[tuple[int, int, SpannedCell]] = []
+        spanning: list[tuple[int, int, SpannedCell]] = []
         for cells in self._rows:
             row: list[str] = []
             over: list[tuple[int, SpannedCell]] = []
             for cell in cells:
                 columns = min(cell.span.columns, WIDEST_SPAN, max(0, allowance) + 1)
+                if cell.span.rows > 1 or columns > 1:
+                    spanning.append((len(grid), len(row), cell))
                 allowance -= columns - 1
                 if cell.span.writes_columns:
                     over += [(len(row) + place, cell) for place in range(columns)]
@@ -122,10 +125,9 @@ class Tabular:
             alignment=self.alignment,
             head_rows=self._head_rows(kept),
             spans=tuple(
-                (cell.text, abs(cell.span.rows) or 1, cell.span.columns)
-                for cells in self._rows
-                for cell in cells
-                if abs(cell.span.rows) > 1 or cell.span.columns > 1
+                Span(cell.text, kept[row], column, max(1, kept[end] - kept[row]), cell.span.columns)
+                for row, column, cell in spanning
+                if (end := min(len(written), row + max(1, cell.span.rows))) > row
             ),
             bold=tuple(self._bold),
             rules=len(self._rules),
@@ -222,14 +224,14 @@ class Tabular:
             reach = dict(SET_CELL.findall(raw))
             rows, columns = int(reach.get("r", 1)), int(reach.get("c", 1))
             place = self.source.group_end(option)
-        self._span = Span(max(1, columns), max(1, rows), writes_columns=True)
+        self._span = Reach(max(1, columns), max(1, rows), writes_columns=True)
         return place
 
     def _end_cell(self) -> None:
         self._rows[-1].append(SpannedCell(self._text.take(), self._span))
         if self._is_bold:
             self._bold.append(self._rows[-1][-1].text)
-        self._span, self._is_bold = Span(), False
+        self._span, self._is_bold = Reach(), False
 
     def _end_row(self) -> None:
         self._end_cell()

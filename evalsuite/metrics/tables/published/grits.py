@@ -1,0 +1,145 @@
+"""GriTS: the two most alike parts of two tables, by what cells hold or by how far they reach.
+
+Source: Smock, Pesala and Abraham, GriTS: Grid table similarity metric for table structure recognition (arXiv
+2203.12555), the factored algorithm that their repository table-transformer computes: rows are aligned with each
+pair of rows aligned cell by cell, columns likewise, and the rewards of cells in both are summed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import ScoringError
+from evalsuite.metrics.tables.published.pairs import mean_over_tables
+from evalsuite.metrics.tables.similarity import matching_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evalsuite.metrics.tables.grid import CellGrid
+    from evalsuite.metrics.tables.names import Format
+
+    Rewards = NDArray[np.float64]
+
+MOST_COMPARISONS = 20_000_000
+"""Pairs of cells. Memory and time grow with them: 200 by 20 cells on both sides are 16 million."""
+Box = tuple[int, int, int, int]
+
+
+def grits_content(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+    """GriTS of content: cells are compared by the ratio of difflib.
+
+    Raises:
+        ScoringError: the reference holds no readable table, or the tables are too large for this definition.
+    """
+    return mean_over_tables(prediction, reference, format, _content)
+
+
+def grits_topology(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+    """GriTS of topology: cells are compared by the overlap of the places they cover.
+
+    Raises:
+        ScoringError: as `grits_content`.
+    """
+    return mean_over_tables(prediction, reference, format, _topology)
+
+
+def _content(predicted: CellGrid, wanted: CellGrid) -> float:
+    grids = [
+        [[*row, *[""] * (table.width - len(row))] for row in table.rows] for table in (wanted, predicted)
+    ]
+    return _grits(grids[0], grids[1], matching_ratio)
+
+
+def _topology(predicted: CellGrid, wanted: CellGrid) -> float:
+    return _grits(_boxes(wanted), _boxes(predicted), _overlap)
+
+
+def _boxes(table: CellGrid) -> list[list[Box]]:
+    """For each place the cell that covers it, as left, top, right and bottom seen from that place."""
+    boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
+    for span in table.spans:
+        for row in range(span.row, min(span.row + span.rows, len(boxes))):
+            for column in range(span.column, min(span.column + span.columns, table.width)):
+                left, top = span.column - column, span.row - row
+                boxes[row][column] = (left, top, left + span.columns, top + span.rows)
+    return boxes
+
+
+def _overlap(one: Box, two: Box) -> float:
+    width = min(one[2], two[2]) - max(one[0], two[0])
+    height = min(one[3], two[3]) - max(one[1], two[1])
+    shared = max(0, width) * max(0, height)
+    both = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, two)) - shared
+    return shared / both
+
+
+def _grits(
+    wanted: Sequence[Sequence[Any]],
+    predicted: Sequence[Sequence[Any]],
+    similarity: Callable[[Any, Any], float],
+) -> float:
+    import numpy as np
+
+    sizes = [len(grid) * len(grid[0]) for grid in (wanted, predicted)]
+    if sizes[0] * sizes[1] > MOST_COMPARISONS:
+        raise ScoringError(
+            f"GriTS compares each cell with each other: {sizes[0]} times {sizes[1]} cells are too many"
+        )
+    numbers = [
+        {cell: place for place, cell in enumerate(dict.fromkeys(cell for row in grid for cell in row))}
+        for grid in (wanted, predicted)
+    ]
+    rewards = np.array([[similarity(one, two) for two in numbers[1]] for one in numbers[0]])
+    codes = [
+        np.array([[number[cell] for cell in row] for row in grid])
+        for grid, number in zip((wanted, predicted), numbers, strict=True)
+    ]
+    # Wanted row, predicted row, wanted column, predicted column.
+    cells = rewards[codes[0][:, None, :, None], codes[1][None, :, None, :]]
+    rows = _aligned(_best_sums(cells))
+    columns = _aligned(_best_sums(cells.transpose(2, 3, 0, 1)))
+    total = sum(cells[one, two, here, there] for one, two in rows for here, there in columns)
+    return float(2 * total / (sizes[0] + sizes[1]))
+
+
+def _best_sums(cells: Rewards) -> Rewards:
+    """The reward of aligning each line of one grid with each of the other, cell by cell."""
+    import numpy as np
+
+    best = np.zeros((cells.shape[3] + 1, *cells.shape[:2]))
+    for here in range(cells.shape[2]):
+        above = best.copy()
+        for there in range(cells.shape[3]):
+            best[there + 1] = np.maximum(
+                np.maximum(above[there + 1], best[there]), above[there] + cells[:, :, here, there]
+            )
+    return best[-1]
+
+
+def _aligned(rewards: Rewards) -> list[tuple[int, int]]:
+    """The pairs of lines of the best alignment; among equals a pair is preferred, as in the authors' code."""
+    import numpy as np
+
+    height, width = rewards.shape
+    best = np.zeros((height + 1, width + 1))
+    step = np.zeros((height + 1, width + 1), dtype=int)
+    for row in range(1, height + 1):
+        for column in range(1, width + 1):
+            ways = (
+                best[row - 1, column - 1] + rewards[row - 1, column - 1],
+                best[row - 1, column],
+                best[row, column - 1],
+            )
+            best[row, column] = max(ways)
+            step[row, column] = ways.index(max(ways))
+    pairs, row, column = list[tuple[int, int]](), height, width
+    while row and column:
+        way = step[row, column]
+        if way == 0:
+            pairs.append((row - 1, column - 1))
+        row, column = row - (way != 2), column - (way != 1)
+    return pairs[::-1]

@@ -1,0 +1,90 @@
+"""RMS: a table as a set of mappings from the names of a row and a column to a value.
+
+Source: Liu et al., DePlot: One-shot visual language reasoning by plot-to-table translation (arXiv 2212.10505), with
+the thresholds of the code released with it: half the length for texts, a tenth for numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import ScoringError
+from evalsuite.metrics.tables.published.pairs import mean_over_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.metrics.tables.grid import CellGrid
+    from evalsuite.metrics.tables.names import Format
+
+TEXT_THRESHOLD = 0.5
+NUMBER_THRESHOLD = 0.1
+MOST_POINTS = 2_000
+
+
+def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+    """The F1 of RMS; of the predicted table as it is and transposed the better one.
+
+    Raises:
+        ScoringError: the reference holds no readable table, or a table has more values than this definition
+            can pair in a few seconds.
+    """
+    return mean_over_tables(prediction, reference, format, _rms)
+
+
+def _rms(predicted: CellGrid, wanted: CellGrid) -> float:
+    target = _points(wanted.rows, wanted.name)
+    width = predicted.width
+    filled = [[*row, *[""] * (width - len(row))] for row in predicted.rows]
+    return max(
+        _f1(_points(rows, predicted.name), target) for rows in (filled, list(zip(*filled, strict=True)))
+    )
+
+
+def _points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
+    points = {"title": title.lower()} if title else {}
+    head = rows[0] if len(rows) > 1 and len(rows[0]) > 1 else ()
+    for row in rows[1:]:
+        for name, cell in zip(head[1:], row[1:], strict=False):
+            points[f"{row[0]} {name}".lower()] = cell.lower()
+    return points
+
+
+def _f1(predicted: dict[str, str], wanted: dict[str, str]) -> float:
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
+    if not predicted or not wanted:
+        return float(not predicted and not wanted)
+    if max(len(predicted), len(wanted)) > MOST_POINTS:
+        raise ScoringError(f"RMS pairs at most {MOST_POINTS} values, not {max(len(predicted), len(wanted))}")
+    names, others = list(wanted), list(predicted)
+    alike = np.array([[_text_similarity(one, two) for two in others] for one in names])
+    score = sum(
+        alike[one, two] * _value_similarity(wanted[names[one]], predicted[others[two]])
+        for one, two in zip(*linear_sum_assignment(alike, maximize=True), strict=True)
+    )
+    return float(2 * score / (len(wanted) + len(predicted)))
+
+
+def _text_similarity(one: str, two: str) -> float:
+    """One minus the edit distance in units of the longer length, 0.0 from the threshold on."""
+    import Levenshtein
+
+    distance = Levenshtein.distance(one, two) / max(len(one), len(two), 1)
+    return 1.0 - distance if distance < TEXT_THRESHOLD else 0.0
+
+
+def _value_similarity(wanted: str, predicted: str) -> float:
+    target, number = _number(wanted), _number(predicted)
+    if number is not None and target:
+        distance = min(abs((target - number) / target), 1.0)
+        return 1.0 - distance if distance < NUMBER_THRESHOLD else 0.0
+    return 1.0 if wanted == predicted else _text_similarity(wanted, predicted)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return None
