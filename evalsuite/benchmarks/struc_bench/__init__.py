@@ -1,7 +1,8 @@
 """Struc-Bench: can a model write the tables that a text holds, as text, LaTeX and HTML?
 
 Tang et al., "Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data?",
-NAACL 2024, arXiv 2309.08963. Content and form are scored apart, by rule (H-Score) and by a judge (P-Score).
+NAACL 2024, arXiv 2309.08963. Content and form are scored apart: by the table score,
+which people agree with most, by the paper's own H-Score, and by a judge (P-Score).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _corpus_bleu(tally: Tally) -> Estimate | None:
 STRUC_BENCH = Benchmark(
     name="struc_bench",
     title="Struc-Bench: writing tables",
-    primary="h_content",
+    primary="table_score",
     lower_is_better=("*_error",),
     load=load,
     solver=_solver,

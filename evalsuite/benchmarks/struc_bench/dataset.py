@@ -10,6 +10,7 @@ from evalsuite.benchmarks.struc_bench.items import find_files, read_items
 from evalsuite.benchmarks.struc_bench.options import StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.prompts import question
 from evalsuite.errors import DatasetError
+from evalsuite.metrics.tables import read_wanted
 from evalsuite.protocols import Dataset
 from evalsuite.types import Sample
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).parent / "data"
 MODES = {
     "direct": "the instruction and the text",
-    "format_cot": "the instruction, a description of the table's format, and the text",
+    "format_cot": "the instruction, a model's description of the table's format, and the text",
+    "format_facts": "the instruction, the facts of form read off the wanted table, and the text",
 }
 DEFAULT_MODES = ("direct",)
 
@@ -32,8 +34,8 @@ def load(setup: Setup) -> Dataset:
     """One sample for each item and mode.
 
     Raises:
-        DatasetError: a file is not as published, an item lacks the description that `format_cot` needs, or
-            people rated an item that there is not.
+        DatasetError: a file is not as published, an item's table cannot be read, an item lacks the description
+            that `format_cot` needs, or people rated an item that there is not.
     """
     folder, options = setup.data or SHIPPED, StrucBenchOptions.of(setup)
     people = _people(folder, setup.model)
@@ -44,6 +46,7 @@ def load(setup: Setup) -> Dataset:
         chosen = items[: options.each or None]
         counts.append(f"{written} {len(chosen)} of {len(items)}")
         for place, item in enumerate(chosen):
+            _check_readable(item, written, path, place)
             for mode in setup.modes:
                 if mode == "format_cot" and not item.format_description:
                     raise DatasetError(path, f"item {place}", "no field 'format_description'", _remedy(path))
@@ -51,6 +54,14 @@ def load(setup: Setup) -> Dataset:
     _check_rated(people, ids, folder)
     where = f"files of {folder.name}" if setup.data else "shipped samples"
     return Dataset(samples, f"{where} ({', '.join(counts)})")
+
+
+def _check_readable(item: TableItem, written: Format, path: Path, place: int) -> None:
+    """With nothing to compare, a refusal would be as good as any answer."""
+    if not read_wanted(item.output, written).tables:
+        start = " ".join(item.output.split())[:60]
+        expected = f"a table that can be read as {written} (docs/struc_bench.md lists the markup)"
+        raise DatasetError(path, f"item {place}, field 'output'", repr(start), expected)
 
 
 def _name(written: Format, place: int) -> str:

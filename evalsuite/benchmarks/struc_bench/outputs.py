@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
+from evalsuite.benchmarks.struc_bench.scoring import FORM
 from evalsuite.reporting.section import Passage
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row
     from evalsuite.types import Record
 
-RANKED_BY = "h_content"
+RANKED_BY = "table_score"
 
 
 def outputs_to_read(line: LabelledCases) -> Iterator[Passage]:
-    """The outputs of lowest and highest content H-Score, of several with one score the first; folded."""
+    """The outputs of lowest and highest table score, of several with one score the first; folded."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:
@@ -32,9 +33,15 @@ def outputs_to_read(line: LabelledCases) -> Iterator[Passage]:
 
 def _passage(title: str, row: Row, line: LabelledCases) -> Passage:
     heading = (
-        f"{title}, {row.sample} (content {row.scores[RANKED_BY]:.3f}, format {row.scores['h_format']:.3f})"
+        f"{title}, {row.sample} (table score {row.scores[RANKED_BY]:.3f}: content "
+        f"{row.scores['table_content']:.3f}, form {row.scores['table_form']:.3f})"
     )
-    return Passage(heading, _both(line.view.read(row.case)), folded=True)
+    return Passage(heading, _both(line.view.read(row.case)) + _checklist(row), folded=True)
+
+
+def _checklist(row: Row) -> str:
+    lines = (f"{'[x]' if fulfilled else '[ ]'} {text}" for _, text, fulfilled in row.facts.get(FORM, ()))
+    return "\n\nFORM\n\n" + "\n".join(lines)
 
 
 def _both(record: Record) -> str:

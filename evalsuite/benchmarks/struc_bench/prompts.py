@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from evalsuite.metrics.tables import describe_form, read_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,13 +26,15 @@ ANSWER: Mapping[Format, str] = {
 
 def question(item: TableItem, written: Format, mode: str) -> str:
     """The whole question for an item."""
+    if mode == "format_facts":
+        item = replace(item, format_description=describe_form(read_wanted(item.output, written)))
     parts = [instruction(item, mode), f"The text:\n{item.input}", ANSWER[written]]
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
 def instruction(item: TableItem, mode: str) -> str:
-    """What to do, in the mode `format_cot` with the description of the format."""
+    """What to do; in every mode but `direct` with the item's description of the format."""
     parts = [item.instruction]
-    if mode == "format_cot":
+    if mode != "direct":
         parts.append(f"The format of the table:\n{item.format_description}")
     return "\n\n".join(part.strip() for part in parts if part.strip())

@@ -14,7 +14,7 @@ from evalsuite.benchmarks.struc_bench.human_scores import agreement_table
 from evalsuite.benchmarks.struc_bench.options import NEURAL
 from evalsuite.benchmarks.struc_bench.outputs import outputs_to_read
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
-from evalsuite.benchmarks.struc_bench.scoring import METRICS, RELEASED
+from evalsuite.benchmarks.struc_bench.scoring import FORM, METRICS, RELEASED, TABLE_SCORE
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 from evalsuite.reporting.table_rows import LabelledCases, lines_of
 from evalsuite.reporting.truncation_note import cut_off
@@ -35,7 +35,9 @@ def report(views: Sequence[RunView]) -> Section:
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
     blocks: list[Block] = [
         _preface(views, lines),
+        _table_scores(lines),
         *_metrics(lines),
+        *_form(lines),
         _released(lines),
         _errors(lines),
         *_errors_chart(lines),
@@ -59,11 +61,51 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
     sources = "; ".join(dict.fromkeys(f"{view.label}: {view.source}" for view in views if view.source))
     return Passage(
         "",
-        "A table is to be made from a text. The H-Score compares it with the wanted one by rule, the P-Score by a "
-        "judge, each for content and for form. A dash means: not measured"
+        "A table is to be made from a text. The table score compares it with the wanted one by cells and by a "
+        "checklist of form; the paper's H-Score does so by sequences of cells and tags, its P-Score by a judge. "
+        "A dash means: not measured"
         + (f" ({'; '.join(missing)})" if missing else "")
         + (f". Samples: {sources}." if sources else "."),
     )
+
+
+def _table_scores(lines: Sequence[LabelledCases]) -> Table:
+    """The score that decides, by format."""
+    rows: list[list[Cell]] = [
+        [name, label, len(tally.scored("table_score")), *(tally.share(metric) for metric in TABLE_SCORE)]
+        for name, label, tally in _by_format(lines)
+    ]
+    columns = [
+        Column("Format"),
+        Column("Run"),
+        Column("Outputs", "count"),
+        *(Column(heading, "percent", 1) for heading in TABLE_SCORE.values()),
+    ]
+    note = (
+        "Content: the F1 of cells, aligned in rows and columns and compared by value, in whatever markup the answer "
+        "is. Form: the share of the facts read off the wanted table that the answer fulfils. The score is content "
+        "times a mean of both in which content counts three times; 0 where nothing is right."
+    )
+    return Table("Table score", columns, rows, note)
+
+
+def _form(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+    """The checklist: of each fact of form, how many of those that were wanted are there."""
+    rows: list[list[Cell]] = []
+    for line in lines:
+        counts: dict[str, list[bool]] = {}
+        for row in line.tally:
+            for name, _, fulfilled in row.facts.get(FORM, ()):
+                counts.setdefault(name, []).append(bool(fulfilled))
+        rows += [
+            [line.label, name.replace("_", " "), len(values), sum(values) / len(values)]
+            for name, values in counts.items()
+        ]
+    columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), Column("Fulfilled", "percent", 1)]
+    if rows:
+        yield Table(
+            "Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below."
+        )
 
 
 def _metrics(lines: Sequence[LabelledCases]) -> Iterator[Table]:
@@ -194,7 +236,7 @@ def _polygons(lines: Sequence[LabelledCases]) -> list[tuple[str, Tally]]:
 
 def _agreement(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Table 3, where people's scores were given."""
-    metrics = {**METRICS, **RELEASED}
+    metrics = {**TABLE_SCORE, **METRICS, **RELEASED}
     for line in lines:
         outputs: list[tuple[Mapping[str, float], Mapping[str, float]]] = [
             (row.scores, row.facts["people"]) for row in line.tally if "people" in row.facts

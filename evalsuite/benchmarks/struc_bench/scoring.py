@@ -1,4 +1,4 @@
-"""An answer's scores: H-Score in both variants, text metrics, types of errors, abilities, and the P-Score."""
+"""An answer's scores: the table score, both H-Scores, text metrics, types of errors, abilities, the P-Score."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from evalsuite.benchmarks.struc_bench.error_types import error_types
 from evalsuite.benchmarks.struc_bench.options import NEURAL, StrucBenchOptions
 from evalsuite.errors import ScoringError
 from evalsuite.judging.p_score import p_score
-from evalsuite.metrics.tables import h_score, read_tables, strip_answer
+from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.metrics.tables import CellGrid, Format, HScore
+    from evalsuite.metrics.tables import CellGrid, Format, HScore, TableScore
     from evalsuite.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup
     from evalsuite.types import Sample, Transcript
 
+TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_form": "Form"}
+"""The scores of our own, the first of which decides."""
 METRICS = {
     "bleu": "SacreBLEU",
     "rouge_l": "ROUGE-L",
@@ -35,6 +37,8 @@ METRICS = {
     "h_format": "Format H-Score",
 }
 """The columns of the paper's Table 2 in its order."""
+FORM = "form"
+"""The name under which a record keeps the checklist of form."""
 RELEASED = {
     "h_content_released": "Content H-Score, released",
     "h_format_released": "Format H-Score, released",
@@ -58,8 +62,12 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     score = h_score(answer, reference, format=written)
     predicted, wanted = read_tables(answer, written), read_tables(reference, written)
     comparison = compare(predicted, wanted)
+    ours = table_score(transcript.answer, reference, format=written)
     share = min(1.0, len(answer) / len(transcript.answer.strip())) if predicted else 0.0
     return {
+        "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
+        "table_content": ours.content,
+        "table_form": Score(ours.form, facts={FORM: _checklist(ours)}),
         "h_content": Score(score.content, facts=_facts(sample, wanted), log=[_parts("standard", score)]),
         "h_format": score.format,
         **_released(answer, reference, written),
@@ -68,6 +76,11 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
         **error_types(comparison),
         **abilities(comparison, source=sample.metadata["text"], form=score.format, share=share),
     }
+
+
+def _checklist(score: TableScore) -> list[list[Any]]:
+    """The facts of form, each as its name, its text and whether it is fulfilled."""
+    return [[fact.name, fact.text, fact.fulfilled] for fact in score.facts]
 
 
 def _facts(sample: Sample, wanted: Sequence[CellGrid]) -> dict[str, Any]:

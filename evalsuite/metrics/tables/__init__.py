@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.answer import strip_answer
 from evalsuite.metrics.tables.any_markup import read_wanted
-from evalsuite.metrics.tables.form_facts import FormFact
+from evalsuite.metrics.tables.form_facts import FormFact, describe_form
 from evalsuite.metrics.tables.grid import CellGrid
 from evalsuite.metrics.tables.names import FORMATS, VARIANTS, Format, Variant
 from evalsuite.metrics.tables.published import (
@@ -41,11 +41,13 @@ __all__ = [
     "TableScore",
     "Variant",
     "cell_f1",
+    "describe_form",
     "grits_content",
     "grits_topology",
     "h_score",
     "pair_tables",
     "read_tables",
+    "read_wanted",
     "rms",
     "strip_answer",
     "table_score",

@@ -59,9 +59,9 @@ def cell_f1(
 
 def _elements(table: CellGrid) -> tuple[set[Element], set[Element], set[Element]]:
     head = table.columns
-    rows = {(row[0],) for row in table.rows[1:] if row and row[0]}
-    columns = {(name,) for name in head[1:] if name}
-    cells = {
+    rows: set[Element] = {(row[0],) for row in table.rows[1:] if row and row[0]}
+    columns: set[Element] = {(name,) for name in head[1:] if name}
+    cells: set[Element] = {
         (row[0], name, cell)
         for row in table.rows[1:]
         for name, cell in zip(head[1:], row[1:], strict=False)

@@ -117,7 +117,8 @@ def _best_sums(cells: Rewards) -> Rewards:
             best[there + 1] = np.maximum(
                 np.maximum(above[there + 1], best[there]), above[there] + cells[:, :, here, there]
             )
-    return best[-1]
+    sums: Rewards = best[-1]
+    return sums
 
 
 def _aligned(rewards: Rewards) -> list[tuple[int, int]]:

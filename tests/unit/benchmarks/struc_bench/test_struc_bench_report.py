@@ -19,7 +19,17 @@ from evalsuite.types import Record, Transcript
 if TYPE_CHECKING:
     from evalsuite.types import Outcome
 
-SCORES = {"h_content": 1.0, "h_format": 1.0, "bleu": 1.0, "rouge_l": 1.0, "error_free": 1.0, "coverage": 1.0}
+SCORES = {
+    "table_score": 1.0,
+    "table_content": 1.0,
+    "table_form": 1.0,
+    "h_content": 1.0,
+    "h_format": 1.0,
+    "bleu": 1.0,
+    "rouge_l": 1.0,
+    "error_free": 1.0,
+    "coverage": 1.0,
+}
 
 
 def row(sample: str, outcome: Outcome = "passed", mode: str = "direct", **more: Any) -> Row:
@@ -59,7 +69,7 @@ def test_each_format_that_was_asked_has_a_block_with_a_row_a_run() -> None:
     one = view([row("html-000", h_content=0.5), row("html-001", h_content=0.0), row("latex-000")], "one")
     two = view([row("html-000", h_content=0.75)], "two")
     section = report([one, two])
-    assert titles(tuple(section.blocks))[:2] == ["LaTeX", "HTML"]
+    assert titles(tuple(section.blocks))[:3] == ["Table score", "LaTeX", "HTML"]
     block = table(section, "HTML")
     assert [cells(block, place)["Content H-Score"] for place in (0, 1)] == [0.25, 0.75]
     assert [cells(block, place)["Run"] for place in (0, 1)] == ["one", "two"]
@@ -127,13 +137,16 @@ def test_the_wanted_tables_are_counted_once_whatever_the_modes_and_runs() -> Non
 
 
 def test_the_worst_and_the_best_output_of_each_format_are_shown_beside_what_was_wanted() -> None:
-    rows = [row("html-000", h_content=0.5), row("html-001", h_content=0.1), row("html-002", h_content=0.9)]
+    scores = {"html-000": 0.5, "html-001": 0.1, "html-002": 0.9}
+    facts = {"form": [["rows", "The table has 2 rows", True], ["label", "It has the label t", False]]}
+    rows = [row(name, table_score=score, facts=facts) for name, score in scores.items()]
     passages = [block for block in report([view(rows)]).blocks if isinstance(block, Passage) and block.folded]
     assert ["worst output, html-001" in passages[0].title, "best output, html-002" in passages[1].title] == [
         True,
         True,
     ]
-    assert passages[0].text == "WANTED\n\nwanted\n\nANSWERED\n\nsaid of case[html-001-direct]"
+    both = "WANTED\n\nwanted\n\nANSWERED\n\nsaid of case[html-001-direct]"
+    assert passages[0].text == f"{both}\n\nFORM\n\n[x] The table has 2 rows\n[ ] It has the label t"
 
 
 def test_answers_that_were_cut_off_are_counted() -> None:
