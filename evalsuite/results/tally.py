@@ -12,6 +12,8 @@ from evalsuite.types import Outcome, Record, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from evalsuite.stats import Interval
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -120,34 +122,54 @@ class Tally:
         values = self.values(metric)
         return math.fsum(values) / len(values) if values else None
 
-    def estimate(self, metric: str, confidence: float = 0.95) -> Estimate | None:
-        """The mean with its interval: Wilson's for 0/1 scores, else the t interval.
+    def estimate(
+        self, metric: str, confidence: float = 0.95, bounds: tuple[float, float] | None = None
+    ) -> Estimate | None:
+        """The mean with its interval, which depends on what the scores can be.
 
-        Epochs of a sample are one cluster, as are samples that share a source (the tag `cluster`). None where
-        nothing was measured; without an interval where all values come from one cluster.
+        0/1 scores have a share's interval (`stats.share_interval`), those within known bounds the betting
+        interval; both hold for any number of cases. Others have the t interval, and none where all values are
+        the same: nothing varied, which does not show that nothing could.
+
+        Epochs of a sample are one cluster, as are samples that share a source (the tag `cluster`).
+
+        Args:
+            metric: its name.
+            confidence: of the interval.
+            bounds: what no score can leave, where that is known.
+
+        Returns:
+            None where nothing was measured; without an interval where all values come from one cluster.
         """
-        from evalsuite import stats
-
         values, clusters = self.values(metric), self.clusters(metric)
         if not values:
             return None
         mean = math.fsum(values) / len(values)
-        shares = all(value in (0.0, 1.0) for value in values)
-        apart = len(set(clusters))
-        if shares and apart == len(values):
-            # What the general one comes to; by itself it needs no numpy, whose import takes a sixth of a second.
-            interval = stats.wilson_interval(math.fsum(values), len(values), confidence)
-        elif apart < 2:
-            return Estimate(mean, n=len(values))
-        else:
-            find = stats.share_interval if shares else stats.mean_interval
-            interval = find(values, clusters=clusters, confidence=confidence)
-        return Estimate(mean, interval.low, interval.high, len(values))
+        interval = _interval(values, clusters, confidence, bounds)
+        return Estimate(mean, interval and interval.low, interval and interval.high, len(values))
 
     def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
-        """`estimate` of a metric in [0, 1], its interval cut there: a t interval knows nothing of the range."""
-        found = self.estimate(metric, confidence)
-        return found and found.within(0.0, 1.0)
+        """`estimate` of a metric in [0, 1]."""
+        return self.estimate(metric, confidence, (0.0, 1.0))
+
+
+def _interval(
+    values: list[float], clusters: list[str], confidence: float, bounds: tuple[float, float] | None
+) -> Interval | None:
+    from evalsuite import stats
+
+    shares, apart = all(value in (0.0, 1.0) for value in values), len(set(clusters))
+    if shares and apart == len(values):
+        # What the general one comes to; by itself it needs no numpy, whose import takes a sixth of a second.
+        return stats.count_interval(math.fsum(values), len(values), confidence)
+    if apart < 2:
+        return None
+    if shares:
+        return stats.share_interval(values, clusters=clusters, confidence=confidence)
+    if bounds is not None and bounds[0] <= min(values) and max(values) <= bounds[1]:
+        return stats.betting_interval(values, bounds=bounds, clusters=clusters, confidence=confidence)
+    interval = stats.mean_interval(values, clusters=clusters, confidence=confidence)
+    return interval if interval.low < interval.high else None
 
 
 def _no_records(case: str) -> Record:

@@ -6,14 +6,21 @@ docs/statistics.md states every formula, its source and its use.
 """
 
 from evalsuite.stats.agreement import Kappa, Weights, cohen_kappa, kappa_interval, pairwise_kappas
+from evalsuite.stats.betting import betting_interval
 from evalsuite.stats.binary_sequence import BinarySequence
 from evalsuite.stats.bounded_sequence import BoundedSequence
-from evalsuite.stats.clustering import Interval, mean_interval
+from evalsuite.stats.clustering import ClusteredMean, Interval, clustered_mean, mean_interval
 from evalsuite.stats.correlation import Significance, kendall, pearson, spearman, welch_anova
-from evalsuite.stats.intervals import bootstrap_interval, share_interval, wilson_interval
+from evalsuite.stats.intervals import (
+    bootstrap_interval,
+    count_interval,
+    exact_interval,
+    share_interval,
+    wilson_interval,
+)
 from evalsuite.stats.jackknife import jackknife_interval
 from evalsuite.stats.krippendorff import Level, krippendorff_alpha
-from evalsuite.stats.multiplicity import holm
+from evalsuite.stats.multiplicity import holm, joint
 from evalsuite.stats.noninferiority import NonInferiority, NonInferiorityVerdict, compare_paired, verdicts
 from evalsuite.stats.paired import PairedDifference, mcnemar, paired_difference
 from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
@@ -32,6 +39,7 @@ from evalsuite.stats.sequences import ConfidenceSequence
 __all__ = [
     "BinarySequence",
     "BoundedSequence",
+    "ClusteredMean",
     "ConfidenceSequence",
     "Interval",
     "Kappa",
@@ -43,13 +51,18 @@ __all__ = [
     "Significance",
     "Weights",
     "at_least_k_of_m",
+    "betting_interval",
     "bootstrap_interval",
+    "clustered_mean",
     "cohen_kappa",
     "compare_paired",
+    "count_interval",
     "detectable_mean",
     "detectable_share",
+    "exact_interval",
     "holm",
     "jackknife_interval",
+    "joint",
     "kappa_interval",
     "kendall",
     "krippendorff_alpha",

@@ -40,17 +40,20 @@ class ClusteredMean:
         mean: of all values, each with the same weight.
         error: standard error; infinite where there is one cluster only.
         clusters: number of independent clusters.
+        freedom: degrees of freedom of the standard error; clusters - 1 where all are of one size, fewer
+            where some are larger than others.
     """
 
     mean: float
     error: float
     clusters: int
+    freedom: float
 
     def quantile(self, level: float) -> float:
-        """Student's t quantile with one degree of freedom less than there are clusters."""
+        """Student's t quantile with this mean's degrees of freedom."""
         from scipy.special import stdtrit
 
-        return float(stdtrit(self.clusters - 1, level))
+        return float(stdtrit(self.freedom, level))
 
     def interval(self, confidence: float) -> Interval:
         """The two-sided t interval: the whole line for one cluster, one point where nothing varies."""
@@ -70,7 +73,7 @@ class ClusteredMean:
         if self.error == 0 or math.isinf(self.error):
             sign = math.ldexp(1.0, -self.clusters)
             return 0.5 if self.mean == null else sign if self.mean > null else 1 - sign
-        return float(stdtr(self.clusters - 1, (null - self.mean) / self.error))
+        return float(stdtr(self.freedom, (null - self.mean) / self.error))
 
     def pvalue_two_sided(self) -> float:
         """Two-sided p-value of a mean of zero; 1 for a single cluster."""
@@ -100,9 +103,11 @@ def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array
 def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredMean:
     """The mean and its standard error from the spread of the clusters' summed residuals.
 
-    The estimator is the sandwich of Liang and Zeger (Biometrika 73, 1986) for a mean, with the usual
-    factor G / (G - 1) for G clusters; Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), states it for
-    evaluations. With one value a cluster it is the textbook's s / sqrt(n).
+    The estimator is the bias-reduced sandwich CR2 with degrees of freedom by Satterthwaite's method: Bell and
+    McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey
+    Methodology 28, 2002). Clusters of one size get Liang and Zeger's sandwich (Biometrika 73, 1986) with the
+    factor G / (G - 1) and G - 1 degrees of freedom; Miller, "Adding Error Bars to Evals" (arXiv 2411.00640),
+    states it for evaluations. With one value per cluster it is the textbook's s / sqrt(n).
 
     Raises:
         ValueError: see `numbers` and `cluster_totals`.
@@ -115,12 +120,29 @@ def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
     count, n = len(totals), math.fsum(sizes)
     mean = math.fsum(totals) / n
     if count == 1:
-        return ClusteredMean(mean, math.inf, 1)
-    residuals = totals - sizes * mean
+        return ClusteredMean(mean, math.inf, 1, 0.0)
+    residuals, shares = totals - sizes * mean, sizes / n
     if abs(residuals).max() <= ROUNDING * abs(totals).max():
-        return ClusteredMean(mean, 0.0, count)
-    error = math.sqrt(math.fsum(residuals**2) * count / (count - 1)) / n
-    return ClusteredMean(mean, error, count)
+        return ClusteredMean(mean, 0.0, count, count - 1.0)
+    error = math.sqrt(math.fsum(residuals**2 / (1 - shares))) / n
+    return ClusteredMean(mean, error, count, satterthwaite_freedom(shares))
+
+
+def satterthwaite_freedom(shares: Array) -> float:
+    """Degrees of freedom of CR2's variance of a mean: (trace M)^2 / trace(M^2).
+
+    M is the covariance of the clusters' adjusted residuals where cases are independent, the usual working
+    model; for a mean it comes to 1 / (sum w_g^2 + sum over g != h of v_g v_h) with v = w^2 / (1 - w).
+
+    Args:
+        shares: w, each cluster's share of all values; at least two clusters, and they sum to 1.
+    """
+    import numpy as np
+
+    if np.ptp(shares) <= ROUNDING:
+        return len(shares) - 1.0
+    adjusted = shares**2 / (1 - shares)
+    return 1 / float((shares**2).sum() + adjusted.sum() ** 2 - (adjusted**2).sum())
 
 
 def mean_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:

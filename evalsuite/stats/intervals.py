@@ -10,10 +10,18 @@ from evalsuite.stats.clustering import ROUNDING, Interval, cluster_totals, mean_
 from evalsuite.stats.inputs import binary, numbers, probability
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evalsuite.stats.inputs import Array, Labels, Values
 
 RESAMPLES = 9999
 """Odd on purpose: with it the quantiles of 95% and 99% intervals fall on resamples, not between them."""
+
+HALVINGS = 55
+"""Bisections of [0, 1]: past the last digit of a float."""
+
+FEW = 30
+"""Successes or failures below which Wilson's interval gives way to the exact one."""
 
 CELLS_AT_ONCE = 4_000_000
 """Resampled values held at a time: some 100 MB whatever the number of cases."""
@@ -45,18 +53,75 @@ def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Int
     return Interval(low, 1.0 if successes == n else centre + reach)
 
 
+def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
+    """Clopper and Pearson's exact interval of a share: each bound is wrong with at most half the error.
+
+    Clopper and Pearson, "The use of confidence or fiducial limits" (Biometrika 26, 1934), by the quantiles of
+    the beta distribution. Arguments and errors as `wilson_interval`.
+    """
+    wilson_interval(successes, n, confidence)  # the same arguments are refused
+    half, failures = (1 - confidence) / 2, n - successes
+    if float(n).is_integer() and float(successes).is_integer() and min(successes, failures) < FEW:
+        # A few terms by themselves need no scipy, whose import takes a tenth of a second.
+        return _exact_of_few(int(successes), int(n), half)
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(successes, failures + 1, half)) if successes else 0.0
+    high = float(betaincinv(successes + 1, failures, 1 - half)) if failures else 1.0
+    return Interval(low, high)
+
+
+def _exact_of_few(successes: int, n: int, half: float) -> Interval:
+    failures = n - successes
+    if failures < successes:
+        turned = _exact_of_few(failures, n, half)
+        return Interval(1 - turned.high, 1 - turned.low)
+    low = _share_at(lambda share: _at_most(successes - 1, n, share) > 1 - half) if successes else 0.0
+    high = _share_at(lambda share: _at_most(successes, n, share) > half) if failures else 1.0
+    return Interval(low, high)
+
+
+def _share_at(is_below: Callable[[float], bool]) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return low
+
+
+def _at_most(k: int, n: int, share: float) -> float:
+    """The binomial probability of at most k of n."""
+    start = n * math.log1p(-share)
+    odds, log_term, terms = math.log(share) - math.log1p(-share), start, [start]
+    for done in range(k):
+        log_term += math.log((n - done) / (done + 1)) + odds
+        terms.append(log_term)
+    return math.fsum(math.exp(term) for term in terms)
+
+
+def count_interval(successes: float, n: float, confidence: float) -> Interval:
+    """Wilson's interval, or the exact one where successes or failures are few; see `share_interval`."""
+    if min(successes, n - successes) < FEW:
+        return exact_interval(successes, n, confidence)
+    return wilson_interval(successes, n, confidence)
+
+
 def share_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
-    """Wilson's interval of a share whose cases may come in clusters.
+    """The interval of a share whose cases may come in clusters: Wilson's, and exact near 0 and 1.
+
+    Near the ends one of Wilson's bounds is wrong several times as often as it should be; Clopper and Pearson's
+    never is. So the exact interval is taken where successes or failures are fewer than 30. By enumeration for
+    50 to 400 cases, a 95% interval's bound is then wrong with a chance of at most 3.6%.
 
     Clustered cases count as fewer: n is replaced by p (1 - p) / (cluster-robust standard error)^2, at most n,
-    times (z / t)^2 for the quantiles of the normal and of the t distribution with one degree of freedom
-    less than there are clusters; where all values are the same, by the number of clusters. The effective
-    sample size of Korn and Graubard (Survey Methodology 24, 1998), put into Wilson's interval as by Franco
-    et al. (Journal of Survey Statistics and Methodology 7, 2019). Unlike the t interval it stays within
-    [0, 1] and is not one point where all values are the same.
+    times (z / t)^2 for the quantiles of the normal and of the t distribution with the standard error's degrees
+    of freedom; where all values are the same, by the number of clusters. The effective sample size of Korn
+    and Graubard (Survey Methodology 24, 1998), put into Wilson's interval as by Franco et al. (Journal of
+    Survey Statistics and Methodology 7, 2019). Unlike the t interval it stays within [0, 1] and is not one
+    point where all values are the same.
 
     Args:
-        values: 0 or 1, one a case.
+        values: 0 or 1, one per case.
         clusters: what the values share; see `mean_interval`.
         confidence: 0.95 for a 95% interval.
 
@@ -69,16 +134,16 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     array = binary(values)
     totals, sizes = cluster_totals(array, clusters)
     if len(totals) == len(array):
-        return wilson_interval(float(array.sum()), len(array), confidence)
+        return count_interval(float(array.sum()), len(array), confidence)
     probability(confidence, "confidence")
     if len(totals) == 1:
         return Interval(0.0, 1.0)
     found, n = mean_of_clusters(totals, sizes), float(len(totals))
-    if 0 < found.mean < 1:
+    if 0 < found.mean < 1 and found.error > 0:
         variance = found.mean * (1 - found.mean)
         n = variance / max(found.error**2, variance / len(array))
     n *= (NormalDist().inv_cdf((1 + confidence) / 2) / found.quantile((1 + confidence) / 2)) ** 2
-    return wilson_interval(found.mean * n, n, confidence)
+    return count_interval(found.mean * n, n, confidence)
 
 
 def bootstrap_interval(

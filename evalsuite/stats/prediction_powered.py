@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from evalsuite.stats.inputs import numbers, probability, same_length
+from evalsuite.stats.inputs import numbers, probability, same_length, within
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Values
@@ -31,39 +30,68 @@ class PredictionPowered:
 
 
 def ppi_mean(
-    labels: Values, judged: Values, judged_only: Values, *, confidence: float = 0.95
+    labels: Values,
+    judged: Values,
+    judged_only: Values,
+    *,
+    bounds: tuple[float, float] | None = None,
+    confidence: float = 0.95,
 ) -> PredictionPowered:
     """The mean by prediction-powered inference with power tuning (PPI++).
 
-    Estimate: tuning * mean(judged_only) + mean(labels - tuning * judged), with a normal interval from the two
-    variances. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv
-    2311.01453). The cases that people labelled must be a random
-    part of all, or the interval does not hold. As it is a normal interval, some 30 labels are the least.
+    Estimate: tuning * mean(judged_only) + mean(labels - tuning * judged). Angelopoulos, Duchi and Zrnic, "PPI++:
+    Efficient Prediction-Powered Inference" (arXiv 2311.01453). The cases that people labelled must be a random
+    part of all, or the interval does not hold.
+
+    Their normal interval covers 22 to 93% with 30 labels and rare failures, as the labelled cases seldom show
+    a case where judge and people differ. So each bound here counts one more labelled case, on which the judge
+    was as wrong as can be, and takes Student's quantile (our own guard; `perf/statistics.py` simulates it).
 
     Args:
         labels: people's scores of the labelled cases.
         judged: the judge's scores of the same cases in the same order.
         judged_only: the judge's scores of the cases without labels.
+        bounds: what no score can leave; the interval is cut there. None: 0 and 1, or the least and greatest
+            score where one lies outside of these.
         confidence: of the interval.
 
     Returns:
-        With a single label the interval is the whole line.
+        With a single label the interval is the whole range.
 
     Raises:
-        ValueError: a list is empty or holds what is not finite, labels and judged differ in length, or
-            confidence is not in (0, 1).
+        ValueError: a list is empty or holds what is not finite or out of bounds, labels and judged differ in
+            length, or confidence is not in (0, 1).
     """
-    z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
+    level = (1 + probability(confidence, "confidence")) / 2
     same_length(labels, judged, "labels and judged")
     human, machine = numbers(labels, "labels"), numbers(judged, "judged")
     rest = numbers(judged_only, "judged_only")
+    low, high = bounds or _range(human, machine, rest)
+    for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
+        within(scores, low, high, name)
     tuning = _tuning(human, machine, rest)
     rectified = human - tuning * machine
     estimate = tuning * float(rest.mean()) + float(rectified.mean())
     if len(human) == 1:
-        return PredictionPowered(estimate, -math.inf, math.inf, tuning)
-    reach = z * math.sqrt(tuning**2 * float(rest.var()) / len(rest) + float(rectified.var()) / len(human))
-    return PredictionPowered(estimate, estimate - reach, estimate + reach, tuning)
+        return PredictionPowered(estimate, low, high, tuning)
+    left = _bound(rectified, low - tuning * high, rest, tuning, -level)
+    right = _bound(rectified, high - tuning * low, rest, tuning, level)
+    return PredictionPowered(estimate, max(low, min(left, estimate)), min(high, max(right, estimate)), tuning)
+
+
+def _range(*scores: Array) -> tuple[float, float]:
+    return min(0.0, *(float(one.min()) for one in scores)), max(1.0, *(float(one.max()) for one in scores))
+
+
+def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
+    """A bound with one more case; a negative level is the lower one's."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    guarded = np.append(rectified, worst)
+    variance = tuning**2 * float(rest.var()) / len(rest) + float(guarded.var(ddof=1)) / len(guarded)
+    reach = float(stdtrit(len(rectified), abs(level))) * math.sqrt(variance)
+    return tuning * float(rest.mean()) + float(guarded.mean()) + math.copysign(reach, level)
 
 
 def _tuning(human: Array, machine: Array, rest: Array) -> float:

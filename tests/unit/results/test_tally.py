@@ -93,11 +93,11 @@ def test_what_was_not_measured_has_neither_mean_nor_estimate() -> None:
     assert tally.estimate("other") is None
 
 
-def test_a_share_of_independent_cases_has_wilsons_interval() -> None:
+def test_a_share_of_independent_cases_has_the_interval_of_its_count() -> None:
     tally = Tally.of(row(n, float(n < 7)) for n in range(10))
-    wilson = stats.wilson_interval(7, 10)
-    assert tally.estimate("m") == Estimate(0.7, wilson.low, wilson.high, 10)
-    narrow = stats.wilson_interval(7, 10, 0.8)
+    exact = stats.exact_interval(7, 10)
+    assert tally.estimate("m") == Estimate(0.7, exact.low, exact.high, 10)
+    narrow = stats.exact_interval(7, 10, 0.8)
     assert tally.estimate("m", 0.8) == Estimate(0.7, narrow.low, narrow.high, 10)
 
 
@@ -138,3 +138,11 @@ def test_one_cluster_gives_a_mean_without_an_interval() -> None:
 def test_a_view_without_a_folder_has_no_records() -> None:
     with pytest.raises(KeyError, match="c1"):
         RunView("model", Tally()).read("c1")
+
+
+def test_scores_that_are_all_the_same_prove_nothing_about_those_to_come() -> None:
+    tally = Tally.of(row(n, 0.6) for n in range(2))
+    assert tally.estimate("m") == Estimate(0.6, None, None, 2)
+    bounded = tally.share("m")
+    assert bounded is not None
+    assert (bounded.low, bounded.high) == (0.0, 1.0)

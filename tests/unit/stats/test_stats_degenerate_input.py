@@ -255,7 +255,7 @@ def test_a_judge_who_never_varies_leaves_peoples_labels_alone() -> None:
 
 def test_a_single_label_bounds_nothing() -> None:
     found = stats.ppi_mean([1.0], [0.8], [0.5, 0.9])
-    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert (found.low, found.high) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("value", [0.5, -1, 2, math.nan])
