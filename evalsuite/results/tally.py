@@ -146,7 +146,9 @@ class Tally:
             return None
         mean = math.fsum(values) / len(values)
         interval = _interval(values, clusters, confidence, bounds)
-        return Estimate(mean, interval and interval.low, interval and interval.high, len(values))
+        if interval is None:
+            return Estimate(mean, n=len(values))
+        return Estimate(mean, interval.low, interval.high, len(values))
 
     def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
         """`estimate` of a metric in [0, 1]."""
