@@ -11,7 +11,17 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from evalsuite.types import Completion, Message, Record, Request, TokenLogprob, ToolCall, Transcript, Usage
+from evalsuite.types import (
+    Completion,
+    Message,
+    Metric,
+    Record,
+    Request,
+    TokenLogprob,
+    ToolCall,
+    Transcript,
+    Usage,
+)
 
 Plain = dict[str, Any]
 
@@ -199,3 +209,17 @@ def decode_record(plain: Mapping[str, Any]) -> Record:
     transcript = plain.get("transcript")
     fields["transcript"] = transcript and decode_transcript(transcript)
     return Record(**fields)
+
+
+def encode_metric(metric: Metric) -> dict[str, Any]:
+    """A metric's declaration as plain data."""
+    return {"range": list(metric.range) if metric.range else None, "better": metric.better}
+
+
+def decode_metric(plain: Mapping[str, Any]) -> Metric:
+    """The reverse of `encode_metric`.
+
+    Raises:
+        ValueError: the range holds nothing, or the direction is none.
+    """
+    return Metric(tuple(plain["range"]) if plain["range"] else None, plain["better"])

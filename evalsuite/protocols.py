@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from evalsuite.reporting.section import Section
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.tally import RunView, Tally
-    from evalsuite.types import Completion, Message, Sample, Score, Transcript
+    from evalsuite.types import Completion, Message, Metric, Sample, Score, Transcript
 
 
 class Model(Protocol):
@@ -145,6 +145,7 @@ class Benchmark:
             first score.
         derived: metrics that are no mean over cases (a kappa, a correlation), by name, for gates and tables.
         lower_is_better: names of metrics, or patterns of them (`*_error`), of which less is better.
+        metrics: range and direction of scores and derived metrics, by name, beside what scorers declare.
     """
 
     name: str
@@ -158,3 +159,4 @@ class Benchmark:
     derived: Mapping[str, Callable[[Tally], Estimate | None]] = field(default_factory=dict)
     primary: str | None = None
     lower_is_better: tuple[str, ...] = ()
+    metrics: Mapping[str, Metric] = field(default_factory=dict)

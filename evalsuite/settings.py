@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -191,6 +192,25 @@ class Settings:
         "MARGIN",
         kind=float,
     )
+    margin: tuple[str, ...] = _setting(
+        (),
+        "loss that would matter for one metric, on its own scale instead of as a share of its range: "
+        "--margin quality=0.5, --margin chat.latency_p95=2; may be repeated",
+        "[BENCHMARK.]METRIC=LOSS",
+    )
+    min_paired: float = _setting(
+        0.9,
+        "share of the questions that must be the same in run and baseline; with fewer the run is incomplete "
+        "(default 0.9)",
+        "SHARE",
+        kind=float,
+    )
+    on_undecided: str = _setting(
+        "pass",
+        "what a comparison with the baseline that shows neither a loss nor its absence does: pass (default), "
+        "and say so, or fail, with status 11",
+        "pass|fail",
+    )
     shard: str | None = _setting(
         None, "this machine's part of the cases, for example 3/8; `evalsuite merge` joins the parts", "K/N"
     )
@@ -260,6 +280,12 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
         )
+    for text in settings.margin:
+        parse_margin(text)
+    if settings.min_paired > 1:
+        raise SettingsError(f"--min-paired {settings.min_paired:g}: a share is at most 1, for example 0.9")
+    if settings.on_undecided not in {"pass", "fail"}:
+        raise SettingsError(f"--on-undecided {settings.on_undecided}: write pass or fail")
     if settings.max_error_share > 1:
         raise SettingsError(
             f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
@@ -317,6 +343,24 @@ def parse_shard(text: str) -> tuple[int, int]:
     if part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
         return int(part), int(parts)
     raise SettingsError(f"--shard {text}: write K/N with K from 1 to N, for example 3/8")
+
+
+def parse_margin(text: str) -> tuple[str, float]:
+    """A metric, with or without its benchmark, and the loss that would matter.
+
+    Raises:
+        SettingsError: it is malformed, or the loss is not above 0.
+    """
+    name, _, value = text.partition("=")
+    try:
+        loss = float(value)
+    except ValueError:
+        loss = math.nan
+    if not name.strip() or not 0 < loss < math.inf:
+        raise SettingsError(
+            f"--margin {text}: write METRIC=LOSS with a loss above 0, for example quality=0.05"
+        )
+    return name.strip(), loss
 
 
 def _parameter(text: str) -> tuple[str, Any]:

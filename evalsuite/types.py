@@ -6,6 +6,7 @@ Everything here is built of plain JSON types, so that it can cross processes and
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -241,6 +242,40 @@ class Transcript:
     reasoning: str = ""
     events: tuple[Mapping[str, Any], ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a score can be, and which way is better.
+
+    A scorer declares its scores in an attribute `metrics`, a benchmark those of its scorers and its derived ones
+    in `Benchmark.metrics`, both by name.
+
+    The range is what `--max-regression` is a share of, and what an interval cannot leave. Without one, a score
+    that is not 0 or 1 is compared with a baseline only where `--margin` says which loss would matter.
+
+    Attributes:
+        range: the least and the greatest value; None where there is no such bound.
+        better: the direction that is an improvement, where no gate says.
+
+    Raises:
+        ValueError: the range holds nothing, or the direction is none.
+    """
+
+    range: tuple[float, float] | None = None
+    better: Literal["higher", "lower"] = "higher"
+
+    def __post_init__(self) -> None:
+        if self.range is not None:
+            low, high = self.range
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise ValueError(f"a metric's range needs two numbers, low below high; got {self.range}")
+        if self.better not in {"higher", "lower"}:
+            raise ValueError(f"better is 'higher' or 'lower'; got {self.better!r}")
+
+
+SHARE = Metric(range=(0.0, 1.0))
+"""A score from 0 to 1, of which more is better."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,45 @@
-"""A run against a baseline: paired by case, no worse within a margin, Holm's correction over all metrics.
+"""A run against a baseline: paired by question, no worse within a margin, corrected over all metrics.
 
-The statistics, with their formulas and sources, are `stats.compare_paired` and `stats.verdicts`; what is
-decided here is which metrics are compared, on which cases, and what is shown.
+The statistics, with their formulas and sources, are `stats.compare_paired`, `stats.compare_statistic` and
+`stats.verdicts`; what is decided here is which metrics are compared, on which cases, by which margin, and what
+is shown.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.gates import PASS_RATE, Gate, select
+from evalsuite.decisions.gates import PASS_RATE, Gate, score_of, select
+from evalsuite.decisions.pairing import Common, Pair, common_questions
+from evalsuite.results.built_in import RESOURCES
+from evalsuite.results.tally import Tally
+from evalsuite.types import SHARE, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.runs import Bench, Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
+
+MOST_GROUPS = 60
+"""Times that a derived metric is computed again; with more clusters, some are left out together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """By what a run is compared with its baseline.
+
+    Attributes:
+        margin: the loss that would matter, as a share of a metric's range.
+        margins: the loss that would matter on a metric's own scale, by `metric` or `benchmark.metric`.
+        min_paired: the share of questions that must be in both runs.
+    """
+
+    margin: float = 0.02
+    margins: Mapping[str, float] = field(default_factory=dict)
+    min_paired: float = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +93,28 @@ class Against:
 
     Attributes:
         name: the baseline's name.
-        margin: the loss that would matter.
+        rules: what it was compared by.
         found: each subject with its comparison and verdict.
         flips: cases that changed, the greatest losses first.
         left_out: cases that exist on one side only, by side.
-        not_compared: subjects that no pair of cases could be had for.
+        not_compared: subjects that could not be compared, with the reason.
+        changed: what differs between the runs besides the model, by benchmark, in words.
+        unscored: a line for each subject whose pairs lack cases because of errors.
     """
 
     name: str
-    margin: float
+    rules: Rules
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
     flips: Sequence[Flip]
     left_out: Mapping[str, Sequence[str]]
-    not_compared: Sequence[str]
+    not_compared: Mapping[str, str] = field(default_factory=dict)
+    changed: Sequence[str] = ()
+    unscored: Sequence[str] = ()
+
+    @property
+    def margin(self) -> float:
+        """The loss that would matter, as a share of a metric's range."""
+        return self.rules.margin
 
     def regressions(self) -> list[str]:
         """A line for each metric that is worse."""
@@ -94,17 +125,15 @@ class Against:
             if verdict == "worse"
         ]
 
-    def undecided(self) -> list[str]:
-        """A line for each metric that is neither worse nor certainly no worse."""
+    def lacking(self) -> list[str]:
+        """A line for each metric that cannot be compared, so that nothing is known of it."""
         return [
-            *(
-                f"{subject} is not compared with {self.name}: too few cases have it on both sides"
-                for subject in self.not_compared
-            ),
-            *self._undecided(),
+            f"{subject} is not compared with {self.name}: {reason}"
+            for subject, reason in self.not_compared.items()
         ]
 
-    def _undecided(self) -> list[str]:
+    def undecided(self) -> list[str]:
+        """A line for each metric that is neither worse nor certainly no worse."""
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
             f"{one.n} cases could have shown {_shown(one)}"
@@ -112,52 +141,72 @@ class Against:
             if verdict == "undecided"
         ]
 
+    def remarks(self) -> list[str]:
+        """What whoever reads the comparison must know besides."""
+        return [*self.changed, *self.unscored]
+
 
 def _shown(one: NonInferiority) -> str:
     loss = f"a loss of {one.detectable:.3f} or more" if math.isfinite(one.detectable) else "no loss at all"
     return f"{loss} (power 80%)"
 
 
-def compare_to_baseline(baseline: Run, run: Run, gates: Iterable[Gate], margin: float) -> Against:
-    """Compares a run with its baseline, on the gated metrics, or, without gates, on the primary ones."""
-    from evalsuite import stats
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A subject's comparison, with each cluster's part of the difference."""
 
-    compared, flips, not_compared = [], [], []
-    for subject in subjects(run, gates):
-        pairs = list(_pairs(baseline, run, subject))
-        flips += [Flip(subject, case, before, after) for case, _, before, after in pairs if before != after]
-        if len(pairs) < 2:
-            not_compared.append(str(subject))
-            continue
-        before, after = [pair[2] for pair in pairs], [pair[3] for pair in pairs]
-        clusters = [pair[1] for pair in pairs]
-        # Scores outside of [0, 1] (marks, counts) set their own scale, and the margin is a share of it.
-        scale = max(1.0, *before, *after) - min(0.0, *before, *after)
-        comparison = stats.compare_paired(
-            before,
-            after,
-            margin=margin * scale,
-            clusters=clusters if len(set(clusters)) < len(clusters) else None,
-            scale=scale,
-            lower_is_better=subject.lower_is_better,
-        )
-        compared.append((subject, comparison))
-    found = stats.verdicts([comparison for _, comparison in compared]) if compared else []
+    subject: ComparedMetric
+    result: NonInferiority
+    parts: Mapping[str, float]
+
+
+def compare_to_baseline(
+    baseline: Run, run: Run, gates: Iterable[Gate], rules: Rules | None = None
+) -> Against:
+    """Compares a run with its baseline, on the gated metrics, or, without gates, on the primary ones."""
+    rules = rules or Rules()
+    matches = {
+        name: common_questions(baseline.benchmarks[name].tally, bench.tally)
+        for name, bench in run.benchmarks.items()
+        if name in baseline.benchmarks
+    }
+    compared: list[_Compared] = []
+    flips: list[Flip] = []
+    not_compared: dict[str, str] = {}
+    unscored: list[str] = []
+    for subject in subjects(run, gates, rules):
+        common = _selected(baseline, run, subject)
+        reason = _obstacle(common, subject, baseline, run, rules)
+        outcome = reason or _compare(common, subject, run, rules)
+        if isinstance(outcome, str):
+            not_compared[str(subject)] = outcome
+        else:
+            compared.append(outcome)
+        pairs = common.pairs(subject.metric)
+        flips += [Flip(subject, one.case, one.before, one.after) for one in pairs if one.before != one.after]
+        unscored += _unscored(common, subject, baseline.folder.name)
     return Against(
         name=baseline.folder.name,
-        margin=margin,
-        found=[(subject, one, verdict) for (subject, one), verdict in zip(compared, found, strict=True)],
+        rules=rules,
+        found=_with_verdicts(compared),
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
-        left_out=_one_sided(baseline, run),
+        left_out=_one_sided(matches.values(), baseline, run),
         not_compared=not_compared,
+        changed=_changes(matches, baseline.folder.name),
+        unscored=unscored,
     )
 
 
-def subjects(run: Run, gates: Iterable[Gate]) -> Iterator[ComparedMetric]:
-    """What is compared: each gated metric once, in the gates' order."""
+def subjects(run: Run, gates: Iterable[Gate], rules: Rules | None = None) -> Iterator[ComparedMetric]:
+    """What is compared: each gated metric once, in the gates' order.
+
+    What a run took (`RESOURCES`) has no range that a margin could be a share of, and is compared only where
+    `--margin` names it.
+    """
     seen = set()
     for subject in _gated(run, list(gates)):
-        if str(subject) not in seen:
+        named = rules is not None and own_margin(subject, rules) is not None
+        if str(subject) not in seen and (subject.metric not in RESOURCES or named):
             seen.add(str(subject))
             yield subject
 
@@ -166,40 +215,225 @@ def _gated(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         own = [gate for gate in gates if gate.covers(name)]
         if not gates and bench.primary is not None:
-            yield ComparedMetric(name, None, None, bench.primary, lower_is_better=False)
+            lower = declared(run, name, bench.primary).better == "lower"
+            yield ComparedMetric(name, None, None, bench.primary, lower_is_better=lower)
         for gate in own:
             for metric in bench.tally.metrics() if gate.metric == "*" else (gate.metric,):
                 yield ComparedMetric(name, gate.tag, gate.value, metric, lower_is_better=not gate.wants_more)
 
 
-def _pairs(baseline: Run, run: Run, subject: ComparedMetric) -> Iterator[tuple[str, str, float, float]]:
-    """Case, cluster and both scores of every case that both runs scored."""
-    before = baseline.benchmarks.get(subject.benchmark)
-    if before is None:
-        return
-    old = dict(_scores(before.tally, subject))
+def declared(run: Run, benchmark: str, metric: str) -> Metric:
+    """What is known of a metric; one without a range where nothing is."""
+    if metric == PASS_RATE:
+        return SHARE
+    return run.metrics(benchmark).get(metric, Metric())
+
+
+def _selected(baseline: Run, run: Run, subject: ComparedMetric) -> Common:
+    """The questions that a subject is about; tags are those of this run."""
     now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
-    clusters = {row.case: row.cluster for row in now}
-    for case, score in _scores(now, subject):
-        if case in old:
-            yield case, clusters[case], old[case], score
+    before = baseline.benchmarks.get(subject.benchmark)
+    asked = {row.question for row in now}
+    old = (
+        before.tally.where(lambda row: subject.value is None or row.question in asked) if before else Tally()
+    )
+    return common_questions(old, now)
 
 
-def _scores(cases: Tally, subject: ComparedMetric) -> Iterator[tuple[str, float]]:
-    if subject.metric == PASS_RATE:
-        passed = {"passed": 1.0, "failed": 0.0}
-        yield from ((row.case, passed[row.outcome]) for row in cases if row.outcome in passed)
+def _obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: Rules) -> str:
+    """Why a subject cannot be compared; empty where it can."""
+    name = baseline.folder.name
+    if not common.before:
+        there = ", ".join(baseline.benchmarks) or "nothing"
+        return f"{name} holds no such case (it holds {there}); make a baseline of this suite"
+    share, of = _paired_share(common, run)
+    if share < rules.min_paired:
+        replaced = len(common.replaced)
+        changed = f"; {replaced} have another input or target than in {name}" if replaced else ""
+        return (
+            f"{len(common.shared)} of {of} questions are the same in both runs, fewer than --min-paired "
+            f"{rules.min_paired:g}{changed}"
+        )
+    if _is_derived(run.benchmarks[subject.benchmark], subject.metric):
+        return ""
+    pairs = common.pairs(subject.metric)
+    if len(pairs) < 2:
+        return f"{len(pairs)} cases have it on both sides, and two are the least"
+    return ""
+
+
+def _paired_share(common: Common, run: Run) -> tuple[float, int]:
+    """The share of questions that are in both runs, and of how many.
+
+    A run of some cases is held against these; one of all cases must not have lost any either.
+    """
+    settings = run.info.get("settings", {})
+    partly = settings.get("limit") or run.info.get("narrowed") or run.info.get("early")
+    of = len(common.after) if partly else max(len(common.after), len(common.before))
+    return (len(common.shared) / of if of else 0.0), of
+
+
+def _is_derived(bench: Bench, metric: str) -> bool:
+    return metric in bench.derived
+
+
+def own_margin(subject: ComparedMetric, rules: Rules) -> float | None:
+    """The loss that `--margin` says matters for a subject, on the metric's own scale."""
+    return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
+
+
+def _scale(
+    metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
+) -> tuple[float, float | None] | str:
+    """The width of a metric's range and the loss that matters, None being the usual share; or why there is none."""
+    if metric.range is not None:
+        low, high = metric.range
+        outside = [value for value in values if not low <= value <= high]
+        if outside:
+            return f"{subject.metric} is declared to lie in [{low:g}, {high:g}], and {outside[0]:g} does not"
+        width = high - low
+    elif all(value in {0.0, 1.0} for value in values):
+        width = 1.0
+    elif own is None:
+        return (
+            f"{subject.metric} has no declared range, so nobody knows which loss matters: write --margin "
+            f"{subject.benchmark}.{subject.metric}=0.05, or declare Metric(range=(0, 1))"
+        )
     else:
-        yield from ((row.case, row.scores[subject.metric]) for row in cases.scored(subject.metric))
+        width = max(max(values) - min(values), 2 * own)
+    if own is not None and own >= width:
+        return f"--margin {subject.metric}={own:g} is no less than the metric's whole range of {width:g}"
+    return width, own
 
 
-def _one_sided(baseline: Run, run: Run) -> dict[str, list[str]]:
-    # A benchmark that this run did not touch is no loss of cases; it was not asked for.
-    old = {
-        row.case
-        for name in run.benchmarks
-        if name in baseline.benchmarks
-        for row in baseline.benchmarks[name].tally
+def _compare(common: Common, subject: ComparedMetric, run: Run, rules: Rules) -> _Compared | str:
+    if _is_derived(run.benchmarks[subject.benchmark], subject.metric):
+        return _compare_derived(common, subject, run, rules)
+    return _compare_means(common.pairs(subject.metric), subject, run, common, rules)
+
+
+def _compare_means(
+    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: Common, rules: Rules
+) -> _Compared | str:
+    from evalsuite import stats
+
+    every = [
+        score
+        for question in common.shared
+        for row in (*common.before[question], *common.after[question])
+        if (score := score_of(row, subject.metric)) is not None
+    ]
+    metric = declared(run, subject.benchmark, subject.metric)
+    sized = _scale(metric, own_margin(subject, rules), every, subject)
+    if isinstance(sized, str):
+        return sized
+    width, own = sized
+    clusters = [one.cluster for one in pairs]
+    result = stats.compare_paired(
+        [one.before for one in pairs],
+        [one.after for one in pairs],
+        margin=rules.margin * width if own is None else own,
+        clusters=clusters if len(set(clusters)) < len(clusters) else None,
+        scale=width,
+        lower_is_better=subject.lower_is_better,
+    )
+    parts: dict[str, float] = {}
+    for one in pairs:
+        parts[one.cluster] = parts.get(one.cluster, 0.0) + one.after - one.before
+    return _Compared(subject, result, _as_gains(parts, subject))
+
+
+def _as_gains(parts: dict[str, float], subject: ComparedMetric) -> dict[str, float]:
+    return {name: -part for name, part in parts.items()} if subject.lower_is_better else parts
+
+
+def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: Rules) -> _Compared | str:
+    """Compares what is no mean over cases by leaving out clusters: both runs lose the same ones."""
+    from evalsuite import stats
+
+    compute = run.benchmarks[subject.benchmark].derived[subject.metric]
+
+    def values(without: frozenset[str] = frozenset()) -> tuple[float, float]:
+        before, after = (compute(tally) for tally in common.tallies(without))
+        return (before.value if before else math.nan), (after.value if after else math.nan)
+
+    whole, names = values(), common.clusters()
+    if any(math.isnan(value) for value in whole) or len(names) < 2:
+        return "it is undefined on the cases of both runs"
+    metric = declared(run, subject.benchmark, subject.metric)
+    sized = _scale(metric, own_margin(subject, rules), whole, subject)
+    if isinstance(sized, str):
+        return sized
+    width, own = sized
+    groups = [names[start :: min(MOST_GROUPS, len(names))] for start in range(min(MOST_GROUPS, len(names)))]
+    without = [values(frozenset(group)) for group in groups]
+    if any(math.isnan(value) for pair in without for value in pair):
+        return "without some cases it is undefined, so that its error cannot be told"
+    result = stats.compare_statistic(
+        whole,
+        without,
+        n=len(common.shared),
+        margin=rules.margin * width if own is None else own,
+        scale=width,
+        lower_is_better=subject.lower_is_better,
+    )
+    difference = whole[1] - whole[0]
+    parts = {
+        name: (difference - (after - before)) / len(group)
+        for group, (before, after) in zip(groups, without, strict=True)
+        for name in group
     }
-    now = {row.case for row in run.all_rows()}
-    return {"only in the baseline": sorted(old - now), "only in this run": sorted(now - old)}
+    return _Compared(subject, result, _as_gains(parts, subject))
+
+
+def _with_verdicts(
+    compared: Sequence[_Compared],
+) -> list[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]:
+    if not compared:
+        return []
+    import numpy as np
+
+    from evalsuite import stats
+
+    clusters = sorted({(one.subject.benchmark, name) for one in compared for name in one.parts})
+    parts = np.array(
+        [
+            [one.parts.get(name, 0.0) if one.subject.benchmark == benchmark else 0.0 for one in compared]
+            for benchmark, name in clusters
+        ]
+    )
+    found = stats.verdicts([one.result for one in compared], parts)
+    return [(one.subject, one.result, verdict) for one, verdict in zip(compared, found, strict=True)]
+
+
+def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
+    # A benchmark that this run did not touch is no loss of cases; it was not asked for.
+    sides = [one.one_sided() for one in matches]
+    new = [
+        row.case
+        for name, bench in run.benchmarks.items()
+        if name not in baseline.benchmarks
+        for row in bench.tally
+    ]
+    return {
+        "only in the baseline": sorted(case for before, _ in sides for case in before),
+        "only in this run": sorted([*(case for _, after in sides for case in after), *new]),
+    }
+
+
+def _changes(matches: Mapping[str, Common], name: str) -> list[str]:
+    lines = []
+    for benchmark, common in matches.items():
+        parts = [f"{what} of {count}" for what, count in common.changed.items()]
+        if common.replaced:
+            parts.insert(0, f"input or target of {len(common.replaced)} (left out)")
+        if parts:
+            of = len(common.shared) + len(common.replaced)
+            lines.append(f"{benchmark}: since {name}, of {of} questions have changed: {', '.join(parts)}")
+    return lines
+
+
+def _unscored(common: Common, subject: ComparedMetric, name: str) -> list[str]:
+    before, after = common.unscored(subject.metric)
+    where = [f"{count} in {place}" for count, place in ((before, name), (after, "this run")) if count]
+    return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []

@@ -13,16 +13,18 @@ import difflib
 import math
 import operator
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.errors import SettingsError
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.results.estimate import Estimate
+    from evalsuite.results.tally import Row
+    from evalsuite.types import Metric
 
 GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 
@@ -116,6 +118,7 @@ class Measured:
 
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
+    declared: Mapping[str, Metric] = field(default_factory=dict)
 
     def metrics(self) -> tuple[str, ...]:
         """The names of all metrics."""
@@ -127,17 +130,43 @@ class Measured:
             return self.derived[metric](cases)
         if metric == PASS_RATE:
             return pass_rate(cases, confidence)
-        return cases.estimate(metric, confidence)
+        declared = self.declared.get(metric)
+        return cases.estimate(metric, confidence, declared.range if declared else None)
 
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """The share of scored cases whose test passed."""
-    passed = {"passed": 1.0, "failed": 0.0}
-    return Tally(
-        tuple(
-            row.with_scores({PASS_RATE: passed[row.outcome]}) for row in cases.rows if row.outcome in passed
-        )
-    ).estimate(PASS_RATE, confidence)
+    """The share of scored cases whose test passed; of samples, where a sample needs k of its n epochs."""
+    return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
+
+
+def _passes(cases: Tally) -> Iterator[Row]:
+    repeated: dict[str, list[Row]] = {}
+    for row in cases:
+        if "at_least" in row.facts:
+            repeated.setdefault(row.sample, []).append(row)
+        elif (score := score_of(row, PASS_RATE)) is not None:
+            yield row.with_scores({PASS_RATE: score})
+    for rows in repeated.values():
+        held = sample_holds(rows)
+        if held is not None:
+            yield replace(rows[0], outcome="passed", scores={PASS_RATE: float(held)})
+
+
+def sample_holds(rows: Sequence[Row]) -> bool | None:
+    """Whether a sample holds in as many epochs as it must; None where errors leave that open."""
+    passed = sum(row.outcome == "passed" for row in rows)
+    unknown = sum(row.outcome == "error" for row in rows)
+    least: int = rows[0].facts["at_least"]
+    return True if passed >= least else False if passed + unknown < least else None
+
+
+def score_of(row: Row, metric: str) -> float | None:
+    """A case's score, or whether its test passed; None where it has none, as errors have."""
+    if row.outcome == "error":
+        return None
+    if metric == PASS_RATE:
+        return {"passed": 1.0, "failed": 0.0}.get(row.outcome)
+    return row.scores.get(metric)
 
 
 def parse_gate(text: str) -> Gate:
@@ -225,11 +254,14 @@ def _decide_metric(gate: Gate, place: str, metric: str, found: Measured, cases: 
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
     """The cases that have a tag of this value; any tag, where none is named; all, without a value."""
+    return tally if value is None else tally.where(lambda row: is_selected(row, tag, value))
+
+
+def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
+    """Whether a case is one of those: see `select`."""
     if value is None:
-        return tally
-    if tag is not None:
-        return tally.where(lambda row: row.tags.get(tag) == value)
-    return tally.where(lambda row: value in row.tags.values())
+        return True
+    return row.tags.get(tag) == value if tag is not None else value in row.tags.values()
 
 
 def all_tags(tally: Tally) -> set[tuple[str, str]]:

@@ -16,18 +16,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.decisions.gates import PASS_RATE, Gate
+from evalsuite.decisions.gates import PASS_RATE, Gate, is_selected, score_of
+from evalsuite.decisions.pairing import same_question
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.results.tally import Row
+    from evalsuite.decisions.baseline import ComparedMetric
+    from evalsuite.results.tally import Question, Row
     from evalsuite.stats import ConfidenceSequence
 
 CONFIDENCE = 0.95
 """Of a gate that names none."""
 
 Early = Literal["met", "missed", "open"]
+EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
 
 
 class EarlyGate:
@@ -49,9 +52,16 @@ class EarlyGate:
 
     def hear(self, benchmark: str, row: Row) -> None:
         """Takes in one finished case."""
-        if self._impossible or not self.gate.covers(benchmark) or not self._selects(row):
+        if self.gate.metric == PASS_RATE and "at_least" in row.facts:
+            # It is about samples, which are there when all their epochs are.
+            self._impossible = True
+        if (
+            self._impossible
+            or not self.gate.covers(benchmark)
+            or not is_selected(row, self.gate.tag, self.gate.value)
+        ):
             return
-        score = self._score(row)
+        score = score_of(row, self.gate.metric)
         if score is None or not self._is_independent(row):
             return
         if not 0 <= score <= 1:
@@ -59,17 +69,6 @@ class EarlyGate:
             self._impossible = True
             return
         self._add(score)
-
-    def _selects(self, row: Row) -> bool:
-        tag, value = self.gate.tag, self.gate.value
-        if value is None:
-            return True
-        return row.tags.get(tag) == value if tag else value in row.tags.values()
-
-    def _score(self, row: Row) -> float | None:
-        if self.gate.metric == PASS_RATE:
-            return {"passed": 1.0, "failed": 0.0}.get(row.outcome)
-        return row.scores.get(self.gate.metric) if row.outcome != "error" else None
 
     def _is_independent(self, row: Row) -> bool:
         """Whether the row stands for itself; where samples share a source, the gate waits from here on."""
@@ -110,22 +109,85 @@ class EarlyGate:
         return "met" if above else "missed" if below else "open"
 
 
-class EarlyStop:
-    """All gates of a run; it may stop when each is decided.
+class EarlyComparison:
+    """A comparison with a baseline, fed question by question.
 
-    The error is shared among the gates (Bonferroni), so that the chance that any of them is decided wrongly
-    is at most 1 - confidence.
+    Each question's difference is one value of the sequence, the first epoch against the mean of the baseline's; of
+    questions that share a source none can be heard apart, and the comparison waits for the end of the run.
+
+    Args:
+        subject: what is compared.
+        before: the baseline's score of each question, with the question's fingerprints.
+        width: of the metric's range.
+        margin: the loss that matters, on the metric's own scale.
+        share: of the error that all decisions together may make, which falls to this one.
+    """
+
+    def __init__(
+        self,
+        subject: ComparedMetric,
+        before: Mapping[Question, tuple[float, Mapping[str, str]]],
+        width: float,
+        margin: float,
+        share: float,
+    ) -> None:
+        from evalsuite.stats import BoundedSequence
+
+        self.subject = subject
+        self._before, self._width, self._margin = before, width, margin
+        self._sequence = BoundedSequence(-1.0, 1.0, 1 - (1 - CONFIDENCE) * share)
+        self._question_of: dict[str, Question] = {}
+        self._impossible = False
+
+    def hear(self, benchmark: str, row: Row) -> None:
+        """Takes in one finished case."""
+        subject, score = self.subject, score_of(row, self.subject.metric)
+        before = self._before.get(row.question)
+        if benchmark != subject.benchmark or score is None or before is None or self._impossible:
+            return
+        if not is_selected(row, subject.tag, subject.value) or not same_question(row.fingerprints, before[1]):
+            return
+        if row.cluster in self._question_of:
+            self._impossible = self._question_of[row.cluster] != row.question
+            return
+        self._question_of[row.cluster] = row.question
+        gain = (before[0] - score if subject.lower_is_better else score - before[0]) / self._width
+        if abs(gain) > 1:
+            self._impossible = True
+        else:
+            self._sequence.add(gain)
+
+    @property
+    def verdict(self) -> EarlyComparisonVerdict:
+        """What is certain by now: a loss of the margin is excluded, or a loss is shown."""
+        if self._impossible or not self._sequence.n:
+            return "open"
+        if self._sequence.low > -self._margin / self._width:
+            return "no worse"
+        return "worse" if self._sequence.high < 0 else "open"
+
+
+class EarlyStop:
+    """All that is to be decided about a run: its gates, and its comparison with a baseline.
+
+    The error is shared among them (Bonferroni), so that the chance that any is decided wrongly is at most
+    1 - confidence. What is heard must come in an order that was fixed before: see `PlannedOrder`.
 
     Args:
         gates: of the run.
+        comparisons: of the run with its baseline, each made with its share of the error.
 
     Attributes:
         decided: whether nothing is open any more; what is heard from then on is counted, and changes nothing.
     """
 
-    def __init__(self, gates: Iterable[Gate]) -> None:
+    def __init__(
+        self, gates: Iterable[Gate], comparisons: Callable[[float], Sequence[EarlyComparison]] = lambda _: ()
+    ) -> None:
         listed = list(gates)
-        self.gates = [EarlyGate(gate, 1 / len(listed)) for gate in listed]
+        number = len(listed) + len(comparisons(1.0))
+        self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
+        self.comparisons = comparisons(1 / number) if number else ()
         self.decided = False
         self._heard: set[tuple[str, str]] = set()
 
@@ -140,6 +202,7 @@ class EarlyStop:
             return
         self._heard.add((benchmark, row.case))
         if not self.decided:
-            for gate in self.gates:
-                gate.hear(benchmark, row)
-            self.decided = bool(self.gates) and all(gate.verdict != "open" for gate in self.gates)
+            deciding: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
+            for one in deciding:
+                one.hear(benchmark, row)
+            self.decided = bool(self.gates) and all(one.verdict != "open" for one in deciding)

@@ -7,15 +7,25 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.baseline import Against, compare_to_baseline
-from evalsuite.decisions.gates import Gate, GateDecision, Measured, decide, parse_gate, select
+from evalsuite.decisions.baseline import Against, Rules, compare_to_baseline
+from evalsuite.decisions.gates import (
+    PASS_RATE,
+    Gate,
+    GateDecision,
+    Measured,
+    decide,
+    parse_gate,
+    sample_holds,
+    select,
+)
 from evalsuite.results.runs import interruption
+from evalsuite.settings import parse_margin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Row, Tally
     from evalsuite.types import Outcome
 
 
@@ -41,6 +51,7 @@ class Verdict:
         counts: cases by outcome.
         against: the comparison with the baseline, if there is one.
         shortened: why not all cases ran, where that was meant; empty otherwise.
+        asides: what else must be known of the comparison.
     """
 
     status: Status
@@ -50,12 +61,12 @@ class Verdict:
     counts: Mapping[Outcome, int]
     against: Against | None = None
     shortened: str = ""
+    asides: tuple[str, ...] = ()
 
     @property
     def remarks(self) -> list[str]:
         """What does not decide, but must be known to whoever does."""
-        shortened = [self.shortened] if self.shortened else []
-        return shortened + (self.against.undecided() if self.against else [])
+        return [*([self.shortened] if self.shortened else []), *self.asides]
 
 
 def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
@@ -66,33 +77,96 @@ def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
     shard, early = settings.get("shard"), run.info.get("early")
     # A part of the cases decides nothing; the gates wait for all of them to be joined.
     decisions = () if shard else tuple(_decide(run, gates))
-    margin = settings.get("max_regression", 0.02)
-    against = compare_to_baseline(baseline, run, gates, margin) if baseline and not shard else None
+    against = (
+        compare_to_baseline(baseline, run, gates, comparison_rules(settings))
+        if baseline and not shard
+        else None
+    )
+    if early and against:
+        against = early_comparisons(early, against)
+    strict = settings.get("on_undecided") == "fail"
+    grounds = _grounds(run, gates, decisions, against, strict=strict)
+    status, headline = next(
+        ((one.status, one.headline) for one in grounds if one.reasons), (Status.GOOD, "passed")
+    )
+    reasons = tuple(reason for ground in grounds for reason in ground.reasons)
     counts = Counter(row.outcome for row in run.all_rows())
+    aside = "; ".join(gate.text for gate in named if gate not in gates)
+    told = () if strict or against is None else tuple(against.undecided())
+    return Verdict(
+        status,
+        headline,
+        reasons,
+        decisions,
+        counts,
+        against,
+        _shortened(shard, early, aside),
+        (*told, *(against.remarks() if against else ())),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What may decide a run: the status and headline that it leads to, where it has reasons."""
+
+    status: Status
+    headline: str
+    reasons: tuple[str, ...]
+
+
+def _grounds(
+    run: Run,
+    gates: Sequence[Gate],
+    decisions: Sequence[GateDecision],
+    against: Against | None,
+    *,
+    strict: bool,
+) -> list[_Ground]:
+    """Everything that may decide a run, the weightiest first."""
     stopped = interruption(run.info)
     lacking = [one for one in decisions if one.verdict in {"no data", "too many errors"}]
     missed = [one for one in decisions if one.verdict == "missed"]
-    failed = ungated_failures(run, gates)
-    regressions = against.regressions() if against else []
-    reasons = (
-        *([f"the run was stopped: {stopped}"] if stopped else []),
-        *(f"gate {one.gate.text}: {one.reason}" for one in lacking),
-        *(f"gate {one.gate.text} is missed{_by(one)}" for one in missed),
-        *regressions,
-        *failed,
+    return [
+        _Ground(
+            Status.INCOMPLETE,
+            "incomplete: no decision",
+            (
+                *([f"the run was stopped: {stopped}"] if stopped else []),
+                *(f"gate {one.gate.text}: {one.reason}" for one in lacking),
+                *(against.lacking() if against else ()),
+            ),
+        ),
+        _Ground(
+            Status.GATE_MISSED,
+            "a gate is missed" if len(missed) == 1 else "gates are missed",
+            tuple(f"gate {one.gate.text} is missed{_by(one)}" for one in missed),
+        ),
+        _Ground(Status.REGRESSION, "a regression", tuple(against.regressions() if against else ())),
+        _Ground(
+            Status.REGRESSION,
+            "undecided against the baseline, and --on-undecided=fail",
+            tuple(against.undecided() if against and strict else ()),
+        ),
+        _Ground(Status.FAILED, "cases failed", tuple(failures(run, gates))),
+    ]
+
+
+def comparison_rules(settings: Mapping[str, Any]) -> Rules:
+    """By what a run's settings want it compared with its baseline."""
+    return Rules(
+        settings.get("max_regression", 0.02),
+        dict(parse_margin(text) for text in settings.get("margin", ())),
+        settings.get("min_paired", 0.9),
     )
-    if stopped or lacking:
-        status, headline = Status.INCOMPLETE, "incomplete: no decision"
-    elif missed:
-        status, headline = Status.GATE_MISSED, "a gate is missed" if len(missed) == 1 else "gates are missed"
-    elif regressions:
-        status, headline = Status.REGRESSION, "a regression"
-    elif failed:
-        status, headline = Status.FAILED, "cases failed"
-    else:
-        status, headline = Status.GOOD, "passed"
-    aside = "; ".join(gate.text for gate in named if gate not in gates)
-    return Verdict(status, headline, reasons, decisions, counts, against, _shortened(shard, early, aside))
+
+
+def early_comparisons(early: Mapping[str, Any], against: Against) -> Against:
+    """What the sequences decided stands: a look at the plain test now would be one look too many."""
+    decided = {one["subject"]: one["verdict"] for one in early.get("compared", ())}
+    return replace(
+        against,
+        found=[(subject, one, decided.get(str(subject), verdict)) for subject, one, verdict in against.found],
+    )
 
 
 def _by(decision: GateDecision) -> str:
@@ -138,41 +212,43 @@ def _shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) -
 
 
 def measure(run: Run) -> dict[str, Measured]:
-    """Every benchmark's cases with its derived metrics."""
-    return {name: Measured(bench.tally, bench.derived) for name, bench in run.benchmarks.items()}
+    """Every benchmark's cases with its derived metrics and what is declared of its metrics."""
+    return {
+        name: Measured(bench.tally, bench.derived, run.metrics(name))
+        for name, bench in run.benchmarks.items()
+    }
 
 
-def ungated_failures(run: Run, gates: Iterable[Gate]) -> list[str]:
-    """Failures and errors that no gate covers, a line a benchmark."""
+def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
+    """Failures and errors that no gate covers, a line per benchmark.
+
+    Samples that hold in too few epochs fail a run whatever its gates say, unless one is about `pass_rate`.
+    """
     lines = []
     for name, bench in run.benchmarks.items():
-        if any(gate.covers(name) for gate in gates):
-            continue
-        counts = Counter[str](row.outcome for row in bench.tally if row.excused is None)
-        short = short_samples(bench.tally)
-        counts["samples"] = len(short)
+        own = [gate for gate in gates if gate.covers(name)]
+        by_samples = any(gate.metric in {PASS_RATE, "*"} for gate in own)
+        short = [] if by_samples else short_samples(bench.tally)
+        counts = Counter[str](() if own else (row.outcome for row in bench.tally if row.excused is None))
         parts = [
-            f"{counts[outcome]} {words}"
-            for outcome, words in (
-                ("failed", "below their threshold"),
-                ("samples", f"samples that hold in too few epochs ({', '.join(short[:5])})"),
-                ("error", "errors"),
+            f"{count} {words}"
+            for count, words in (
+                (counts["failed"], "below their threshold"),
+                (len(short), f"samples that hold in too few epochs ({', '.join(short[:5])})"),
+                (counts["error"], "errors"),
             )
-            if counts[outcome]
+            if count
         ]
         if parts:
-            lines.append(
-                f"{name}, which no gate covers: {' and '.join(parts)} among {len(bench.tally)} cases"
-            )
+            where = name if own else f"{name}, which no gate covers"
+            lines.append(f"{where}: {' and '.join(parts)} among {len(bench.tally)} cases")
     return lines
 
 
 def short_samples(tally: Tally) -> list[str]:
-    """Samples that hold in fewer epochs than their benchmark's `at_least` asks for."""
-    needed: dict[str, int] = {}
-    passed = Counter[str]()
+    """Samples that hold in fewer epochs than their benchmark's `at_least` asks for, whatever errors hide."""
+    epochs: dict[str, list[Row]] = {}
     for row in tally:
         if "at_least" in row.facts:
-            needed[row.sample] = row.facts["at_least"]
-            passed[row.sample] += row.outcome == "passed"
-    return sorted(sample for sample, least in needed.items() if passed[sample] < least)
+            epochs.setdefault(row.sample, []).append(row)
+    return sorted(sample for sample, rows in epochs.items() if sample_holds(rows) is False)

@@ -42,9 +42,9 @@ def baseline_section(against: Against) -> Section:
         Column("could have shown (power 80%)", "number", 4),
     ]
     note = (
-        f"Paired by case. `no worse`: a loss of {against.margin:g} or more is excluded. `worse`: a loss is shown. "
-        "`undecided`: neither; more cases would tell. Both with Holm's correction over all rows. "
-        + _left_out(against)
+        f"Paired by question, epochs averaged. `no worse`: a loss of {against.margin:g} of the metric's range or "
+        "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
+        "number of rows, as far as they differ. " + _left_out(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
     return Section(f"Against {against.name}", [shown, *_flips(against)])
@@ -56,10 +56,8 @@ def _left_out(against: Against) -> str:
         for side, cases in against.left_out.items()
         if cases
     ]
-    if against.not_compared:
-        parts.append(
-            f"Not compared, as too few cases have it on both sides: {', '.join(against.not_compared)}."
-        )
+    parts += [f"Not compared: {subject}; {reason}." for subject, reason in against.not_compared.items()]
+    parts += [f"{line}." for line in against.remarks()]
     return " ".join(parts)
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError
-from evalsuite.json_codec import decode_record
+from evalsuite.json_codec import decode_metric, decode_record
+from evalsuite.results.built_in import BuiltInMetrics, built_in
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from evalsuite.protocols import Benchmark
     from evalsuite.results.estimate import Estimate
-    from evalsuite.types import Record
+    from evalsuite.types import Metric, Record
 
 VERSION = 1
 INFO, RECORDS, STORE, REPORT, SUMMARY, COMMENT = (
@@ -176,6 +177,31 @@ def interruption(info: Mapping[str, Any]) -> str | None:
     return None if "seconds" in info else "it was killed, or it still goes on"
 
 
+class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
+    """A benchmark's own derived metrics, which are listed, and the built-in ones, which are found by name.
+
+    Args:
+        own: the benchmark's.
+        scored: names of its scores, which go before built-in metrics of the same name.
+    """
+
+    def __init__(self, own: Mapping[str, Callable[[Tally], Estimate | None]], scored: frozenset[str]) -> None:
+        super().__init__(own)
+        self._scored = scored
+
+    def _built_in(self, name: object) -> Callable[[Tally], Estimate | None] | None:
+        return built_in(name) if isinstance(name, str) and name not in self._scored else None
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or self._built_in(name) is not None
+
+    def __missing__(self, name: str) -> Callable[[Tally], Estimate | None]:
+        metric = self._built_in(name)
+        if metric is None:
+            raise KeyError(name)
+        return metric
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """One benchmark's cases in a run.
@@ -202,8 +228,9 @@ class Bench:
 
     @property
     def derived(self) -> Mapping[str, Callable[[Tally], Estimate | None]]:
-        """Metrics that are no mean over cases, by name."""
-        return self.benchmark.derived if self.benchmark else {}
+        """Metrics that are no mean over cases, by name; built-in ones are there without being listed."""
+        own = self.benchmark.derived if self.benchmark else {}
+        return _WithBuiltIn(own, frozenset(self.tally.metrics()))
 
     def lower_is_better(self, metric: str) -> bool:
         """Whether less of a metric is better, as far as its benchmark says."""
@@ -236,6 +263,13 @@ class Run:
         with (self.folder.path / RECORDS).open("rb") as stream:
             stream.seek(self.offsets[case])
             return decode_record(json.loads(stream.readline()))
+
+    def metrics(self, benchmark: str) -> dict[str, Metric]:
+        """What is declared of a benchmark's metrics: by its code, and by its scorers as the run wrote it down."""
+        written = self.info.get("metrics", {}).get(benchmark, {})
+        code = self.benchmarks[benchmark].benchmark
+        scored = {name: decode_metric(plain) for name, plain in written.items()}
+        return BuiltInMetrics(scored | dict(code.metrics if code else {}))
 
     def all_rows(self) -> Iterator[Row]:
         """All cases of all benchmarks."""

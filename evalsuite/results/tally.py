@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
+Question = tuple[str, str]
+"""A sample's id without its mode, and the mode."""
+
+
+def whatever_the_mode(sample: str, mode: str) -> str:
+    """A sample's id without the mode, which stands at its end where a benchmark runs in several."""
+    written = mode.replace(":", "-")
+    return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """What a tally keeps of a record: everything but the long texts."""
@@ -29,6 +39,13 @@ class Row:
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     excused: str | None = None
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def question(self) -> Question:
+        """What was asked, and in which mode; the same in every run and epoch."""
+        mode = self.tags.get("mode", "")
+        return whatever_the_mode(self.sample, mode), mode
 
     @property
     def cluster(self) -> str:
@@ -49,6 +66,7 @@ class Row:
             record.usage,
             record.seconds,
             record.excused,
+            record.fingerprints,
         )
 
     def with_scores(self, scores: Mapping[str, float]) -> Row:

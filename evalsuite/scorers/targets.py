@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from evalsuite.errors import ScoringError
 from evalsuite.metrics import numbers, text
+from evalsuite.types import SHARE
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.types import Metric, Sample, Transcript
 
-Metric = Callable[[str, text.Targets], float]
+Comparison = Callable[[str, text.Targets], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,12 @@ class TargetScorer:
     """
 
     name: str
-    metric: Metric
+    metric: Comparison
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """What its one score can be."""
+        return {self.name: SHARE}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         """Scores the answer.

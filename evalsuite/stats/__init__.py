@@ -21,7 +21,13 @@ from evalsuite.stats.intervals import (
 from evalsuite.stats.jackknife import jackknife_interval
 from evalsuite.stats.krippendorff import Level, krippendorff_alpha
 from evalsuite.stats.multiplicity import holm, joint
-from evalsuite.stats.noninferiority import NonInferiority, NonInferiorityVerdict, compare_paired, verdicts
+from evalsuite.stats.noninferiority import (
+    NonInferiority,
+    NonInferiorityVerdict,
+    compare_paired,
+    compare_statistic,
+    verdicts,
+)
 from evalsuite.stats.paired import PairedDifference, mcnemar, paired_difference
 from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
 from evalsuite.stats.power import (
@@ -56,6 +62,7 @@ __all__ = [
     "clustered_mean",
     "cohen_kappa",
     "compare_paired",
+    "compare_statistic",
     "count_interval",
     "detectable_mean",
     "detectable_share",

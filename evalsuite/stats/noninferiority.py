@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.stats.clustering import cluster_totals, mean_of_clusters
+from evalsuite.stats.clustering import ClusteredMean, cluster_totals, mean_of_clusters
 from evalsuite.stats.inputs import numbers, probability, same_length, within
-from evalsuite.stats.multiplicity import holm
+from evalsuite.stats.multiplicity import holm, joint
 from evalsuite.stats.paired import discordant, mcnemar
 from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
 from evalsuite.stats.power import detectable_mean, detectable_share
@@ -16,7 +16,6 @@ from evalsuite.stats.power import detectable_mean, detectable_share
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.stats.clustering import ClusteredMean
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
@@ -188,7 +187,7 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
 
 
 def _detectable(found: ClusteredMean, confidence: float, scale: float) -> float:
-    """See `Comparison.detectable`; where nothing varies, the share of cases that would have to lose all."""
+    """See `NonInferiority.detectable`; where nothing varies, the share of cases that would have to lose all."""
     if found.clusters == 1:
         return math.inf
     if found.error == 0:
@@ -198,25 +197,87 @@ def _detectable(found: ClusteredMean, confidence: float, scale: float) -> float:
     return drop if drop <= scale else math.inf
 
 
+def compare_statistic(
+    values: tuple[float, float],
+    without: Sequence[tuple[float, float]],
+    *,
+    n: int,
+    margin: float,
+    scale: float = 1.0,
+    lower_is_better: bool = False,
+    confidence: float = 0.95,
+) -> NonInferiority:
+    """Compares a statistic that is no mean over cases (a kappa, a correlation) by the jackknife of its difference.
+
+    The standard error is that of `jackknife_interval`, the test and the interval Student's with one degree of
+    freedom less than there are groups.
+
+    Args:
+        values: the statistic in the baseline and in the candidate, on the same cases.
+        without: both again, without each group of clusters in turn; at least two.
+        n: cases.
+        margin: as `compare_paired`.
+        scale: as `compare_paired`.
+        lower_is_better: as `compare_paired`.
+        confidence: as `compare_paired`.
+
+    Raises:
+        ValueError: the margin or the confidence is out of range, or there are fewer than two groups.
+    """
+    if not 0 < margin < scale:
+        raise ValueError(f"the margin must lie between 0 and the score's range of {scale:g}; got {margin}")
+    count = len(without)
+    if count < 2:
+        raise ValueError(f"a jackknife needs two groups; got {count}")
+    left_out = [after - before for before, after in without]
+    centre = math.fsum(left_out) / count
+    error = math.sqrt(math.fsum((one - centre) ** 2 for one in left_out) * (count - 1) / count)
+    difference = values[1] - values[0]
+    gain = -difference if lower_is_better else difference
+    found = ClusteredMean(gain, error, count, count - 1.0)
+    interval = replace(found, mean=difference).interval(probability(confidence, "confidence"))
+    return NonInferiority(
+        n=n,
+        baseline=values[0],
+        candidate=values[1],
+        difference=difference,
+        low=max(-scale, interval.low),
+        high=min(scale, interval.high),
+        pvalue=found.pvalue_two_sided(),
+        pvalue_no_worse=found.pvalue_above(-margin),
+        deteriorated=gain < 0,
+        detectable=_detectable(found, confidence, scale),
+        method="jackknife of the difference, clusters left out whole",
+    )
+
+
 def verdicts(
-    comparisons: Sequence[NonInferiority], *, confidence: float = 0.95
+    comparisons: Sequence[NonInferiority], parts: Array | None = None, *, confidence: float = 0.95
 ) -> list[NonInferiorityVerdict]:
-    """The verdict on each of several metrics, with Holm's correction over all of them.
+    """The verdict on each of several metrics, corrected for their number.
 
     - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, as a
       two-sided interval of that confidence would exclude it.
     - `worse`: it is not excluded, and a deterioration is shown, two-sided at 1 - confidence.
-    - `undecided`: neither; see `Comparison.detectable`.
+    - `undecided`: neither; see `NonInferiority.detectable`.
 
     The chance that any metric of two equal models is called worse, and the chance that any metric is called
     no worse that did lose the margin, are each at most (1 - confidence) / 2 up to the tests' approximations.
 
+    Args:
+        comparisons: one per metric.
+        parts: one row per cluster, one column per metric: the cluster's part of the gain. With it, what metrics
+            have in common counts once (`joint`); without it, the correction is Holm's.
+        confidence: of the verdicts together.
+
     Raises:
-        ValueError: no comparisons, or a confidence outside of (0, 1).
+        ValueError: no comparisons, parts of another shape, or a confidence outside of (0, 1).
     """
     level = 1 - probability(confidence, "confidence")
-    no_worse = holm([found.pvalue_no_worse for found in comparisons])
-    changed = holm([found.pvalue for found in comparisons])
+    excluded = [found.pvalue_no_worse for found in comparisons]
+    differing = [found.pvalue for found in comparisons]
+    no_worse = holm(excluded) if parts is None else joint(excluded, parts, sides=1)
+    changed = holm(differing) if parts is None else joint(differing, parts, sides=2)
     return [
         "no worse" if excluded <= level / 2 else "worse" if found.deteriorated and p <= level else "undecided"
         for found, excluded, p in zip(comparisons, no_worse, changed, strict=True)

@@ -345,6 +345,41 @@ def test_an_early_stop_passes_no_plain_test_over(
     assert "of 400 cases ran" in numbers.summary()["shortened"]
 
 
+def test_an_early_stop_hears_no_fast_answers_before_slow_ones(
+    numbers: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAST", "160")
+    numbers.pytester.makepyfile(
+        models="""
+import asyncio
+async def fast_where_right(messages):
+    text = messages[-1]["content"]
+    right = int(text) * 7919 % 100 < 45
+    await asyncio.sleep(0.0 if right else 0.1)
+    return text if right else "no"
+"""
+    )
+    result = numbers.run("-n", "2", model("fast_where_right"), GATE, "--stop-when-decided")
+    assert result.ret == 10
+    assert numbers.summary()["gates"][0]["verdict"] == "missed"
+
+
+def test_an_early_stop_waits_until_the_comparison_with_the_baseline_is_decided(
+    numbers: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAST", "400")
+    assert numbers.run(model("good"), "--run=base", GATE).ret == 0
+    asked = (GATE, "--baseline=base", "--stop-when-decided")
+    assert numbers.run(model("good"), *asked).ret == 0
+    assert len(numbers.records()) > 150  # the gate alone needs a dozen
+    assert [one["verdict"] for one in numbers.summary()["baseline"]["metrics"]] == ["no worse"]
+    numbers.pytester.makepyfile(
+        models="def worse(messages):\n    text = messages[-1]['content']\n    return text if int(text) % 4 else 'no'\n"
+    )
+    assert numbers.run(model("worse"), *asked).ret == 11
+    assert len(numbers.records()) < 300
+
+
 # Shards.
 
 

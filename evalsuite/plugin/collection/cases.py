@@ -214,6 +214,20 @@ class Bound:
         """The scorers."""
         return self.declaration.benchmark.scorers(self.setup)
 
+    @cached_property
+    def declared_metrics(self) -> dict[str, dict[str, Any]]:
+        """What the scorers and the benchmark declare of their metrics, as plain data."""
+        from evalsuite.json_codec import encode_metric
+
+        try:
+            scorers = self.scorers
+        except EvalsuiteError:
+            # Its cases will say why they have no scorers.
+            scorers = ()
+        declared = {name: one for scorer in scorers for name, one in getattr(scorer, "metrics", {}).items()}
+        own = self.declaration.benchmark.metrics
+        return {name: encode_metric(one) for name, one in {**declared, **own}.items()}
+
 
 @dataclass(frozen=True, eq=False)
 class Case:

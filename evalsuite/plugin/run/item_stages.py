@@ -79,7 +79,15 @@ def close_item(item: pytest.Item, report: pytest.TestReport) -> None:
     model = process.model_name or ""
     record = findings.record(item, case, model, planned_fingerprints(case, process.settings, model))
     setattr(
-        report, RECORD, (dumps(encode_record(record)), record.benchmark, findings.failures, record.declared)
+        report,
+        RECORD,
+        (
+            dumps(encode_record(record)),
+            record.benchmark,
+            findings.failures,
+            record.declared,
+            case.bound.declared_metrics,
+        ),
     )
     # Transcripts are large, and pytest keeps its items to the end. An item that runs again begins anew.
     del item.stash[FINDINGS]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.planned_order import PlannedOrder
 from evalsuite.declarations import Declarations
 from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usage
 from evalsuite.plugin.marks import RECORD
@@ -18,11 +19,12 @@ from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import pytest
 
+    from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.errors import EvalsuiteError
     from evalsuite.gateway.channel import ChannelServer
@@ -75,17 +77,38 @@ class Controller:
         self.covered = 0
         self.decided_early = False
         self._servers: dict[Any, ChannelServer] = {}
-        self._early = None
-        if settings.stop_when_decided:
-            from evalsuite.decisions.sequential_gates import EarlyStop
-
-            self._early = EarlyStop(self.gates)
+        self._early = self._make_early() if settings.stop_when_decided else None
+        self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._command, self._selection, self._stop = command, selection, stop
         self._narrowed = narrowed
         self._benchmark_of: dict[str, str] = {}
         self._root, self._live, self._watchers = root, live, watchers
         # Where the workers of this session say that their benchmarks were declared.
         self._places: set[str] = set()
+        # What scorers declare of their scores, by benchmark.
+        self._metrics: dict[str, dict[str, Any]] = {}
+
+    def _make_early(self) -> EarlyStop:
+        from evalsuite.decisions.early_comparisons import early_comparisons
+        from evalsuite.decisions.sequential_gates import EarlyStop
+        from evalsuite.decisions.verdict import comparison_rules
+        from evalsuite.results.runs import load_run
+
+        settings = self.settings
+        if not settings.baseline:
+            return EarlyStop(self.gates)
+        baseline = load_run(find_folder(self.reports, settings.baseline))
+        return EarlyStop(
+            self.gates, early_comparisons(baseline, self.gates, comparison_rules(settings.plain()))
+        )
+
+    def plan(self, items: Sequence[str]) -> None:
+        """Takes note of the order in which results are to be heard, by node id."""
+        self._order = PlannedOrder(items)
+
+    def pass_over(self, item: str) -> None:
+        """An item that is no case has come to its end."""
+        self._hear_early(item, None)
 
     @cached_property
     def background(self) -> BackgroundLoop:
@@ -173,7 +196,8 @@ class Controller:
         """Keeps the record that rides on a report, or makes one for a case whose worker died."""
         riding = report.__dict__.pop(RECORD, None)
         if riding is not None:
-            line, benchmark, failures, place = riding
+            line, benchmark, failures, place, metrics = riding
+            self._metrics.setdefault(benchmark, metrics)
             self._places.add(place)
             self._benchmark_of[_function(report.nodeid)] = benchmark
             self._keep(line)
@@ -188,10 +212,16 @@ class Controller:
         self._watchers.record(line)
         if self._early is not None:
             record = decode_record(json.loads(line))
-            self._early.hear(record.benchmark, Row.of(record))
-            if self._early.decided and not self.decided_early:
-                self.decided_early = True
-                self._stop("every gate is decided")
+            self._hear_early(record.case, (record.benchmark, Row.of(record)))
+
+    def _hear_early(self, item: str, result: tuple[str, Row] | None) -> None:
+        if self._early is None:
+            return
+        for benchmark, row in self._order.arrive(item, result):
+            self._early.hear(benchmark, row)
+        if self._early.decided and not self.decided_early:
+            self.decided_early = True
+            self._stop("every gate is decided")
 
     def _lost(self, report: pytest.TestReport) -> Record:
         """The record of a case that ended its worker; where it came first, its benchmark is a guess."""
@@ -226,6 +256,7 @@ class Controller:
             "stopped": stopped,
             "usage": usage,
             "early": self._told_early(planned),
+            "metrics": self._metrics,
         }
         self.folder.write_info(self._info(**told))
         self.verdict = write_run(self.folder, self._declarations(), self._watchers.sections)
@@ -239,8 +270,9 @@ class Controller:
         if self._early is None or not self.decided_early:
             return None
         gates = [{"gate": one.gate.text, "verdict": one.verdict} for one in self._early.gates]
-        cases = self._early.cases
-        return {"cases": cases, "planned": max(planned, cases), "gates": gates}
+        compared = [{"subject": str(one.subject), "verdict": one.verdict} for one in self._early.comparisons]
+        cases = self._order.arrived
+        return {"cases": cases, "planned": max(planned, cases), "gates": gates, "compared": compared}
 
     async def _usage(self) -> dict[str, Any]:
         return encode_usage(self.gateway.used())

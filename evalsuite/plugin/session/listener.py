@@ -46,6 +46,9 @@ class Listener:
         self.status = 0
         self.handlers: dict[int, Any] = {}
         self._channels: list[Any] = []
+        self._items: list[str] = []
+        # Items that are no cases and have come to their end.
+        self._passed_over: set[str] = set()
         # The benchmarks that this process has collected, by the node id of the test function.
         self.live: dict[str, Benchmark] = {}
 
@@ -56,7 +59,7 @@ class Listener:
         from evalsuite.plugin.session.provenance import command_line
         from evalsuite.plugin.session.watchers import Watchers
 
-        return Controller(
+        controller = Controller(
             self.settings,
             self.model,
             self._config.rootpath,
@@ -67,6 +70,17 @@ class Listener:
             live=self.live,
             watchers=Watchers(self._config),
         )
+        controller.plan(self._order())
+        return controller
+
+    def _order(self) -> list[str]:
+        """The order in which results are heard where the run may stop early: fixed before anything is asked."""
+        if not self.settings.stop_when_decided:
+            return []
+        from evalsuite.decisions.planned_order import dealt
+
+        waited_for = [item for item in self._items if item not in self._passed_over]
+        return dealt(waited_for, len(self._channels) or 1)
 
     @property
     def begun(self) -> bool:
@@ -108,6 +122,10 @@ class Listener:
                 # What is not kept would be paid for in vain.
                 self.broken = f"the records cannot be kept: {in_words(error)}"
                 pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
+        elif report.when == "teardown" and self.settings.stop_when_decided:
+            self._passed_over.add(report.nodeid)
+            if self.begun:
+                self.controller.pass_over(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -116,14 +134,16 @@ class Listener:
         self.planned = max(self.planned, found.get("evalsuite_planned", 0))
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self) -> None:
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """The workers know their cases: from here on, a signal must not cost a report."""
+        self._items = ids
         if self.settings.given and not self.handlers:
             self.handlers = listen(*HANDLERS)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """How many cases there are, without workers."""
         self.planned = count_cases(session.items)
+        self._items = [item.nodeid for item in session.items]
         if self.planned:
             self.handlers = listen(*HANDLERS)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,17 +12,21 @@ from evalsuite import stats
 from evalsuite.decisions.baseline import (
     Against,
     ComparedMetric,
+    Rules,
     compare_to_baseline,
     subjects,
 )
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.markdown import render
+from evalsuite.results.estimate import Estimate
+from evalsuite.types import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Tally
     from evalsuite.types import Outcome, Record
     from tests.unit.conftest import Desk
 
@@ -29,14 +35,28 @@ def scored(desk: Desk, values: Sequence[float], name: str = "m", **more: Any) ->
     return [desk.record(f"{n:03}", {name: float(value)}, **more) for n, value in enumerate(values)]
 
 
+SCALE = {"capitals": {name: {"range": [0, 1], "better": "higher"} for name in ("m", "k")}}
+
+
 class Pair:
-    """Two runs, compared."""
+    """Two runs, compared; their metrics lie in [0, 1] unless declared otherwise."""
 
-    def __init__(self, desk: Desk, before: list[Record], after: list[Record], name: str = "") -> None:
-        self.baseline, self.run = desk.run(before, f"{name}before"), desk.run(after, f"{name}after")
+    def __init__(
+        self,
+        desk: Desk,
+        before: list[Record],
+        after: list[Record],
+        name: str = "",
+        metrics: Any = None,
+        **info: Any,
+    ) -> None:
+        declared = SCALE if metrics is None else metrics
+        self.baseline = desk.run(before, f"{name}before", metrics=declared)
+        self.run = desk.run(after, f"{name}after", metrics=declared, **info)
 
-    def against(self, *gates: str, margin: float = 0.02) -> Against:
-        return compare_to_baseline(self.baseline, self.run, map(parse_gate, gates), margin)
+    def against(self, *gates: str, margin: float = 0.02, **rules: Any) -> Against:
+        given = Rules(margin, **{"min_paired": 0.5, **rules})
+        return compare_to_baseline(self.baseline, self.run, map(parse_gate, gates), given)
 
 
 def test_shares_are_compared_case_by_case_by_mcnemars_test(desk: Desk) -> None:
@@ -75,12 +95,111 @@ def test_where_less_is_better_a_rise_is_a_loss(desk: Desk) -> None:
     assert pair.against("capitals.m >= 0").flips[0].loss == -1.0
 
 
-def test_epochs_of_a_sample_are_one_cluster(desk: Desk) -> None:
-    before = [desk.record(f"{n // 2}", {"m": 0.5}, epoch=1 + n % 2) for n in range(40)]
-    after = [desk.record(f"{n // 2}", {"m": 0.5 - 0.02 * (n // 2 % 4)}, epoch=1 + n % 2) for n in range(40)]
+def test_the_epochs_of_a_sample_are_averaged_whatever_their_number(desk: Desk) -> None:
+    before = [desk.record(f"{n}", {"m": float(n % 2)}) for n in range(40)]
+    after = [
+        desk.record(f"{n}", {"m": float((n + epoch) % 2)}, epoch=epoch) for n in range(40) for epoch in (1, 2)
+    ]
     ((_, one, _),) = Pair(desk, before, after).against("capitals.m >= 0").found
-    assert one.method == "paired t test, cluster-robust"
-    assert one.n == 40
+    assert (one.n, one.baseline, one.candidate) == (40, 0.5, 0.5)
+
+
+def test_questions_are_paired_whatever_the_file_and_the_folder(desk: Desk) -> None:
+    before = scored(desk, [1, 0, 1])
+    after = [replace(one, case=f"elsewhere/test_other.py::test[{one.sample}]") for one in before]
+    ((_, one, _),) = Pair(desk, before, after).against("capitals.m >= 0").found
+    assert one.n == 3
+
+
+def test_a_second_mode_leaves_the_first_ones_pairs_as_they_are(desk: Desk) -> None:
+    before = [desk.record(f"{n}", {"m": 1.0}, tags={"mode": "single"}) for n in range(9)]
+    after = [
+        desk.record(f"{n}-{mode}", {"m": float(mode == "single")}, tags={"mode": mode})
+        for n in range(9)
+        for mode in ("single", "panel")
+    ]
+    found = Pair(desk, before, after).against("capitals[single].m >= 0").found
+    assert [(one.n, one.candidate) for _, one, _ in found] == [(9, 1.0)]
+
+
+def test_other_questions_under_the_same_names_are_not_compared(desk: Desk) -> None:
+    before = scored(desk, [1] * 10, fingerprints={"input": "a", "target": "b", "prompt": "c"})
+    after = scored(desk, [0] * 10, fingerprints={"input": "x", "target": "b", "prompt": "d"})
+    against = Pair(desk, before, after).against("capitals.m >= 0")
+    assert not against.found
+    (reason,) = against.lacking()
+    assert "10 have another input or target than in before" in reason
+    assert against.remarks() == [
+        "capitals: since before, of 10 questions have changed: input or target of 10 (left out)"
+    ]
+
+
+def test_what_else_has_changed_between_the_runs_is_told(desk: Desk) -> None:
+    before = scored(desk, [1] * 10, fingerprints={"input": "a", "prompt": "c", "scorers": "s", "judge": "j"})
+    after = scored(desk, [1] * 10, fingerprints={"input": "a", "prompt": "d", "scorers": "s"})
+    against = Pair(desk, before, after).against("capitals.m >= 0")
+    assert len(against.found) == 1
+    assert against.remarks() == [
+        "capitals: since before, of 10 questions have changed: prompt of 10, judge of 10"
+    ]
+
+
+def test_too_few_common_questions_are_no_comparison(desk: Desk) -> None:
+    pair = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10))
+    assert pair.against("capitals.m > 0", min_paired=0.5).found
+    (reason,) = pair.against("capitals.m > 0", min_paired=0.9).lacking()
+    assert "10 of 20 questions are the same in both runs, fewer than --min-paired 0.9" in reason
+    # A run that was asked for ten cases has not lost the others.
+    limited = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10), "limited", settings={"limit": 10})
+    assert limited.against("capitals.m > 0", min_paired=0.9).found
+
+
+def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
+    # One case that scores 60 must not hide a fall from 1.03 to 0.67.
+    before, after = [1.03] * 40 + [60.0], [0.67] * 40 + [60.0]
+    pair = Pair(desk, scored(desk, before), scored(desk, after), metrics={})
+    (reason,) = pair.against("capitals.m > 0").lacking()
+    assert "--margin capitals.m=0.05" in reason
+    for margins in ({"m": 0.1}, {"capitals.m": 0.1}):
+        ((_, one, verdict),) = pair.against("capitals.m > 0", margins=margins).found
+        assert (verdict, round(one.difference, 2)) == ("worse", -0.35)
+
+
+def test_scores_outside_of_the_declared_range_are_not_compared(desk: Desk) -> None:
+    (reason,) = (
+        Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1])).against("capitals.m > 0").lacking()
+    )
+    assert "m is declared to lie in [0, 1], and 1.5 does not" in reason
+
+
+def test_without_gates_the_declared_direction_counts(desk: Desk) -> None:
+    toxic = {"capitals": {"m": {"range": [0, 1], "better": "lower"}}}
+    pair = Pair(desk, scored(desk, [0.5] * 40), scored(desk, [0.0] * 40), metrics=toxic)
+    assert not pair.against().regressions()
+    turned = Pair(desk, scored(desk, [0.0] * 40), scored(desk, [0.5] * 40), "turned", metrics=toxic)
+    assert turned.against().regressions()
+
+
+def test_errors_among_the_pairs_are_told(desk: Desk) -> None:
+    before = [*scored(desk, [1] * 18), *(desk.record(f"e{n}", {}, "error") for n in range(2))]
+    after = [*scored(desk, [1] * 18), *(desk.record(f"e{n}", {"m": 0.0}) for n in range(2))]
+    against = Pair(desk, before, after).against("capitals.m > 0")
+    assert against.remarks() == ["capitals.m: questions left out because of errors: 2 in before"]
+
+
+def test_a_derived_metric_is_compared_by_leaving_out_clusters(desk: Desk) -> None:
+    def spread(tally: Tally) -> Estimate | None:
+        values = tally.values("m")
+        return Estimate(max(0.0, 1 - 4 * statistics.pvariance(values))) if len(values) > 1 else None
+
+    desk.declare("capitals", derived={"evenness": spread}, metrics={"evenness": SHARE})
+    before = scored(desk, [0.4, 0.6, 0.5] * 40)
+    after = scored(desk, [0.0, 1.0, 0.5] * 40)
+    ((subject, one, verdict),) = Pair(desk, before, after).against("capitals.evenness > 0").found
+    assert (str(subject), verdict) == ("capitals.evenness", "worse")
+    assert one.method.startswith("jackknife")
+    same = Pair(desk, before, before, "same").against("capitals.evenness > 0", margin=0.2).found
+    assert [verdict for *_, verdict in same] == ["no worse"]
 
 
 def test_a_known_improvement_and_a_hopeless_sample_are_told_apart(desk: Desk) -> None:
@@ -91,7 +210,7 @@ def test_a_known_improvement_and_a_hopeless_sample_are_told_apart(desk: Desk) ->
     )
 
 
-def test_metrics_share_the_error_by_holms_correction(desk: Desk) -> None:
+def test_metrics_share_the_error_as_far_as_they_differ(desk: Desk) -> None:
     def both(m: Sequence[float], k: Sequence[float]) -> list[Record]:
         return [
             desk.record(f"{n:03}", {"m": float(a), "k": float(b)})
@@ -100,10 +219,14 @@ def test_metrics_share_the_error_by_holms_correction(desk: Desk) -> None:
 
     # Six of six changed cases lost: p = 2 * 0.5^6 = 0.031, which is not enough where there are two metrics.
     lost = [0] * 6 + [1] * 30
-    pair = Pair(desk, both([1] * 36, [1] * 36), both(lost, [1] * 36))
+    other = [1] * 30 + [0, 0, 0, 1, 1, 1]
+    pair = Pair(desk, both([1] * 36, [1] * 33 + [0] * 3), both(lost, other))
     assert [verdict for *_, verdict in pair.against("capitals.m >= 0", margin=0.001).found] == ["worse"]
     alone = pair.against("capitals.m >= 0", "capitals.k >= 0", margin=0.001)
     assert [verdict for *_, verdict in alone.found] == ["undecided", "undecided"]
+    copied = Pair(desk, both([1] * 36, [1] * 36), both(lost, lost), "copied")
+    found = copied.against("capitals.m >= 0", "capitals.k >= 0", margin=0.001).found
+    assert [verdict for *_, verdict in found] == ["worse", "worse"]
 
 
 def test_without_gates_the_metric_that_stands_for_each_benchmark_is_compared(desk: Desk) -> None:
@@ -185,26 +308,26 @@ def test_a_benchmark_that_this_run_did_not_touch_is_no_loss(desk: Desk) -> None:
 def test_what_no_two_cases_have_is_said_not_to_be_compared(desk: Desk, gate: str) -> None:
     against = Pair(desk, scored(desk, [1, 1]), scored(desk, [1, 1])).against(gate)
     assert not against.found
-    assert against.not_compared == [gate.removesuffix(" > 0")]
-    assert against.undecided() == [
-        f"{gate.removesuffix(' > 0')} is not compared with before: too few cases have it on both sides"
-    ]
-    assert "Not compared, as too few cases have it on both sides" in render([baseline_section(against)], ())
+    assert list(against.not_compared) == [gate.removesuffix(" > 0")]
+    (line,) = against.lacking()
+    assert line.startswith(f"{gate.removesuffix(' > 0')} is not compared with before: ")
+    assert "Not compared: " in render([baseline_section(against)], ())
 
 
 def test_a_baseline_without_the_benchmark_has_nothing_to_compare(desk: Desk) -> None:
     against = Pair(desk, scored(desk, [1, 1], benchmark="rivers"), scored(desk, [1, 1])).against()
-    assert against.not_compared == ["capitals.m"]
-
-
-def test_marks_set_their_own_scale_and_the_margin_is_a_share_of_it(desk: Desk) -> None:
-    before, after = [10.0, 1.0, 5.0] * 10, [10.0, 1.0, 4.5] * 10
-    ((_, one, _),) = (
-        Pair(desk, scored(desk, before), scored(desk, after)).against("capitals.m > 0", margin=0.1).found
+    (line,) = against.lacking()
+    assert line.startswith(
+        "capitals.m is not compared with before: before holds no such case (it holds rivers)"
     )
-    assert one == stats.compare_paired(before, after, margin=1.0, scale=10.0)
-    negative = Pair(desk, scored(desk, [-5.1, 4.9] * 10), scored(desk, [4.9, -5.1] * 10))
-    assert negative.against("capitals.m > 0").found[0][1].low >= -10.0
+
+
+def test_the_margin_is_a_share_of_the_declared_range(desk: Desk) -> None:
+    before, after = [10.0, 1.0, 5.0] * 10, [10.0, 1.0, 4.5] * 10
+    marks = {"capitals": {"m": {"range": [1, 10], "better": "higher"}}}
+    pair = Pair(desk, scored(desk, before), scored(desk, after), metrics=marks)
+    ((_, one, _),) = pair.against("capitals.m > 0", margin=0.1).found
+    assert one == stats.compare_paired(before, after, margin=0.9, scale=9.0)
 
 
 def test_flips_are_shown_the_greatest_losses_first(desk: Desk) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.decisions.gates import pass_rate
 from evalsuite.decisions.verdict import Status, judge_run, short_samples
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Row, Tally
@@ -164,14 +165,14 @@ def epochs(*outcomes: Outcome, needed: int, sample: str = "s") -> list[Row]:
     ]
 
 
-def test_a_sample_holds_if_enough_of_its_epochs_do() -> None:
+def test_a_sample_holds_if_enough_of_its_epochs_do_and_errors_leave_it_open() -> None:
     rows = [
         *epochs("passed", "passed", "failed", needed=2, sample="enough"),
         *epochs("passed", "failed", "failed", needed=2, sample="short"),
         *epochs("passed", "error", "skipped", needed=2, sample="unsure"),
         Row("other", "other", 1, "failed", {}, {}),
     ]
-    assert short_samples(Tally.of(rows)) == ["short", "unsure"]
+    assert short_samples(Tally.of(rows)) == ["short"]
 
 
 def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk) -> None:
@@ -184,3 +185,48 @@ def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk)
     assert verdict.reasons == (
         "capitals, which no gate covers: 1 samples that hold in too few epochs (s) among 2 cases",
     )
+
+
+@pytest.mark.parametrize(
+    ("gate", "status"), [("capitals.m >= 0", Status.FAILED), ("capitals.pass_rate >= 0", Status.GOOD)]
+)
+def test_too_few_epochs_fail_the_run_under_a_gate_too_unless_it_is_about_them(
+    desk: Desk, gate: str, status: Status
+) -> None:
+    made = [
+        desk.record("s", {"m": 1.0}, "failed", epoch=n, excused="gate", facts={"at_least": 1}) for n in (1, 2)
+    ]
+    assert judge_run(desk.run(made, settings={"gate": [gate]})).status is status
+
+
+def test_the_pass_rate_counts_samples_where_some_of_their_epochs_may_fail(desk: Desk) -> None:
+    made = [
+        desk.record(
+            f"s{sample}", {}, "passed" if epoch <= right else "failed", epoch=epoch, facts={"at_least": 2}
+        )
+        for sample, right in enumerate((3, 2, 1, 0))
+        for epoch in (1, 2, 3)
+    ]
+    found = pass_rate(desk.run(made).benchmarks["capitals"].tally)
+    assert found is not None
+    assert (found.value, found.n) == (0.5, 4)
+
+
+def test_what_could_not_be_compared_leaves_the_run_incomplete(desk: Desk) -> None:
+    baseline = desk.run([desk.record("1", {"m": 1.0}, benchmark="rivers")], "base")
+    run = desk.run(
+        [desk.record(f"{n}", {"m": 1.0}) for n in range(9)], settings={"gate": ["capitals.m >= 0"]}
+    )
+    verdict = judge_run(run, baseline)
+    assert verdict.status is Status.INCOMPLETE
+    assert "capitals.m is not compared with base" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize(("choice", "status"), [("pass", Status.GOOD), ("fail", Status.REGRESSION)])
+def test_what_is_undecided_passes_or_fails_as_was_asked(desk: Desk, choice: str, status: Status) -> None:
+    baseline = desk.run([desk.record(f"{n}", {"m": 1.0}) for n in range(5)], "base")
+    settings = {"gate": ["capitals.m >= 0"], "on_undecided": choice}
+    run = desk.run([desk.record(f"{n}", {"m": 0.0}) for n in range(5)], settings=settings)
+    verdict = judge_run(run, baseline)
+    assert verdict.status is status
+    assert any("undecided against base" in line for line in (*verdict.reasons, *verdict.remarks))

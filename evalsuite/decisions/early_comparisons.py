@@ -1,0 +1,47 @@
+"""Which comparisons with a baseline are decided while a run goes on, made before it begins."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from evalsuite.decisions.baseline import declared, own_margin, subjects
+from evalsuite.decisions.gates import score_of
+from evalsuite.decisions.pairing import by_question
+from evalsuite.decisions.sequential_gates import EarlyComparison
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evalsuite.decisions.baseline import ComparedMetric, Rules
+    from evalsuite.decisions.gates import Gate
+    from evalsuite.results.runs import Run
+
+
+def early_comparisons(
+    baseline: Run, gates: Sequence[Gate], rules: Rules
+) -> Callable[[float], Sequence[EarlyComparison]]:
+    """The comparisons of all gated metrics of the baseline, once their share of the error is known."""
+    return partial(_make, baseline, list(subjects(baseline, gates, rules)), rules)
+
+
+def _make(
+    baseline: Run, compared: Sequence[ComparedMetric], rules: Rules, share: float
+) -> list[EarlyComparison]:
+    return [_comparison(baseline, subject, rules, share) for subject in compared]
+
+
+def _comparison(baseline: Run, subject: ComparedMetric, rules: Rules, share: float) -> EarlyComparison:
+    """One comparison; without anything to compare with where the metric's range is not declared."""
+    metric = declared(baseline, subject.benchmark, subject.metric)
+    before = {}
+    for question, rows in by_question(baseline.benchmarks[subject.benchmark].tally).items():
+        scores = [score for row in rows if (score := score_of(row, subject.metric)) is not None]
+        if scores:
+            before[question] = math.fsum(scores) / len(scores), rows[0].fingerprints
+    low, high = metric.range or (0.0, 1.0)
+    if metric.range is None and any(score not in {0.0, 1.0} for score, _ in before.values()):
+        before = {}
+    margin = own_margin(subject, rules) or rules.margin * (high - low)
+    return EarlyComparison(subject, before, high - low, margin, share)

@@ -1,0 +1,150 @@
+"""Which questions two runs have in common, with one score each: by benchmark, sample and mode, epochs averaged.
+
+File names, folders, test functions and the number of epochs do not matter: what was asked does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from evalsuite.decisions.gates import score_of
+from evalsuite.results.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalsuite.results.tally import Question, Row
+
+SAME_QUESTION = ("input", "target")
+"""Fingerprints that must be equal for two cases to be the same question."""
+
+TOLD_APART = ("prompt", "params", "scorers", "judge")
+"""Fingerprints whose change is told: what differs besides the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question that both runs have scored.
+
+    Attributes:
+        case: id of its first epoch in this run.
+        cluster: what it shares with other questions.
+        before: the baseline's score, the mean over its epochs.
+        after: this run's, likewise.
+    """
+
+    case: str
+    cluster: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The questions of a benchmark in two runs.
+
+    Attributes:
+        before: the baseline's cases by question.
+        after: this run's.
+        shared: questions of both that are the same, in this run's order.
+        replaced: questions of both under one name that are not the same.
+        changed: what else differs, with the number of questions in which it does.
+    """
+
+    before: Mapping[Question, list[Row]]
+    after: Mapping[Question, list[Row]]
+    shared: tuple[Question, ...] = ()
+    replaced: tuple[Question, ...] = ()
+    changed: Mapping[str, int] = field(default_factory=dict)
+
+    def pairs(self, metric: str) -> list[Pair]:
+        """Each shared question that has the metric on both sides."""
+        scored = []
+        for question in self.shared:
+            before, after = _mean(self.before[question], metric), _mean(self.after[question], metric)
+            if before is not None and after is not None:
+                first = self.after[question][0]
+                scored.append(Pair(first.case, first.cluster, before, after))
+        return scored
+
+    def unscored(self, metric: str) -> tuple[int, int]:
+        """How many shared questions have no score in the baseline, and in this run, because of errors."""
+        return (
+            sum(_is_lost(self.before[question], metric) for question in self.shared),
+            sum(_is_lost(self.after[question], metric) for question in self.shared),
+        )
+
+    def tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
+        """Both runs' cases of the shared questions, but for those of some clusters."""
+        kept = [one for one in self.shared if self.after[one][0].cluster not in without]
+        return (
+            Tally.of(row for question in kept for row in self.before[question]),
+            Tally.of(row for question in kept for row in self.after[question]),
+        )
+
+    def clusters(self) -> list[str]:
+        """The clusters of the shared questions, in their order."""
+        return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
+
+    def one_sided(self) -> tuple[list[str], list[str]]:
+        """Cases of questions that are in the baseline only, and in this run only."""
+        return (
+            sorted(rows[0].case for question, rows in self.before.items() if question not in self.after),
+            sorted(rows[0].case for question, rows in self.after.items() if question not in self.before),
+        )
+
+
+def common_questions(before: Tally, after: Tally) -> Common:
+    """Pairs two runs' cases of one benchmark."""
+    old, new = by_question(before), by_question(after)
+    shared, replaced = [], []
+    changed = Counter[str]()
+    for question, rows in new.items():
+        if question not in old:
+            continue
+        first, other = rows[0].fingerprints, old[question][0].fingerprints
+        if not same_question(first, other):
+            replaced.append(question)
+            continue
+        shared.append(question)
+        changed.update(_differ(first, other, TOLD_APART))
+    return Common(old, new, tuple(shared), tuple(replaced), changed)
+
+
+def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether two cases under one name are the same question, by their fingerprints."""
+    return not _differ(first, other, SAME_QUESTION)
+
+
+def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
+    """The fingerprints that are not equal; one that only one side has, as older runs lack some, is no difference.
+
+    A judge is one: a run without any was not judged.
+    """
+    both = bool(first) and bool(other)
+    return [
+        name
+        for name in names
+        if first.get(name) != other.get(name)
+        and ((name in first and name in other) or (name == "judge" and both))
+    ]
+
+
+def by_question(cases: Tally) -> dict[Question, list[Row]]:
+    """A benchmark's cases by what was asked."""
+    by_question: dict[Question, list[Row]] = {}
+    for row in cases:
+        by_question.setdefault(row.question, []).append(row)
+    return by_question
+
+
+def _mean(rows: list[Row], metric: str) -> float | None:
+    scores = [score for row in rows if (score := score_of(row, metric)) is not None]
+    return math.fsum(scores) / len(scores) if scores else None
+
+
+def _is_lost(rows: list[Row], metric: str) -> bool:
+    return _mean(rows, metric) is None and any(row.outcome == "error" for row in rows)

@@ -1,0 +1,52 @@
+"""Results in the order that was planned, whatever order they come in: a fast answer is not heard before a slow one."""
+
+from __future__ import annotations
+
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+T = TypeVar("T")
+
+
+class PlannedOrder(Generic[T]):
+    """Holds results back until all that were planned before them are there.
+
+    Workers finish cases as these are answered, and right answers may be faster than wrong ones: the results that
+    are there first are then no random part of all, and no sequence that supposes so may hear them as they come.
+
+    Args:
+        ids: of all items, in an order that was fixed before anything was asked.
+    """
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids = list(dict.fromkeys(ids))
+        self._waiting: dict[str, T | None] = {}
+        self._next = 0
+
+    @property
+    def arrived(self) -> int:
+        """How many results are there, heard or held back."""
+        return sum(result is not None for result in self._waiting.values())
+
+    def arrive(self, item: str, result: T | None) -> Iterator[T]:
+        """The results that may be heard now that an item has come to its end; None for one without a result."""
+        if item not in self._waiting:
+            self._waiting[item] = result
+        while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
+            ready = self._waiting[self._ids[self._next]]
+            self._next += 1
+            if ready is not None:
+                yield ready
+
+
+def dealt(ids: Sequence[str], hands: int) -> list[str]:
+    """The first item of each worker's part, then the second of each, ...: with xdist's parts, about as they arrive."""
+    parts, start = [], 0
+    for left in range(max(1, hands), 0, -1):
+        size = (len(ids) - start) // left
+        parts.append(ids[start : start + size])
+        start += size
+    return [item for item in chain.from_iterable(zip_longest(*parts)) if item is not None]

@@ -1,0 +1,115 @@
+"""Metrics that every benchmark has, read off its cases: what they took, and how repeated attempts fare.
+
+`latency_p50`, `latency_p95` (any whole percentile): seconds of solving and scoring, by case. `cost`: US dollars per
+case. `tokens`, `calls`: per case. `pass_at_K`, `pass_hat_K`: the chance that one of K attempts at a sample
+passes, or all of them, from the epochs of each.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row, Tally
+from evalsuite.types import SHARE, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LATENCY = re.compile(r"latency_p(\d{1,2})")
+REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
+
+
+class _Resources:
+    """The names of metrics of what a run took."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in AMOUNTS or LATENCY.fullmatch(name) is not None)
+
+
+def _tokens(row: Row) -> float:
+    return float(row.usage.prompt_tokens + row.usage.completion_tokens)
+
+
+AMOUNTS: dict[str, Callable[[Row], float]] = {
+    "cost": lambda row: row.usage.cost,
+    "tokens": _tokens,
+    "calls": lambda row: float(row.usage.calls),
+    "seconds": lambda row: row.seconds,
+}
+RESOURCES = _Resources()
+
+
+def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
+    """The metric of this name, if there is one."""
+    if name in AMOUNTS:
+        return partial(_mean_amount, name)
+    if latency := LATENCY.fullmatch(name):
+        return partial(_latency, int(latency[1]) / 100)
+    if repeated := REPEATED.fullmatch(name):
+        return partial(_attempts, name, repeated[1], int(repeated[2]))
+    return None
+
+
+class BuiltInMetrics(dict[str, Metric]):
+    """What is declared of a benchmark's metrics; built-in ones are there without being listed."""
+
+    def __missing__(self, name: str) -> Metric:
+        if built_in(name) is None:
+            raise KeyError(name)
+        return SHARE if REPEATED.fullmatch(name) else Metric(better="lower")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As a dict's, built-in metrics included."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+def _ran(cases: Tally) -> Iterator[Row]:
+    return (row for row in cases if row.outcome in {"passed", "failed"})
+
+
+def _mean_amount(name: str, cases: Tally) -> Estimate | None:
+    amount = AMOUNTS[name]
+    return Tally(tuple(row.with_scores({name: amount(row)}) for row in _ran(cases))).estimate(name)
+
+
+def _latency(share: float, cases: Tally) -> Estimate | None:
+    """A percentile with the interval between two order statistics, which needs no distribution.
+
+    The number of cases below the true percentile is binomial: Conover, "Practical Nonparametric Statistics" (1999,
+    section 3.2).
+    """
+    seconds = sorted(row.seconds for row in _ran(cases))
+    if not seconds:
+        return None
+    n = len(seconds)
+    value = seconds[min(n - 1, max(0, math.ceil(share * n) - 1))]
+    from scipy.stats import binom
+
+    low, high = int(binom.ppf(0.025, n, share)) - 1, int(binom.ppf(0.975, n, share))
+    bounded = low >= 0 and high < n
+    return Estimate(value, seconds[low], seconds[high], n) if bounded else Estimate(value, n=n)
+
+
+def _attempts(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
+    """pass@k or pass^k over samples; None where a sample has fewer than k attempts."""
+    from evalsuite.stats import pass_at_k, pass_hat_k
+
+    attempts: dict[str, list[Row]] = {}
+    for row in _ran(cases):
+        attempts.setdefault(row.sample, []).append(row)
+    if not attempts or min(map(len, attempts.values())) < k:
+        return None
+    chance = pass_at_k if kind == "at" else pass_hat_k
+    return Tally(
+        tuple(
+            rows[0].with_scores({name: chance(len(rows), sum(row.outcome == "passed" for row in rows), k)})
+            for rows in attempts.values()
+        )
+    ).share(name)
