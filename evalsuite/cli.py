@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 COMMANDS = {
-    "report": "make a run's report again from its records",
+    "report": "print a run's report, made again from its records",
     "compare": "put runs side by side, the first being the baseline",
     "merge": "join the shards of a run into one run",
-    "gate": "decide a run's gates again, with the exit status that the run would have had",
+    "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
     "build": "make a benchmark's data from its sources",
 }
 """What each command does; it is the module of its name in `commands/`."""

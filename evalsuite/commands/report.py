@@ -1,28 +1,27 @@
-"""`evalsuite report RUN`: makes a run's report again from its records."""
+"""`evalsuite report RUN`: prints a run's report, made again from its records."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.results.runs import REPORT, find_folder
+from evalsuite.commands.again import add_save, report_again, save
+from evalsuite.commands.arguments import add_reports_folder
 
 if TYPE_CHECKING:
     import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the run."""
+    """Adds the run, and whether the report is kept."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+    add_save(parser, "report")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Rebuilds report, summary and pictures."""
-    from evalsuite.reporting.write import write_run
-
-    folder = find_folder(options.reports, options.name)
-    verdict = write_run(folder, own_declarations())
-    sys.stdout.write(f"{verdict.headline}\nreport: {folder.path / REPORT}\n")
+    """Prints the report as Markdown."""
+    report = report_again(options, {})
+    saved = save(report, options, "report")
+    sys.stdout.write(report.text() + saved)
     return 0

@@ -40,6 +40,7 @@ def write_page(
     measured: Mapping[str, Measured],
     sections: Sequence[Section],
     baseline: Run | None,
+    target: Path,
 ) -> Path:
     """Writes the page of one run; of its baseline it takes the scores, and the texts of cases that changed."""
     runs = [run] if baseline is None else [run, baseline]
@@ -54,7 +55,7 @@ def write_page(
         "sections": section_facts(sections),
     }
     title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
-    return _write(run.folder.path / PAGE, title, overview, runs, whole=1)
+    return _write(target / PAGE, title, overview, runs, whole=1)
 
 
 def write_comparison_page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ from evalsuite.reporting.summary import summarise
 from evalsuite.results.runs import COMMENT, REPORT, SUMMARY, find_folder, load_run, replace_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from evalsuite.decisions.gates import Measured
     from evalsuite.declarations import Declarations
     from evalsuite.reporting.section import Section
     from evalsuite.results.runs import Run, RunFolder
@@ -45,8 +47,69 @@ def nothing_more(_run: Run, _verdict: Verdict) -> Sequence[Section]:
     return ()
 
 
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What there is to say of a run, before it is written anywhere.
+
+    Attributes:
+        run: its records.
+        baseline: the run that it is compared with, if any.
+        verdict: what its gates and its baseline come to.
+        measured: each benchmark's metrics.
+        sections: of the report.
+    """
+
+    run: Run
+    baseline: Run | None
+    verdict: Verdict
+    measured: Mapping[str, Measured]
+    sections: Sequence[Section]
+
+    def text(self, pictures: Sequence[str] = ()) -> str:
+        """The report as Markdown, with those pictures that were drawn."""
+        text = heading(self.verdict, self.run.info.get("model")) + "\n\n" + render(self.sections, pictures)
+        return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
+
+    @property
+    def charts(self) -> list[Chart]:
+        """What can be drawn."""
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Chart)]
+
+
+def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
+    """Judges a run and says what there is to say of it; writes nothing.
+
+    Args:
+        run: its settings name the gates and the baseline.
+        more: gives the sections that are added before the last.
+
+    Raises:
+        RunError: the baseline cannot be read.
+    """
+    measured, baseline = measure(run), find_baseline(run)
+    verdict = judge_run(run, baseline)
+    sections = build_report(run, verdict, measured)
+    sections[-1:-1] = more(run, verdict)
+    return RunReport(run, baseline, verdict, measured, sections)
+
+
+def write_report(report: RunReport, target: Path) -> None:
+    """Writes report, page, summary and pictures into a folder, which is made where it is missing."""
+    target.mkdir(parents=True, exist_ok=True)
+    text = report.text(draw_all(report.charts, target))
+    replace_text(target / REPORT, text)
+    replace_text(target / COMMENT, comment(report) + "\n")
+    summary = summarise(report.run, report.verdict, report.measured, report.sections)
+    replace_text(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    try:
+        write_page(report.run, report.verdict, report.measured, report.sections, report.baseline, target)
+    except Exception as error:  # noqa: BLE001 - a page to look at never costs the verdict
+        why = f"`{PAGE}` could not be written: {type(error).__name__}: {error}"
+        replace_text(target / REPORT, f"{text}\n{why}\n")
+
+
 def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> Verdict:
-    """Makes report, summary and pictures of a run's records.
+    """Judges a run that has ended, and writes what there is to say of it into its folder.
 
     Args:
         folder: of the run.
@@ -56,27 +119,9 @@ def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections 
     Raises:
         RunError: the run cannot be read.
     """
-    run = load_run(folder, declarations)
-    measured = measure(run)
-    baseline = find_baseline(run)
-    verdict = judge_run(run, baseline)
-    sections = build_report(run, verdict, measured)
-    sections[-1:-1] = more(run, verdict)
-    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
-    pictures = draw_all(charts, folder.path)
-    text = heading(verdict, run.info.get("model")) + "\n\n" + render(sections, pictures)
-    if charts and not can_draw():
-        text += f"\n\n{NO_PICTURES}"
-    replace_text(folder.path / REPORT, text + "\n")
-    replace_text(folder.path / COMMENT, comment(verdict, run, sections) + "\n")
-    summary = summarise(run, verdict, measured, sections)
-    replace_text(folder.path / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-    try:
-        write_page(run, verdict, measured, sections, baseline)
-    except Exception as error:  # noqa: BLE001 - a page to look at never costs the verdict
-        why = f"`{PAGE}` could not be written: {type(error).__name__}: {error}"
-        replace_text(folder.path / REPORT, f"{text}\n\n{why}\n")
-    return verdict
+    report = make_report(load_run(folder, declarations), more)
+    write_report(report, folder.path)
+    return report.verdict
 
 
 def find_baseline(run: Run) -> Run | None:
@@ -89,14 +134,14 @@ def find_baseline(run: Run) -> Run | None:
     return load_run(find_folder(run.folder.path.parent, name)) if name else None
 
 
-def comment(verdict: Verdict, run: Run, sections: Sequence[Section]) -> str:
+def comment(report: RunReport) -> str:
     """The report's first screen, small enough for a comment on a pull request: verdict, gates, changes, cost."""
-    text = heading(verdict, run.info.get("model"))
-    for section in sections:
+    text = heading(report.verdict, report.run.info.get("model"))
+    for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
             more = render([section], ())
             if len(text) + len(more) > LONGEST_COMMENT:
-                return f"{text}\n\nThe rest is in the report of run {run.folder.name}."
+                return f"{text}\n\nThe rest is in the report of run {report.run.folder.name}."
             text += f"\n\n{more}"
     return text
 
@@ -116,8 +161,12 @@ def _one_line(text: str) -> str:
     return " ".join(cut(text, LONGEST_REASON).split()).replace("<", "&lt;")
 
 
-def append_step_summary(folder: RunFolder) -> str:
+def append_step_summary(text: str, short: str) -> str:
     """On GitHub's CI, shows the report on the job's page; pictures stay in the run's folder.
+
+    Args:
+        text: the report.
+        short: shown in its place where it is larger than a job's page may be.
 
     Returns:
         What stood in the way, which is nothing to decide a release by; empty where all is well.
@@ -125,10 +174,8 @@ def append_step_summary(folder: RunFolder) -> str:
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if not target:
         return ""
-    text = (folder.path / REPORT).read_text("utf-8")
-    if len(text.encode()) > LARGEST_STEP_SUMMARY:
-        text = (folder.path / COMMENT).read_text("utf-8")
-    shown = "\n".join(line for line in text.split("\n") if not line.startswith("!["))
+    fits = len(text.encode()) <= LARGEST_STEP_SUMMARY
+    shown = "\n".join(line for line in (text if fits else short).split("\n") if not line.startswith("!["))
     try:
         with Path(target).open("a", encoding="utf-8") as stream:
             stream.write(shown + "\n")

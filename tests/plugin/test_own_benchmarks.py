@@ -71,9 +71,7 @@ def test_its_own_report_and_derived_metric_are_used_with_and_without_workers(
 def test_commands_find_it_again_below_the_current_directory(own: Suite) -> None:
     own.run("--run=one")
     own.run("--run=two")
-    (own.path / "reports" / "one" / "report.md").unlink()
-    assert evalsuite(own, "report", "one").returncode == 0
-    assert "## Yes or no, in our own words" in own.report("one")
+    assert "## Yes or no, in our own words" in evalsuite(own, "report", "one").stdout
     missed = evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5")
     assert missed.returncode == 10, missed.stdout + missed.stderr
     compared = evalsuite(own, "compare", "one", "two", "--to", "both")
@@ -88,7 +86,7 @@ def test_where_the_code_is_gone_the_generic_report_says_so_and_nothing_fails(own
     (own.path / "test_own.py").unlink()
     result = evalsuite(own, "report", "one")
     assert result.returncode == 0, result.stderr
-    report = own.report("one")
+    report = result.stdout
     assert "This is the generic report of yes_no" in report
     assert "test_own.py is not in" in report
     assert "exact_match" in report
@@ -112,7 +110,7 @@ def test_a_foreign_run_has_nothing_imported_but_declarations_in_the_user_s_own_t
         file.write_text("".join(json.dumps(line | {"declared": place}) + "\n" for line in lines))
         result = evalsuite(own, "report", "one")
         assert result.returncode == 0, result.stderr
-        assert "This is the generic report of yes_no" in own.report("one")
+        assert "This is the generic report of yes_no" in result.stdout
     assert not list(own.path.glob("**/sprung"))
     outside.unlink()
 
@@ -123,6 +121,21 @@ def test_a_report_that_fails_costs_its_own_section_alone(own: Suite) -> None:
     assert result.ret == 0
     assert "its own report failed: ZeroDivisionError" in own.report("one")
     assert re.search(r"\| run .* length +\| +spread", own.report("one"))
+
+
+def test_what_is_decided_afterwards_changes_nothing_of_the_run(own: Suite) -> None:
+    own.run("--run=one", "--gate=yes_no.spread >= 0.9")
+    folder = own.path / "reports" / "one"
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    assert evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5").returncode == 10
+    assert evalsuite(own, "report", "one").returncode == 0
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+    saved = evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5", "--save")
+    assert saved.returncode == 10
+    assert "reports/one/again/gate/report.md" in saved.stdout
+    assert "a gate is missed" in (folder / "again" / "gate" / "report.md").read_text("utf-8")
+    assert all(file.read_bytes() == content for file, content in before.items())
+    assert evalsuite(own, "gate", "one").returncode == 0
 
 
 HOOKS = """

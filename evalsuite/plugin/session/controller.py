@@ -14,7 +14,7 @@ from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usa
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.provenance import versions
 from evalsuite.results.record_file import RecordWriter
-from evalsuite.results.runs import RECORDS, STORE, RunFolder, find_folder, make_folder
+from evalsuite.results.runs import COMMENT, RECORDS, REPORT, STORE, RunFolder, find_folder, make_folder
 from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
@@ -261,7 +261,11 @@ class Controller:
         self.folder.write_info(self._info(**told))
         self.verdict = write_run(self.folder, self._declarations(), self._watchers.sections)
         self._watchers.verdict(self.verdict, self.folder.path)
-        self.aside = "\n".join(filter(None, [append_step_summary(self.folder), *self._watchers.faults]))
+        self.aside = "\n".join(filter(None, [append_step_summary(*self._written()), *self._watchers.faults]))
+
+    def _written(self) -> tuple[str, str]:
+        """The report and its first screen, as they were written."""
+        return tuple((self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT))  # type: ignore[return-value] # two names
 
     def _declarations(self) -> Declarations:
         return Declarations(self._root, self._live, frozenset(self._places))
