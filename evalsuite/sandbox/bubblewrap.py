@@ -16,7 +16,7 @@ from evalsuite.sandbox.inside.limits import OWN_FILES
 
 INSIDE = Path(__file__).parent / "inside"
 SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
-SYSTEM_FILES = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
+SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/mime.types", "/usr/share/zoneinfo")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 ENVIRONMENT = {
     "PATH": "/usr/bin",
@@ -34,17 +34,26 @@ ENVIRONMENT = {
 }
 
 
+def demand_linux() -> None:
+    """Sees that this is a kind of machine whose system calls the walls know.
+
+    Raises:
+        SandboxUnavailable: it is not.
+    """
+    if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
+        raise SandboxUnavailable(
+            "model-written code runs only in a sandbox, which needs Linux on x86_64 or aarch64, and this is "
+            f"{platform.system()} on {platform.machine()}: run these cases in a Linux machine or container"
+        )
+
+
 def candidates() -> list[str]:
     """The bubblewraps of this machine, the system's own first.
 
     Raises:
-        SandboxUnavailable: there is none, and on this kind of machine there may never be.
+        SandboxUnavailable: there is none.
     """
-    if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
-        raise SandboxUnavailable(
-            "model-written code runs only in bubblewrap, which needs Linux on x86_64 or aarch64, and this is "
-            f"{platform.system()} on {platform.machine()}: run these cases in a Linux machine or container"
-        )
+    demand_linux()
     found = [path for path in (shutil.which("bwrap"), _from_wheel()) if path]
     if not found:
         raise SandboxUnavailable(
@@ -99,27 +108,32 @@ def kept() -> list[str]:
     return [path for path in _interpreter_files() if Path(OWN_FILES) in Path(path).parents]
 
 
+def shown() -> list[str]:
+    """The folders and files of this machine that programs may read."""
+    libraries = [path for path in SYSTEM_LIBRARIES if not Path(path).is_symlink() and Path(path).is_dir()]
+    return [*libraries, *_interpreter_files(), *filter(os.path.exists, SYSTEM_FILES)]
+
+
 def _view() -> list[str]:
     links = [path for path in SYSTEM_LIBRARIES if Path(path).is_symlink()]
-    libraries = [path for path in SYSTEM_LIBRARIES if path not in links and Path(path).is_dir()]
-    shown = [*libraries, *_interpreter_files(), *filter(os.path.exists, SYSTEM_FILES)]
+    visible = shown()
     inside = "/sandbox/inside"
     return [
-        *_each("--dir", _folders_above([*shown, *DEVICES, inside])),
+        *_each("--dir", _folders_above([*visible, *DEVICES, inside])),
         *(word for path in links for word in ("--symlink", str(Path(path).readlink()), path)),
-        *(word for path in shown for word in ("--ro-bind", path, path)),
+        *(word for path in visible for word in ("--ro-bind", path, path)),
         *(word for path in DEVICES for word in ("--dev-bind", path, path)),
-        *_masked(shown),
+        *_masked(visible),
         *("--ro-bind", str(INSIDE), inside),
         *("--proc", "/proc", "--dir", OWN_FILES, "--symlink", OWN_FILES, "/dev/shm"),  # noqa: S108
         *("--remount-ro", "/"),
     ]
 
 
-def _masked(shown: list[str]) -> list[str]:
+def _masked(visible: list[str]) -> list[str]:
     """Hides evalsuite itself, whose data hold reference answers, where it lies among what is shown."""
     package = INSIDE.parents[1].resolve()
-    within = any(Path(path).resolve() in package.parents for path in shown)
+    within = any(Path(path).resolve() in package.parents for path in visible)
     return ["--tmpfs", str(package), "--remount-ro", str(package)] if within else []
 
 

@@ -24,6 +24,7 @@ class Execution:
         seconds: wall time within the sandbox, forking and loading of tables included.
         variables_lost: in a session, whether the process ended with this round, so that the next one begins
             afresh; False for a program that has one round only.
+        tier: the walls that held it: `bubblewrap` or `landlock`.
     """
 
     stdout: str
@@ -31,6 +32,7 @@ class Execution:
     timed_out: bool
     seconds: float
     variables_lost: bool = False
+    tier: str = ""
 
 
 def execution(
@@ -65,6 +67,8 @@ def _error(how: str, said: str, timeout: float, limits: Limits) -> str | None:
         "timeout": f"stopped after {timeout:g} s",
         "cpu": f"stopped after more than {timeout:g} s of CPU time",
         "output": f"stopped: more than {limits.output:,} bytes were printed",
+        "processes": f"stopped: it had more than {limits.processes} processes and threads",
+        "files": f"stopped: its files had more than {limits.files >> 20:,} MiB",
         "memory": f"stopped: its processes together had more than {limits.memory >> 20:,} MiB of memory",
     }
     if how in limit:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import SandboxError, SandboxUnavailable
-from evalsuite.sandbox import bubblewrap
 from evalsuite.sandbox.inside.limits import Limits
 from evalsuite.sandbox.session import ProgramSession
 from evalsuite.sandbox.unavailable import why
 from evalsuite.sandbox.warm import WarmInterpreter
+from evalsuite.sandbox.ways import TIERS, Tier, ways
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -44,11 +44,20 @@ class Sandbox:
     Args:
         limits: what one program may use.
         preload: modules that are loaded once, before any program; those that are missing are left out.
+        tiers: the kinds of walls that will do, of which the strongest that works here is taken:
+            `bubblewrap`, then `landlock`.
     """
 
-    def __init__(self, *, limits: Limits | None = None, preload: Sequence[str] = ("numpy", "pandas")) -> None:
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        preload: Sequence[str] = ("numpy", "pandas"),
+        tiers: Sequence[Tier] = TIERS,
+    ) -> None:
         self.limits = limits or Limits()
         self.preload = tuple(preload)
+        self.tiers = tuple(tiers)
         self._running: _Running | None = None
 
     async def run(
@@ -112,7 +121,7 @@ class Sandbox:
     async def _warm(self, running: _Running) -> WarmInterpreter:
         async with running.starting:
             if running.warm is None or not running.warm.alive:
-                running.warm = await _start(self.limits, self.preload)
+                running.warm = await _start(self.tiers, self.limits, self.preload)
             return running.warm
 
 
@@ -120,15 +129,15 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-async def _start(limits: Limits, preload: Sequence[str]) -> WarmInterpreter:
-    """The first bubblewrap that works."""
+async def _start(tiers: Sequence[Tier], limits: Limits, preload: Sequence[str]) -> WarmInterpreter:
+    """The first way that works."""
     failures: dict[str, str] = {}
-    for bwrap in bubblewrap.candidates():
+    for way in ways(tiers, failures):
         try:
-            warm = WarmInterpreter(bwrap, limits, preload)
+            warm = WarmInterpreter(way, limits, preload)
             await warm.start()
         except SandboxUnavailable as error:
-            failures[bwrap] = str(error)
+            failures[way.name] = str(error)
         else:
             return warm
     raise SandboxUnavailable(why(failures))

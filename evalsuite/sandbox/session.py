@@ -71,8 +71,8 @@ class ProgramSession:
             ending = await self._round(warm, code, seconds)
             if not ending.alive:
                 self._key = None
-        execution = self._execution(ending, seconds)
-        return execution if self._once else replace(execution, variables_lost=not ending.alive)
+        lost = not (self._once or ending.alive)
+        return replace(self._execution(ending, seconds), variables_lost=lost, tier=warm.tier)
 
     async def _round(self, warm: WarmInterpreter, code: str, seconds: float) -> Ending:
         if self._key is not None:

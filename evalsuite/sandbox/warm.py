@@ -17,9 +17,10 @@ from evalsuite.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox import bubblewrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalsuite.sandbox.inside.limits import Limits
+    from evalsuite.sandbox.ways import Way
 
 START_SECONDS = 60.0
 # The warm interpreter stops programs by itself; where it is silent this much longer, it is given up.
@@ -40,17 +41,23 @@ class Ending:
 class WarmInterpreter:
     """One sandbox's processes and the socket to them, on the event loop that started them.
 
+    Args:
+        way: how it is started.
+        limits: what one program may use.
+        preload: modules that are loaded before any program.
+
     Raises:
-        SandboxUnavailable: bubblewrap cannot even be started.
+        SandboxUnavailable: it cannot even be started.
     """
 
-    def __init__(self, bwrap: str, limits: Limits, preload: Sequence[str]) -> None:
+    def __init__(self, way: Way, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()
+        self.tier = way.tier
         self.setup = {
             "preload": list(preload),
             "limits": asdict(limits),
             "path": bubblewrap.packages(),
-            "kept": bubblewrap.kept(),
+            **way.setup,
         }
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[Ending]] = {}
@@ -60,8 +67,8 @@ class WarmInterpreter:
         self.socket.setblocking(False)
         self.complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         with theirs:
-            process = _started(bubblewrap.command(bwrap), theirs, self.complaints)
-        self.end = weakref.finalize(self, _end, process, self.socket, self.complaints, self.ready)
+            process = _started(way, theirs, self.complaints)
+        self.end = weakref.finalize(self, _end, process, self.socket, self.complaints, self.ready, way.clear)
         self.loop.add_reader(self.socket, self._hear)
 
     @property
@@ -174,12 +181,11 @@ class WarmInterpreter:
         self.close(f"the sandbox has ended{self.last_words}")
 
 
-def _started(
-    command: Sequence[str], control: socket.socket, complaints: IO[bytes]
-) -> subprocess.Popen[bytes]:
+def _started(way: Way, control: socket.socket, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(  # noqa: S603 - our own command
-            command,
+            way.command,
+            cwd=way.folder,
             stdin=control.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=complaints,
@@ -187,7 +193,7 @@ def _started(
             start_new_session=True,
         )
     except OSError as error:
-        raise SandboxUnavailable(f"{command[0]} cannot be started: {error}") from error
+        raise SandboxUnavailable(f"{way.command[0]} cannot be started: {error}") from error
 
 
 def _end(
@@ -195,6 +201,7 @@ def _end(
     control: socket.socket,
     complaints: IO[bytes],
     ready: asyncio.Future[None],
+    clear: Callable[[], None],
 ) -> None:
     """Hangs up, at which the warm interpreter ends and all programs with it; else kills."""
     control.close()
@@ -205,3 +212,4 @@ def _end(
         process.kill()
         process.wait()
     complaints.close()
+    clear()

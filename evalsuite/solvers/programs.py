@@ -130,4 +130,5 @@ def event(code: str, execution: Execution) -> Mapping[str, Any]:
         "error": execution.error,
         "timed_out": execution.timed_out,
         "seconds": execution.seconds,
+        "tier": execution.tier,
     }

@@ -72,6 +72,51 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "delete_module": (176, 106),
     "modify_ldt": (154, None),
 }
+# What reaches other processes and files of the same user where no namespace hides them.
+UNCONFINED: dict[str, tuple[int | None, int | None]] = {
+    "setsid": (112, 157),
+    "setpgid": (109, 154),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+    "process_mrelease": (448, 448),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "tkill": (200, 130),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+}
+# Landlock knows nothing of them: they come to nothing, which programs that copy files can live with.
+IDLE: dict[str, tuple[int | None, int | None]] = {
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, None),
+    "fchown": (93, 55),
+    "lchown": (94, None),
+    "fchownat": (260, 54),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+}
+# Allowed only for the program's own first process; `prlimit64` also for the caller, which it calls 0.
+OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
+SIGNALS: dict[str, tuple[int, int]] = {
+    "kill": (62, 129),
+    "tgkill": (234, 131),
+    "pidfd_send_signal": (424, 424),
+}
 # Leases and directory notices on files that the host's processes use.
 FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
 NAMESPACE_FLAGS = 0x7E020000  # every CLONE_NEW flag of clone: mounts, cgroups, uts, ipc, users, pids, net
@@ -84,8 +129,13 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16, 24
 
 
-def call_filter(machine: str) -> bytes:
+def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
     """The filter for `platform.machine()`, as instructions of classic BPF.
+
+    Args:
+        machine: see above.
+        own_pid: of the program's first process, where no namespace hides other processes from it.
+        signals_closed: whether signals to others are closed already.
 
     Raises:
         KeyError: the machine's call numbers are not known here.
@@ -107,6 +157,8 @@ def call_filter(machine: str) -> bytes:
     ]
     for number in numbers:
         steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
+    if own_pid is not None:
+        steps += _steps_without_namespaces(column, own_pid, signals_closed=signals_closed)
     steps += [
         (_EQUALS, 0, 4, CLONE[machine]),
         (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
@@ -121,3 +173,26 @@ def call_filter(machine: str) -> bytes:
         (_RETURN, 0, 0, _ALLOW),
     ]
     return b"".join(struct.pack("<HBBI", *step) for step in steps)
+
+
+def _steps_without_namespaces(
+    column: int, own_pid: int, *, signals_closed: bool
+) -> list[tuple[int, int, int, int]]:
+    refuse, nothing = _REFUSE | errno.EPERM, _REFUSE
+    steps = []
+    for calls, answer in ((UNCONFINED, refuse), (IDLE, nothing)):
+        for pair in calls.values():
+            if (number := pair[column]) is not None:
+                steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, answer)]
+    own_only: list[tuple[int, tuple[int, ...]]] = [(pair[column], (0, own_pid)) for pair in OWN_ONLY.values()]
+    if not signals_closed:
+        own_only += [(pair[column], (own_pid,)) for pair in SIGNALS.values()]
+    for number, allowed in own_only:
+        steps += [
+            (_EQUALS, 0, 2 + len(allowed) + 1, number),
+            (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
+            *((_EQUALS, len(allowed) - place, 0, pid) for place, pid in enumerate(allowed)),
+            (_RETURN, 0, 0, refuse),
+            (_RETURN, 0, 0, _ALLOW),
+        ]
+    return steps

@@ -72,6 +72,26 @@ def family(root: int, parents: dict[int, int]) -> set[int]:
     return tree
 
 
+def groups() -> dict[int, set[int]]:
+    """The processes that live, by their process group."""
+    found: dict[int, set[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
+        if name.isdecimal():
+            with contextlib.suppress(OSError):  # it is gone
+                state, _, group, *_ = _stat(int(name))
+                if state != "Z":
+                    found.setdefault(int(group), set()).add(int(name))
+    return found
+
+
+def threads(pid: int) -> int:
+    """How many threads a process has; 0 if it is gone."""
+    try:
+        return int(_stat(pid)[17])
+    except OSError:
+        return 0
+
+
 def _stat(pid: int) -> list[str]:
     """The fields of /proc/<pid>/stat after the name, which may hold anything."""
     return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

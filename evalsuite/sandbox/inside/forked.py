@@ -16,12 +16,15 @@ from . import census
 if TYPE_CHECKING:
     import socket
 
+    from .walls import Walls
+
 
 @dataclass(slots=True, eq=False)
 class Forked:
     """One program's first process, with which the kernel ends all others of its pid namespace.
 
     Attributes:
+        walls: what holds it.
         key: what the host calls it.
         pid: its number here; it is not reaped before `bury`, so it stays its own.
         pidfd: readable once it is dead.
@@ -35,6 +38,7 @@ class Forked:
         verdict: why it was killed, if for a limit.
     """
 
+    walls: Walls
     key: int
     pid: int
     pidfd: int
@@ -83,7 +87,7 @@ class Forked:
     def pause(self) -> bool:
         """Stops it between rounds; False if it has left other processes, which cannot be stopped with it."""
         os.kill(self.pid, signal.SIGSTOP)
-        return self.channel is not None and len(census.family(self.pid, census.parents())) == 1
+        return self.channel is not None and len(self.walls.families([self.pid])[self.pid]) == 1
 
     def wake(self) -> None:
         """Lets it run its next round; whatever it said in between is forgotten."""
@@ -99,11 +103,12 @@ class Forked:
         """Kills it and all that came from it."""
         self.killed = True
         self.verdict = self.verdict or verdict
-        signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it died by itself
+            self.walls.kill(self.pid)
 
     def bury(self) -> str:
         """Reaps it and lets go of everything; returns how it ended."""
-        _, status = os.waitpid(self.pid, 0)
+        status = self.walls.reap(self.pid, self.key)
         os.close(self.pidfd)
         os.close(self.out)
         if self.channel is not None:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import gc
 import importlib
 import json
 import math
 import os
-import platform
 import resource
 import select
 import socket
 import sys
 import time
-from pathlib import Path
 from typing import Any, NoReturn
 
-from . import census, kernel, program
-from .calls import call_filter
+from . import census, program
 from .forked import Forked
-from .isolation import CHANNEL, PAYLOAD, STDERR, STDOUT, isolate, keep_only
+from .isolation import CHANNEL, PAYLOAD, STDERR, STDOUT, keep_only
 from .limits import Limits
+from .walls import walls
 
 PATROL_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
@@ -41,10 +38,10 @@ class ForkingInterpreter:
         sys.path[:1] = [""]  # everything of this folder is loaded; programs import from where they are
         sys.path += setup["path"]
         self.limits = Limits(**setup["limits"])
-        self.user = _powerless_user()
-        self.filter = call_filter(platform.machine())
-        self.kept = setup["kept"]
-        self.own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
+        try:
+            self.walls = walls(setup, self.limits)
+        except OSError as error:
+            sys.exit(str(error))
         for name in setup["preload"]:
             _load(name)
         gc.collect()
@@ -58,7 +55,7 @@ class ForkingInterpreter:
 
     def serve(self) -> NoReturn:
         """Runs until the host goes away."""
-        self._prove_isolation()
+        self.walls.prove()
         self._tell(ready=True)
         while True:
             for descriptor, _ in self.poll.poll(self._patience()):
@@ -74,6 +71,8 @@ class ForkingInterpreter:
     def _obey(self) -> None:
         packet, descriptors, _, _ = socket.recv_fds(self.control, 1 << 16, 3)
         if not packet:
+            for each in self.programs.values():
+                each.kill()
             os._exit(0)
         order = json.loads(packet)
         if order["op"] == "start":
@@ -105,15 +104,15 @@ class ForkingInterpreter:
         with theirs:
             wanted = {STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload}
             try:
-                pid = self._fork(wanted)
+                pid = self._fork(wanted, order["key"])
             except OSError:
                 # Programs that were told to end may still hold what there is too little of.
                 self._see_out_the_killed()
-                pid = self._fork(wanted)
+                pid = self._fork(wanted, order["key"])
         for descriptor in (payload, err):
             os.close(descriptor)
         ours.setblocking(False)
-        known = Forked(order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
+        known = Forked(self.walls, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
         self.programs[known.key] = known
         for descriptor in (known.pidfd, ours.fileno()):
             self.by_descriptor[descriptor] = known
@@ -126,27 +125,26 @@ class ForkingInterpreter:
             if known.dies_within(end - time.monotonic()):
                 self._attend(known, known.pidfd)
 
-    def _fork(self, descriptors: dict[int, int]) -> int:
+    def _fork(self, descriptors: dict[int, int], key: int) -> int:
         _leave_spare_descriptors()
-        kernel.unshare(kernel.NEW_PIDS)
-        try:
-            pid = os.fork()
-            if pid == 0:
-                self._become_program(descriptors)
-        finally:
-            kernel.children_born_in(self.own_pids)
+        pid = self.walls.fork()
+        if pid == 0:
+            self._become_program(descriptors, key)
         return pid
 
-    def _become_program(self, descriptors: dict[int, int]) -> NoReturn:
+    def _become_program(self, descriptors: dict[int, int], key: int) -> NoReturn:
         try:  # nothing may get from here back into the loop
-            keep_only(descriptors)
-            try:
-                isolate(self.limits, self.user, self.filter, self.kept)
-            except OSError as error:
-                program.give_up(error)
+            self._shut_in(descriptors, key)
             program.serve()
         finally:
             os._exit(1)
+
+    def _shut_in(self, descriptors: dict[int, int], key: int) -> None:
+        keep_only(descriptors)
+        try:
+            self.walls.shut_in(key)
+        except OSError as error:
+            program.give_up(error)
 
     def _attend(self, known: Forked, descriptor: int) -> None:
         if descriptor == known.pidfd:
@@ -199,9 +197,9 @@ class ForkingInterpreter:
             if now >= known.deadline:
                 known.kill("timeout")
         if long := [known for known in running if now >= known.started + PATROL_SECONDS]:
-            parents = census.parents()
+            families = self.walls.families([known.pid for known in long])
             for known in long:
-                if limit := self._limit_met(known, census.family(known.pid, parents)):
+                if limit := self._limit_met(known, families[known.pid]):
                     known.kill(limit)
 
     def _limit_met(self, known: Forked, family: set[int]) -> str | None:
@@ -211,7 +209,7 @@ class ForkingInterpreter:
             return "memory"
         if os.fstat(known.out).st_size > self.limits.output:
             return "output"
-        return None
+        return self.walls.excess(known.key, family) or None
 
     def _memory(self, pids: set[int]) -> int:
         """Bytes that these processes may have beyond what they have from the warm interpreter."""
@@ -229,30 +227,6 @@ class ForkingInterpreter:
     def _tell(self, **facts: Any) -> None:
         self.control.send(json.dumps(facts).encode())
 
-    def _prove_isolation(self) -> None:
-        """Forks a trial program that must not be able to fork itself, or ends with the reason."""
-        kernel.unshare(kernel.NEW_PIDS)
-        pid = os.fork()
-        if pid == 0:
-            self._try()
-        kernel.children_born_in(self.own_pids)
-        _, status = os.waitpid(pid, 0)
-        if status:
-            os._exit(1)
-
-    def _try(self) -> NoReturn:
-        try:
-            isolate(dataclasses.replace(self.limits, processes=1), self.user, self.filter, self.kept)
-        except OSError as error:
-            os.write(STDERR, f"a program could not be isolated: {error}\n".encode())
-            os._exit(1)
-        try:
-            os.fork()
-        except OSError:
-            os._exit(0)
-        os.write(STDERR, b"the kernel does not limit the number of this user's processes\n")
-        os._exit(1)
-
 
 def _allow_many_descriptors() -> None:
     """Three for each session that waits for its model; programs have a limit of their own."""
@@ -266,12 +240,6 @@ def _leave_spare_descriptors() -> None:
     os.close(next_one)
     if next_one > limit - SPARE_DESCRIPTORS:
         raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: more than {limit} are not allowed")
-
-
-def _powerless_user() -> int:
-    """User 1 where the sandbox has one beside its own (see `launch.py`), else its own."""
-    users = Path("/proc/self/uid_map").read_text("ascii").splitlines()
-    return 1 if any(line.split()[0] == "1" for line in users) else 0
 
 
 def _load(name: str) -> None:

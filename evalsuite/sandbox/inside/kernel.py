@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 
 NEW_MOUNTS = 0x00020000
 NEW_USERS = 0x10000000
@@ -12,7 +13,13 @@ NEW_PIDS = 0x20000000
 READ_ONLY, NO_SUID, NO_DEVICES = 1, 2, 4
 _BIND, _WITH_ALL_BELOW = 4096, 16384
 
-_SET_DUMPABLE, _SET_NO_NEW_PRIVILEGES, _SET_SECCOMP = 4, 38, 22
+_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = (
+    1,
+    4,
+    22,
+    36,
+    38,
+)
 _FILTER_MODE = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -45,16 +52,35 @@ def show(source: str, target: str) -> None:
     _call("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
+def _set(what: int, value: int) -> None:
+    _call("prctl", ctypes.c_int(what), *(ctypes.c_ulong(each) for each in (value, 0, 0, 0)))
+
+
 def make_dumpable() -> None:
     """Gives a process that has changed its user its own files in /proc back."""
-    _call("prctl", ctypes.c_int(_SET_DUMPABLE), *(ctypes.c_ulong(value) for value in (1, 0, 0, 0)))
+    _set(_SET_DUMPABLE, 1)
+
+
+def die_with_parent() -> None:
+    """Has the kernel kill this process when the one that forked it ends."""
+    _set(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of descendants whose own parent has ended."""
+    _set(_SET_SUBREAPER, 1)
+
+
+def forbid_new_privileges() -> None:
+    """Gives up every way to gain rights by executing a file."""
+    _set(_SET_NO_NEW_PRIVILEGES, 1)
 
 
 def drop_capabilities() -> None:
     """Gives up every capability, and every way to gain one by executing a file."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _call("capset", header, (ctypes.c_uint32 * 6)())
-    _call("prctl", ctypes.c_int(_SET_NO_NEW_PRIVILEGES), *(ctypes.c_ulong(value) for value in (1, 0, 0, 0)))
+    forbid_new_privileges()
 
 
 class _Filter(ctypes.Structure):

@@ -33,8 +33,12 @@ SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
 LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 
 
+_first_process: set[int] = set()
+
+
 def serve() -> NoReturn:
     """Runs round after round in one namespace, until the channel closes."""
+    _first_process.add(os.getpid())
     _fresh_streams()
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
@@ -46,7 +50,7 @@ def serve() -> NoReturn:
     while True:
         number += 1
         status = _round(names, f"<program {number}>" if number > 1 else "<program>")
-        if os.getpid() != 1:
+        if os.getpid() not in _first_process:
             os._exit(0)  # a process that the program forked came out at the program's end
         _end_others()
         try:
@@ -251,7 +255,7 @@ def _keep_own_frames(trace: traceback.TracebackException) -> bool:
 
 def _say(text: str) -> None:
     """Leaves `text`, and nothing else, where the host looks for the error."""
-    if os.getpid() != 1:
+    if os.getpid() not in _first_process:
         return  # the error of a process that the program forked is not the program's
     try:
         os.ftruncate(STDERR, 0)

