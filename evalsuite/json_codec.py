@@ -194,6 +194,7 @@ def encode_record(record: Record) -> Plain:
     """A record as an object: one line of `records.jsonl`."""
     plain: Plain = {name: getattr(record, name) for name in Record.__slots__}
     plain["usage"] = encode_usage(record.usage)
+    plain["judge_usage"] = encode_usage(record.judge_usage)
     plain["transcript"] = record.transcript and encode_transcript(record.transcript)
     return plain
 
@@ -206,6 +207,8 @@ def decode_record(plain: Mapping[str, Any]) -> Record:
     """
     fields = {name: plain[name] for name in Record.__slots__ if name in plain}
     fields["usage"] = decode_usage(plain["usage"])
+    if "judge_usage" in plain:
+        fields["judge_usage"] = decode_usage(plain["judge_usage"])
     transcript = plain.get("transcript")
     fields["transcript"] = transcript and decode_transcript(transcript)
     return Record(**fields)

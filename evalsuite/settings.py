@@ -85,6 +85,12 @@ class Settings:
     judge_key_env: str | None = _setting(
         None, "environment variable with the key for the judge's server", "NAME", kept=False
     )
+    judge_param: tuple[str, ...] = _setting(
+        (),
+        "generation parameter for every call to the judge, over what a scorer asks for: "
+        "--judge-param max_tokens=2048; may be repeated",
+        "NAME=VALUE",
+    )
     max_connections: int = _setting(
         32, "calls in flight at most, over all processes (default 32)", "N", kind=int, least=1
     )
@@ -240,7 +246,12 @@ class Settings:
     @property
     def model_params(self) -> dict[str, Any]:
         """`model_param`, read: numbers, true, false and null as in JSON, all else as text."""
-        return dict(_parameter(text) for text in self.model_param)
+        return dict(_parameter("--model-param", text) for text in self.model_param)
+
+    @property
+    def judge_params(self) -> dict[str, Any]:
+        """`judge_param`, read like `model_params`."""
+        return dict(_parameter("--judge-param", text) for text in self.judge_param)
 
     def plain(self) -> dict[str, Any]:
         """As JSON data, for workers and for the run's folder."""
@@ -268,7 +279,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
             "--resume and --replay exclude each other: one asks for what is missing, one never asks"
         )
     settings = Settings(**given, given=frozenset(given))
-    _ = settings.model_params
+    _ = settings.model_params, settings.judge_params
     if settings.shard:
         parse_shard(settings.shard)
         if settings.stop_when_decided:
@@ -363,12 +374,12 @@ def parse_margin(text: str) -> tuple[str, float]:
     return name.strip(), loss
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def _parameter(flag: str, text: str) -> tuple[str, Any]:
     import json
 
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise SettingsError(f"--model-param {text}: write NAME=VALUE, for example temperature=0.7")
+        raise SettingsError(f"{flag} {text}: write NAME=VALUE, for example temperature=0.7")
     try:
         return name, json.loads(value)
     except ValueError:

@@ -315,6 +315,8 @@ class Record:
             else None.
         notes: a scorer's words by metric name.
         facts: small plain data of transcript and scores.
+        usage: what all calls of the case took, the judge's included.
+        judge_usage: the judge's part of `usage`.
         seconds: wall time of solving and scoring.
         input: the sample's input as text.
         target: what was expected.
@@ -341,6 +343,7 @@ class Record:
     notes: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+    judge_usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     input: str = ""
     target: Target = None

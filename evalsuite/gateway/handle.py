@@ -17,13 +17,22 @@ if TYPE_CHECKING:
 class Meter:
     """What one case asked for and used, over all models."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: Meter | None = None) -> None:
         self.usage = Usage()
+        self._whole = whole
         self._first: dict[str, str] = {}
         self._requests: list[str] = []
 
+    def add(self, usage: Usage) -> None:
+        """Counts a call, here and in the whole of which this is a part."""
+        self.usage += usage
+        if self._whole is not None:
+            self._whole.add(usage)
+
     def note(self, request: Request) -> None:
         """Takes a request's fingerprints before it is sent."""
+        if self._whole is not None:
+            self._whole.note(request)
         plain = encode_request(request)
         if not self._requests:
             prompt = {"messages": plain["messages"], "tools": plain["tools"]}
@@ -85,7 +94,7 @@ class ModelHandle:
         )
         self.meter.note(request)
         completion = await self._asker.ask(request)
-        self.meter.usage += completion.usage
+        self.meter.add(completion.usage)
         return completion
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:

@@ -6,11 +6,13 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.json_codec import encode_usage
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.markdown import cut
 from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
 from evalsuite.results.tally import RunView
+from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +76,10 @@ def _facts(run: Run, verdict: Verdict) -> Section:
     usage = info.get("usage") or {}
     rows: list[list[Cell]] = [
         ["model", _called(info.get("model"), settings.get("model_base_url"), settings.get("model_param"))],
-        ["judge", _called(settings.get("judge_model"), settings.get("judge_base_url"), ())],
+        [
+            "judge",
+            _called(settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")),
+        ],
         ["date", str(info.get("started", ""))],
         ["cases", _counted(verdict)],
         ["tokens", _tokens(usage)],
@@ -82,9 +87,19 @@ def _facts(run: Run, verdict: Verdict) -> Section:
             "cost",
             f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged, or no price is known",
         ],
+        *_of_judge(run),
         ["wall time", f"{info.get('seconds', 0):.1f} s"],
     ]
     return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
+
+
+def _of_judge(run: Run) -> list[list[Cell]]:
+    """The judge's part of what all cases used, stored answers included."""
+    usage = sum((row.judge_usage for row in run.all_rows()), Usage())
+    if not usage.calls:
+        return []
+    cost = f", ${usage.cost:.4f}" if usage.cost else ""
+    return [["of these, for judging", f"{_tokens(encode_usage(usage))}{cost}"]]
 
 
 def _called(model: str | None, base_url: str | None, params: Sequence[str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evalsuite.reporting.section import Passage
@@ -27,3 +28,24 @@ def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
             f"{label}: in {cut} of {len(tally)} cases the last answer was cut off at the limit on tokens, which "
             f"costs score. `@benchmark({declared}, max_tokens=...)` sets it.",
         )
+
+
+def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
+    """The passage about answers of judges, where any was cut off; such a verdict is never read as a score.
+
+    Args:
+        label: of the run or the judge.
+        tally: its cases, with the fact `cut_off` where judges left it, perhaps below the prefix of their scores.
+    """
+    cut = [row for row in tally if any(facts.get("cut_off") for facts in (row.facts, *_nested(row.facts)))]
+    if cut:
+        yield Passage(
+            "",
+            f"{label}: in {len(cut)} of {len(tally)} cases an answer of the judge was cut off at the limit on tokens. "
+            "What was cut is not read as a score: the judge was asked again, or gave no verdict. Give it more room "
+            "with max_tokens where the judge is declared.",
+        )
+
+
+def _nested(facts: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    return (fact for fact in facts.values() if isinstance(fact, Mapping))

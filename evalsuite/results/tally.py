@@ -37,6 +37,7 @@ class Row:
     scores: Mapping[str, float]
     facts: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+    judge_usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     excused: str | None = None
     fingerprints: Mapping[str, str] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Row:
             record.scores,
             record.facts,
             record.usage,
+            record.judge_usage,
             record.seconds,
             record.excused,
             record.fingerprints,

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+FEWEST_CLUSTERS = 2
+"""Clusters below which nothing is said of how far a statistic may be off."""
+
+FEWEST_THAT_AGREE = 10
+NO_WIDTH = 1e-12
+
 
 def jackknife_interval(
     clusters: Sequence[Sequence[T]],
@@ -40,18 +46,37 @@ def jackknife_interval(
     Raises:
         ValueError: confidence is not in (0, 1).
     """
+    if len(clusters) < FEWEST_CLUSTERS:
+        probability(confidence, "confidence")
+        return Interval(math.nan, math.nan)
+    value = statistic([item for cluster in clusters for item in cluster])
+    without = [_without(clusters, at, statistic) for at in range(len(clusters))]
+    return interval_of_replicates(value, without, bounds=bounds, confidence=confidence)
+
+
+def interval_of_replicates(
+    value: float,
+    without: Sequence[float],
+    *,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    confidence: float = 0.95,
+) -> Interval:
+    """See `jackknife_interval`; from the statistic of all items and of those without each cluster.
+
+    Returns:
+        (nan, nan), too, where fewer than 10 values without a cluster are all the same: so few that agree
+        say nothing of how far the statistic may be off.
+    """
     from scipy.special import stdtrit
 
     probability(confidence, "confidence")
-    count = len(clusters)
-    if count < 2:
+    count = len(without)
+    if count < FEWEST_CLUSTERS:
         return Interval(math.nan, math.nan)
-    value = statistic([item for cluster in clusters for item in cluster])
-    without = [_without(clusters, at, statistic) for at in range(count)]
     centre = math.fsum(without) / count
     squares = math.fsum((one - centre) ** 2 for one in without)
     reach = float(stdtrit(count - 1, (1 + confidence) / 2)) * math.sqrt(squares * (count - 1) / count)
-    if math.isnan(value + reach):
+    if math.isnan(value + reach) or (reach < NO_WIDTH and count < FEWEST_THAT_AGREE):
         return Interval(math.nan, math.nan)
     return Interval(max(bounds[0], value - reach), min(bounds[1], value + reach))
 

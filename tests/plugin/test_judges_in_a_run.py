@@ -24,6 +24,9 @@ def judge(messages):
         return "Both have something."
     return "naturalness: 2, coherence: 3, engagingness: 1, groundedness: 1\\nclarity: 8"
 
+def broken(messages):
+    raise ValueError("this judge is broken")
+
 def mute(messages):
     return "no comment"
 """
@@ -55,6 +58,8 @@ MODES = (
     "panel:one_by_one",
     "panel:simultaneous",
     "panel:simultaneous_summarizer",
+    "paper:single",
+    "paper:simultaneous_summarizer",
 )
 
 
@@ -76,6 +81,7 @@ def test_a_panel_and_a_pair_judge_one_case_whatever_the_workers(
     assert record["facts"]["calls"] == 2 * (1 + 1)
     assert record["facts"]["pair_"]["calls"] == 2
     assert record["usage"]["calls"] == 1 + 4 + 2
+    assert record["judge_usage"]["calls"] == 4 + 2
     said = [entry["content"] for entry in record["logs"]["clarity"] if entry["role"] == "assistant"]
     assert said[:2] == ["Both have something."] * 2
     report = judges.report()
@@ -89,6 +95,55 @@ def test_a_judge_that_cannot_be_read_is_an_error_and_never_a_score(judges: Suite
     result.assert_outcomes(errors=1)
     (record,) = judges.records()
     assert (record["outcome"], record["cause"], record["scores"]) == ("error", "JudgeError", {})
+    said = [entry["content"] for log in record["logs"].values() for entry in log]
+    assert "no comment" in said, "what was paid for is kept"
+
+
+HALF = """
+from evalsuite import Sample, benchmark, exact_match, generate, pairwise, single
+
+@benchmark("half", [Sample(id="rain", input="Rain", target="Rain")], solver=generate(), scorers=[
+    single(["clarity"]), single(["depth"]), exact_match()])
+def test_half(scores):
+    assert scores["clarity"] == 8
+"""
+
+
+def test_a_judge_that_fails_takes_no_other_score_with_it(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_half=HALF)
+    judges.run("--judge-model=function:judges:judge").assert_outcomes(errors=1)
+    (record,) = judges.records()
+    assert record["scores"] == {"clarity": 8.0, "exact_match": 1.0}
+    assert record["outcome"] == "error"
+    assert "depth" in record["error"]
+
+
+def test_an_error_says_that_it_was_the_judge_who_could_not_be_asked(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_half=HALF)
+    judges.run("--judge-model=function:judges:broken")
+    (record,) = judges.records()
+    assert record["error"].startswith("the judge function:judges:broken: ")
+    assert record["cause"] == "RequestRefused" or record["cause"] == "CallFailed"
+
+
+def test_a_scores_note_stands_in_the_line_that_says_why_a_case_failed(judges: Suite) -> None:
+    judges.pytester.makepyfile(
+        test_note="""
+from evalsuite import Sample, Score, benchmark, generate
+
+def noted(sample, transcript):
+    return {"kind": Score(0.0, note="it names\\x1b[31m no source")}
+
+@benchmark("noted", [Sample(id="a", input="x")], solver=generate(), scorers=[noted])
+def test_noted(scores):
+    assert scores["kind"] == 1.0
+"""
+    )
+    result = judges.run()
+    result.stdout.fnmatch_lines(["FAILED *assert 0.0 (it names*no source) == 1.0*"])
+    (record,) = judges.records()
+    assert "(it names" in record["error"]
+    assert record["scores"] == {"kind": 0.0}
 
 
 def test_every_mode_of_chat_eval_goes_through_to_the_report(judges: Suite) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalsuite.results.tally import Row, Tally
+    from evalsuite.stats import Interval
 
 Coefficient = Literal["spearman", "kendall"]
 T = TypeVar("T")
@@ -54,21 +55,23 @@ def correlation(
     As UniEval's own script computes it: all responses in one list. The interval leaves out whole
     dialogues. None where the correlation is undefined for an aspect.
     """
+    from evalsuite.stats.jackknife import interval_of_replicates
+    from evalsuite.stats.rank_tables import without_each_cluster
 
-    def mean(rows: Sequence[Row]) -> float:
-        return math.fsum(_correlation(rows, coefficient, aspect) for aspect in aspects) / len(aspects)
-
-    return _estimate(
-        _clusters(dialogues(tally), lambda row: str(row.facts["dialogue"]), lambda row: row), mean
-    )
-
-
-def _correlation(rows: Sequence[Row], coefficient: Coefficient, aspect: str) -> float:
-    from evalsuite import stats
-
-    judge = [row.facts["judged"][aspect] for row in rows]
-    people = [row.facts["human"][aspect] for row in rows]
-    return (stats.spearman if coefficient == "spearman" else stats.kendall)(judge, people).statistic
+    rows = list(dialogues(tally))
+    if len(rows) < 3:
+        return None
+    clusters = [str(row.facts["dialogue"]) for row in rows]
+    pairs_of = [
+        ([row.facts["judged"][one] for row in rows], [row.facts["human"][one] for row in rows])
+        for one in aspects
+    ]
+    each = [without_each_cluster(judge, people, clusters, coefficient) for judge, people in pairs_of]
+    value = math.fsum(whole for whole, _ in each) / len(each)
+    without = [math.fsum(left) / len(each) for left in zip(*(left for _, left in each), strict=True)]
+    if math.isnan(value):
+        return None
+    return _with_interval(value, interval_of_replicates(value, without, bounds=(-1.0, 1.0)), len(rows))
 
 
 def _clusters(tally: Tally, cluster: Callable[[Row], str], item: Callable[[Row], T]) -> list[list[T]]:
@@ -86,6 +89,10 @@ def _estimate(clusters: Sequence[Sequence[T]], statistic: Callable[[list[T]], fl
     if math.isnan(value):
         return None
     interval = jackknife_interval(clusters, statistic, bounds=(-1.0, 1.0))
+    return _with_interval(value, interval, len(items))
+
+
+def _with_interval(value: float, interval: Interval, n: int) -> Estimate:
     if math.isnan(interval.low):
-        return Estimate(value, n=len(items))
-    return Estimate(value, interval.low, interval.high, len(items))
+        return Estimate(value, n=n)
+    return Estimate(value, interval.low, interval.high, n)

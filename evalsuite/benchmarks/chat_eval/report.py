@@ -14,6 +14,7 @@ from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.reporting.judges import agreement_table, bias_table, corrected_table
 from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+from evalsuite.reporting.truncation_note import judges_cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,7 @@ def report(views: Sequence[RunView]) -> Section:
     named = [(judge.name, judge.tally) for judge in judges]
     blocks: list[Block | None] = [
         _about(views),
+        *(note for judge in judges for note in judges_cut_off(judge.name, judge.tally)),
         _on_pairs(comparing),
         _by_category(comparing),
         *_on_dialogues(judges),

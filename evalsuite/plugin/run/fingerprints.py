@@ -38,7 +38,9 @@ def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str
 def _judge(settings: Settings) -> dict[str, str]:
     if not settings.judge_model:
         return {}
-    return {"judge": digest([settings.judge_model, redact(settings.judge_base_url or "")])}
+    return {
+        "judge": digest([settings.judge_model, redact(settings.judge_base_url or ""), settings.judge_params])
+    }
 
 
 def _input(case: Case) -> Any:

@@ -71,9 +71,15 @@ def transcript(request: pytest.FixtureRequest) -> Transcript:
 @pytest.fixture
 def scores(request: pytest.FixtureRequest, transcript: Transcript) -> Mapping[str, float]:  # noqa: ARG001 - must be there
     """Metric name to value, each a finite number."""
-    from evalsuite.plugin.run.outcomes import CaseScores
+    from evalsuite.plugin.run.outcomes import CaseScores, NotedScore
 
-    return CaseScores(request.node.stash[FINDINGS].scores)
+    findings = request.node.stash[FINDINGS]
+    return CaseScores(
+        {
+            name: NotedScore(value, findings.notes[name]) if name in findings.notes else value
+            for name, value in findings.scores.items()
+        }
+    )
 
 
 def _lend(request: pytest.FixtureRequest, model: CaseModel) -> Iterator[BlockingModel]:
@@ -112,3 +118,6 @@ def judge(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     if judge is None:
         raise SettingsError("this test asks a judge: name one with --judge-model")
     yield from _lend(request, judge)
+    findings = request.node.stash.get(FINDINGS, None)
+    if findings is not None:
+        findings.judge_used += judge.meter.usage

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -17,6 +18,8 @@ from evalsuite.threads import is_async
 from evalsuite.types import Outcome, Record, Score, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.run.prefetch import Solved
     from evalsuite.protocols import Scorer
@@ -27,6 +30,8 @@ EXCUSES = {
     "epochs": "below threshold; the sample's other epochs decide with it",
 }
 """Why a case below its threshold does not fail the session by itself."""
+
+LONGEST_NOTE = 200
 
 
 @dataclass
@@ -46,6 +51,8 @@ class Findings:
     """How many reports of this item count as failures of the session."""
     used: Usage = field(default_factory=Usage)
     """What the test itself used, through the fixtures `model` and `judge`."""
+    judge_used: Usage = field(default_factory=Usage)
+    """The judge's part of `used`."""
     asked: dict[str, str] = field(default_factory=dict)
     """Fingerprints of the requests that the case sent."""
     conversation: Transcript | None = None
@@ -54,22 +61,36 @@ class Findings:
     def score(self, case: Case, solved: Solved) -> None:
         """Takes over what was solved and judged, and runs the scorers that ask nobody.
 
+        Where one scorer fails, what the others found out is kept.
+
         Raises:
-            EvalsuiteError: solving, judging or scoring failed.
+            EvalsuiteError: solving, judging or scoring failed; the first failure, where there are several.
         """
         self.solved = solved
         self.asked |= solved.fingerprints
-        if solved.error is not None:
-            raise solved.error
-        if solved.transcript is None:
-            return
-        self.facts |= solved.transcript.facts
-        for scores in solved.judged:
-            self.take(scores)
-        for scorer in case.bound.scorers:
-            # An object may do both: rules here, and a judge before.
-            if callable(scorer) and not is_async(scorer):
-                self.take(_score(scorer, case.sample, solved.transcript))
+        self.logs |= {name: list(log) for name, log in solved.logs.items()}
+        errors = [] if solved.error is None else [solved.error]
+        if solved.transcript is not None:
+            self.facts |= solved.transcript.facts
+            errors += self._score_now(case, solved.transcript, solved.judged)
+        if errors:
+            raise errors[0]
+
+    def _score_now(
+        self, case: Case, transcript: Transcript, judged: Sequence[Mapping[str, float | Score]]
+    ) -> list[Exception]:
+        """Takes what judges gave and what the scorers give that ask nobody; gives back what failed."""
+        # An object may do both: rules here, and a judge before.
+        ruled: list[Any] = [one for one in case.bound.scorers if callable(one) and not is_async(one)]
+        scorings: list[Callable[[], Mapping[str, float | Score]]] = [partial(dict, one) for one in judged]
+        scorings += [partial(_score, scorer, case.sample, transcript) for scorer in ruled]
+        errors: list[Exception] = []
+        for scoring in scorings:
+            try:
+                self.take(scoring())
+            except Exception as error:  # noqa: BLE001 - whatever a scorer raises is the case's error
+                errors.append(error)
+        return errors
 
     def take(self, scores: Mapping[str, float | Score]) -> None:
         """Adds scores.
@@ -119,6 +140,7 @@ class Findings:
             notes=self.notes,
             facts=self.facts,
             usage=(solved.usage if solved else Usage()) + self.used,
+            judge_usage=(solved.judge_usage if solved else Usage()) + self.judge_used,
             seconds=round(solved.seconds, 3) if solved else 0.0,
             input=input_text(case.sample),
             target=case.sample.target,
@@ -156,6 +178,31 @@ def input_text(sample: Sample) -> str:
     if isinstance(sample.input, str):
         return sample.input
     return "\n".join(f"{message.role}: {message.content}" for message in sample.input)
+
+
+class NotedScore(float):
+    """A score that shows its scorer's words wherever it is shown itself, as in pytest's failure line."""
+
+    note: str
+
+    def __new__(cls, value: float, note: str) -> Self:
+        """A score with one line of words, cut at 200 characters and without control characters."""
+        score = super().__new__(cls, value)
+        line = " ".join(note.split())
+        score.note = "".join(sign for sign in line[:LONGEST_NOTE] if sign.isprintable())
+        return score
+
+    def __repr__(self) -> str:
+        """As in `assert 0.0 (the answer names no source) == 1.0`."""
+        return f"{float.__repr__(self)} ({self.note})"
+
+    def __str__(self) -> str:
+        """The number alone."""
+        return float.__repr__(self)
+
+    def __reduce__(self) -> tuple[type[NotedScore], tuple[float, str]]:
+        """Copies keep the words."""
+        return (NotedScore, (float(self), self.note))
 
 
 class CaseScores(dict[str, float]):

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.errors import ScoringError
+from evalsuite.errors import JudgeError, ModelError, ScoringError
 from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.handle import Meter
 from evalsuite.plugin.run.outcomes import checked_scores
@@ -20,7 +20,7 @@ from evalsuite.solvers.any_function import run_solver
 from evalsuite.threads import is_async
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from evalsuite.gateway.gateway import Asker
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from evalsuite.plugin.collection.cases import Bound, Case
     from evalsuite.settings import Settings
     from evalsuite.types import Score, Transcript, Usage
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,9 @@ class Solved:
         transcript: None where solving failed, or where there is no solver.
         judged: scores that had to be waited for, by name, as each scorer gave them.
         error: why solving or judging failed; None if it did not.
+        logs: what judges said who then failed: it was paid for.
         usage: what all its calls took.
+        judge_usage: the judge's part of `usage`.
         seconds: wall time, waiting for the limiter included.
         fingerprints: of the requests, as `Meter.fingerprints`.
     """
@@ -46,7 +50,9 @@ class Solved:
     transcript: Transcript | None
     judged: Sequence[Mapping[str, float | Score]]
     error: BaseException | None
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]
     usage: Usage
+    judge_usage: Usage
     seconds: float
     fingerprints: Mapping[str, str]
 
@@ -74,46 +80,97 @@ class Models:
     def judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel | None:
         """The judge, if the run has one."""
         name, base_url = self._settings.judge_model, self._settings.judge_base_url
-        return CaseModel(self._asker, name, base_url, epoch, {}, meter) if name else None
+        overrides = self._settings.judge_params
+        return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
 
 
 async def solve(case: Case, models: Models) -> Solved:
     """Solves a case and has it judged. Never raises: what fails is in the result."""
     started, meter = time.monotonic(), Meter()
-    transcript = None
-    judged: Sequence[Mapping[str, float | Score]] = ()
-    error: Exception | None = None
+    of_judge, transcript, scored = Meter(meter), None, ScoredAhead((), None, {})
+    error: BaseException | None = None
     model = models.model(case.epoch, meter)
     try:
         if case.bound.solver is not None:
-            transcript = await run_solver(case.bound.solver, case.sample, model)
-            judged = await _score_ahead(case, transcript, models, meter)
+            transcript, error = await _attempted(run_solver(case.bound.solver, case.sample, model))
+        if transcript is not None:
+            scored = await _score_ahead(case, transcript, models.judge(case.epoch, of_judge))
+    finally:
+        model.close_endpoints()
+    return Solved(
+        transcript,
+        scored.scores,
+        error or scored.error,
+        scored.logs,
+        meter.usage,
+        of_judge.usage,
+        time.monotonic() - started,
+        meter.fingerprints,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredAhead:
+    """What came of the scorers that have something to wait for.
+
+    Attributes:
+        scores: of each scorer that worked, whatever became of the others.
+        error: the first failure, in the order of the scorers.
+        logs: of judges that failed.
+    """
+
+    scores: Sequence[Mapping[str, float | Score]]
+    error: BaseException | None
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+async def _score_ahead(case: Case, transcript: Transcript, judge: CaseModel | None) -> ScoredAhead:
+    """Asks those scorers that have something to wait for: a judge, or whatever an async function awaits."""
+    asynchronous: list[Any] = [scorer for scorer in case.bound.scorers if is_async(scorer)]
+    waiting = [_attempted(_checked(scorer(case.sample, transcript))) for scorer in asynchronous]
+    judges = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
+    waiting += [_attempted(_checked(_judged(scorer, case, transcript, judge))) for scorer in judges]
+    results = await asyncio.gather(*waiting)
+    errors = [error for _, error in results if error is not None]
+    unread = [error for error in errors if isinstance(error, JudgeError) and error.log]
+    return ScoredAhead(
+        [scores for scores, _ in results if scores is not None],
+        errors[0] if errors else None,
+        {f"judge that failed{f' {at}' if at > 1 else ''}": error.log for at, error in enumerate(unread, 1)},
+    )
+
+
+async def _judged(
+    scorer: JudgedScorer, case: Case, transcript: Transcript, judge: CaseModel | None
+) -> Mapping[str, float | Score]:
+    if judge is None:
+        raise ScoringError(
+            f"benchmark {case.bound.name} has a scorer that asks a judge: name one with --judge-model"
+        )
+    try:
+        return await scorer.judged(case.sample, transcript, judge)
+    except ModelError as error:
+        # The same kind of error, so that its cause is counted with its like.
+        if type(error).__module__ != ModelError.__module__:
+            raise
+        raise type(error)(f"the judge {judge.name}: {error}") from error
+
+
+async def _checked(scoring: Awaitable[Mapping[str, float | Score]]) -> Mapping[str, float | Score]:
+    return checked_scores(await scoring)
+
+
+async def _attempted(work: Awaitable[T]) -> tuple[T | None, BaseException | None]:
+    """What came of it, or the error that it raised: whatever a case's code raises is the case's error."""
+    try:
+        return await work, None
     except asyncio.CancelledError:
         raise
     except (SystemExit, KeyboardInterrupt) as caught:
         # It would end the loop, and with it all cases in flight.
-        error = ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
-    except Exception as caught:  # noqa: BLE001 - whatever a solver raises is the case's error
-        error = caught
-    finally:
-        model.close_endpoints()
-    return Solved(transcript, judged, error, meter.usage, time.monotonic() - started, meter.fingerprints)
-
-
-async def _score_ahead(
-    case: Case, transcript: Transcript, models: Models, meter: Meter
-) -> list[Mapping[str, float | Score]]:
-    """Scores of those scorers that have something to wait for: a judge, or whatever an async function awaits."""
-    judged = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
-    judge = models.judge(case.epoch, meter)
-    if judged and judge is None:
-        raise ScoringError(
-            f"benchmark {case.bound.name} has a scorer that asks a judge: name one with --judge-model"
-        )
-    asynchronous: list[Any] = [scorer for scorer in case.bound.scorers if is_async(scorer)]
-    waiting = [scorer(case.sample, transcript) for scorer in asynchronous]
-    waiting += [scorer.judged(case.sample, transcript, judge) for scorer in judged if judge is not None]
-    return [checked_scores(scores) for scores in await asyncio.gather(*waiting)]
+        return None, ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
+    except Exception as caught:  # noqa: BLE001 - see above
+        return None, caught
 
 
 class Prefetcher:

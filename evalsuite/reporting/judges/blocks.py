@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 from evalsuite.reporting.judges.agreement import agreement_table
 from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.judges.bias import bias_table
+from evalsuite.reporting.truncation_note import judges_cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.section import Table
+    from evalsuite.reporting.section import Passage, Table
     from evalsuite.results.tally import RunView, Tally
 
 
-def judge_blocks(views: Sequence[RunView]) -> list[Table]:
+def judge_blocks(views: Sequence[RunView]) -> list[Table | Passage]:
     """Biases in comparisons and agreement among judges, wherever cases have left ballots."""
     found = [(_name(view, prefix), view.tally, prefix) for view in views for prefix in prefixes(view.tally)]
-    tables: list[Table | None] = []
+    tables: list[Table | Passage | None] = [
+        note for view in views for note in judges_cut_off(view.judge or view.label, view.tally)
+    ]
     for name, tally, prefix in found:
         if any(case.verdict is not None for case in judged(tally, prefix)):
             tables.append(bias_table(f"Biases of {name}", [(name, tally)], prefix))
