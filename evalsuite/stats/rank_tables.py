@@ -62,8 +62,9 @@ def _spearman(tables: Array) -> Array:
 
 def _midranks(counts: Array) -> Array:
     """Each value's mid-rank, less the mean rank."""
-    ranks = counts.cumsum(axis=1) - counts / 2
-    return ranks - counts.sum(axis=1, keepdims=True) / 2
+    ranks: Array = counts.cumsum(axis=1) - counts / 2
+    centred: Array = ranks - counts.sum(axis=1, keepdims=True) / 2
+    return centred
 
 
 def _kendall(tables: Array) -> Array:
@@ -80,11 +81,13 @@ def _kendall(tables: Array) -> Array:
 
 def _untied(counts: Array) -> Array:
     total = counts.sum(axis=1)
-    return (total**2 - (counts**2).sum(axis=1)) / 2  # type: ignore[no-any-return] # numpy's stubs say Any
+    untied: Array = (total**2 - (counts**2).sum(axis=1)) / 2
+    return untied
 
 
 def _ratio(above: Array, squared: Array) -> Array:
     import numpy as np
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(squared > 0, np.clip(above / np.sqrt(squared), -1.0, 1.0), np.nan)
+        ratio: Array = np.where(squared > 0, np.clip(above / np.sqrt(squared), -1.0, 1.0), np.nan)
+    return ratio

@@ -20,8 +20,9 @@ def mean(values: list[float]) -> float:
 def test_for_a_mean_it_is_the_t_interval(values: list[float]) -> None:
     # Efron and Tibshirani (1993, section 11.2): for the mean, the jackknife's error is s / sqrt(n).
     found, textbook = jackknife_interval([[one] for one in values], mean), mean_interval(values)
-    if max(values) - min(values) < 1e-9:
-        return  # see the test below
+    if math.isnan(found.low):
+        assert max(values) - min(values) < 1e-6, "see the test below"
+        return
     assert found.low == pytest.approx(textbook.low, abs=1e-6)
     assert found.high == pytest.approx(textbook.high, abs=1e-6)
 
