@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalsuite.judging import multiple_evidence, pairwise, panel, single, weighted
+    from evalsuite.judging import multiple_evidence, pairwise, panel, rubric, single, weighted
     from evalsuite.models.protocol import Backend, RateLimited, Transient
     from evalsuite.plugin.collection.cases import benchmark
     from evalsuite.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from evalsuite.types import Completion, Message, Record, Request, Sample, Score, Transcript, Usage
 
 _HOMES = {
-    "evalsuite.judging": ("multiple_evidence", "pairwise", "panel", "single", "weighted"),
+    "evalsuite.judging": ("multiple_evidence", "pairwise", "panel", "rubric", "single", "weighted"),
     "evalsuite.plugin.collection.cases": ("benchmark",),
     "evalsuite.models.protocol": ("Backend", "RateLimited", "Transient"),
     "evalsuite.protocols": ("Benchmark", "Dataset", "JudgedScorer", "Model", "Scorer", "Setup", "Solver"),
@@ -158,6 +158,7 @@ __all__ = [
     "program_of_thought",
     "react",
     "rouge_l",
+    "rubric",
     "similar",
     "single",
     "token_f1",

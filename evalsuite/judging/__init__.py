@@ -4,7 +4,9 @@ Each of these makes a scorer in one line: `scorers=[panel(["critic", "scientist"
 """
 
 from evalsuite.judging.forms import Aspect
+from evalsuite.judging.ready import conversation, factual, faithful, follows, relevant
 from evalsuite.judging.roles import DebaterRole
+from evalsuite.judging.rubrics import rubric
 from evalsuite.judging.scorers import (
     JudgeScorer,
     multiple_evidence,
@@ -18,9 +20,15 @@ __all__ = [
     "Aspect",
     "DebaterRole",
     "JudgeScorer",
+    "conversation",
+    "factual",
+    "faithful",
+    "follows",
     "multiple_evidence",
     "pairwise",
     "panel",
+    "relevant",
+    "rubric",
     "single",
     "weighted",
 ]

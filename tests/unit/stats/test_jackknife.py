@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.stats import mean_interval
@@ -16,6 +16,7 @@ def mean(values: list[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=20))
 def test_for_a_mean_it_is_the_t_interval(values: list[float]) -> None:
     # Efron and Tibshirani (1993, section 11.2): for the mean, the jackknife's error is s / sqrt(n).

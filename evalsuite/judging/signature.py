@@ -1,0 +1,24 @@
+"""A judge's signature: what a score hangs on, in one line to print beside it, as sacrebleu does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.json_codec import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERSION = 1
+"""Counts changes of the templates that all judges share."""
+
+
+def signature(kind: str, models: Sequence[str], content: Any) -> str:
+    """`rubric|judge:gpt-4|version:1|hash:5f0c2a71d3b49e08`; equal where the same is asked in the same way.
+
+    Args:
+        kind: of judge.
+        models: that judge.
+        content: prompts, scales and parameters, as plain data.
+    """
+    return f"{kind}|judge:{'+'.join(models)}|version:{VERSION}|hash:{digest([kind, list(models), content, VERSION])}"
