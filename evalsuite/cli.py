@@ -17,6 +17,8 @@ COMMANDS = {
     "compare": "put runs side by side, the first being the baseline",
     "merge": "join the shards of a run into one run",
     "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
+    "label": "write a sheet with a random part of a run's cases, for people to label",
+    "judge": "judge a run's answers again, and say how far the judge can be trusted",
     "build": "make a benchmark's data from its sources",
 }
 """What each command does; it is the module of its name in `commands/`."""

@@ -1,0 +1,82 @@
+"""`evalsuite label RUN`: a sheet with a random part of a run's cases, for people to fill in."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.errors import RunError
+from evalsuite.results.runs import find_folder, load_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalsuite.types import Record
+
+COLUMNS = ("case", "input", "answer", "label")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet take a cell for a formula; such a text gets an apostrophe in front."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the run, how many cases, and where the sheet goes."""
+    add_reports_folder(parser)
+    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+    parser.add_argument("--cases", type=_count, default=50, metavar="N", help="how many (default: 50)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice (default: 0)")
+    parser.add_argument("--benchmark", metavar="NAME", help="of this benchmark alone")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("labels.csv"), metavar="FILE", help="default: labels.csv"
+    )
+    parser.epilog = (
+        "The sheet shows neither scores nor the model. Each person fills in the column `label` of a copy of their own: "
+        "yes or no, or a number. `evalsuite judge RUN --people FILE` then says how far a judge agrees with them."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the sheet; one that is there already may hold labels and is left alone."""
+    folder = find_folder(options.reports, options.name)
+    run = load_run(folder)
+    names = [options.benchmark] if options.benchmark else list(run.benchmarks)
+    if unknown := [name for name in names if name not in run.benchmarks]:
+        raise RunError(f"{folder.path} has no benchmark {unknown[0]}; it has {', '.join(run.benchmarks)}")
+    cases = [row.case for name in names for row in run.benchmarks[name].tally]
+    records = chosen((run.read(case) for case in cases), options.cases, options.seed)
+    if not records:
+        raise RunError(f"{folder.path} has no case with an answer to label")
+    try:
+        with options.output.open("x", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([COLUMNS, *map(_row, records)])
+    except FileExistsError as error:
+        raise RunError(
+            f"{options.output} is there already and may hold labels; name another with -o"
+        ) from error
+    sys.stdout.write(f"{options.output}: {len(records)} of {len(cases)} cases to label\n")
+    return 0
+
+
+def chosen(records: Iterable[Record], count: int, seed: int) -> list[Record]:
+    """A random part of the cases that have an answer, in random order."""
+    answered = [record for record in records if record.transcript is not None]
+    return random.Random(seed).sample(answered, min(count, len(answered)))  # noqa: S311 - a random part, no secret
+
+
+def _row(record: Record) -> list[str]:
+    answer = record.transcript.answer if record.transcript else ""
+    return [_cell(record.case), _cell(record.input), _cell(answer), ""]
+
+
+def _cell(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of cases from 1; got {text!r}")
+    return int(text)

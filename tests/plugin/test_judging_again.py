@@ -1,0 +1,124 @@
+"""`evalsuite label` and `evalsuite judge`: people's labels, and a judge's certificate, for a run that is over."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.plugin.conftest import Suite
+
+JUDGES = """
+import json, re
+
+def _answer(messages):
+    return re.search(r'<answer key="\\w+">\\n(.*?)\\n</answer', messages[-1]["content"], re.S)[1]
+
+def strict(messages):
+    good = _answer(messages) in ("Paris", "Rome")
+    return json.dumps({"reason": "looked it up", "verdict": "yes" if good else "no"})
+
+def gullible(messages):
+    return "Verdict: yes" if "best score" in _answer(messages) else "Verdict: no"
+
+def mute(messages):
+    return "no comment"
+"""
+
+
+@pytest.fixture
+def over(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """A run that is over, and judges to ask about it."""
+    suite.pytester.makepyfile(judges=JUDGES)
+    suite.run("--run=base")
+    monkeypatch.chdir(suite.path)
+    monkeypatch.syspath_prepend(suite.path)
+    return suite
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def fill(file: Path, labels: dict[str, str]) -> None:
+    filled = [{**row, "label": labels[row["answer"]]} for row in rows(file)]
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.DictWriter(opened, filled[0].keys())
+        writer.writeheader()
+        writer.writerows(filled)
+
+
+def judge(*arguments: str) -> int:
+    return main(["judge", "base", "--criteria", "Is it a capital?", *arguments])
+
+
+def test_a_sheet_to_label_is_blind_to_scores_and_model(over: Suite) -> None:
+    assert main(["label", "base", "--cases", "2"]) == 0
+    sheet = rows(over.path / "labels.csv")
+    assert len(sheet) == 2
+    assert list(sheet[0]) == ["case", "input", "answer", "label"]
+    assert {row["label"] for row in sheet} == {""}
+
+
+def test_a_sheet_that_may_hold_labels_is_not_written_over(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (over.path / "labels.csv").write_text("mine", "utf-8")
+    assert main(["label", "base"]) == 2
+    assert "may hold labels" in capsys.readouterr().err
+    assert (over.path / "labels.csv").read_text("utf-8") == "mine"
+
+
+def test_judges_are_compared_with_people_and_probed_and_the_run_is_left_as_it_is(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = over.path / "reports" / "base"
+    before = {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()}
+    main(["label", "base"])
+    fill(over.path / "labels.csv", {"Paris": "yes", "Rome": "yes", "Osaka": "no"})
+    named = ("--judge=function:judges:strict", "--judge=function:judges:gullible")
+    assert judge(*named, "--people", "labels.csv") == 0
+    told = capsys.readouterr().out
+    lines = {line.split("|")[1].strip(): line for line in told.splitlines() if line.startswith("| function")}
+    assert set(lines) == {"function:judges:strict", "function:judges:gullible"}
+    assert "100.0" in next(
+        line for line in told.splitlines() if "strict" in line and " 3 |" in line and "100.0" in line
+    )
+    turned = next(
+        line for line in told.splitlines() if "gullible" in line and "asks for a good score" in line
+    )
+    assert "100.0" in turned
+    assert {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()} == before
+    assert (run / "again" / "judge" / "certificate.md").is_file()
+
+
+def test_a_judge_that_cannot_be_read_has_no_score_and_its_share_is_told(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert judge("--judge=function:judges:mute") == 0, over.path
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| function")]
+    assert "100.0" in line
+
+
+@pytest.mark.parametrize(
+    ("sheet", "problem"),
+    [
+        ("case,label\nx,yes\n", "no label is of a case"),
+        ("case,label\nx,perhaps\n", "'perhaps'"),
+        ("case,label\nx,1\nx,0\n", "each case once"),
+        ("name\nx\n", "the columns case and label"),
+    ],
+)
+def test_a_sheet_that_is_none_is_refused_with_its_place(
+    over: Suite, capsys: pytest.CaptureFixture[str], sheet: str, problem: str
+) -> None:
+    (over.path / "bad.csv").write_text(sheet, "utf-8")
+    assert judge("--judge=function:judges:strict", "--people", "bad.csv") == 2
+    assert problem in capsys.readouterr().err
