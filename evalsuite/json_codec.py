@@ -92,8 +92,9 @@ def encode_tool_call(call: ToolCall) -> Plain:
 
 
 def encode_usage(usage: Usage) -> Plain:
-    """Usage as an object."""
-    return {
+    """Usage as an object; that nothing is estimated goes without saying."""
+    estimated = {"estimated": usage.estimated} if usage.estimated else {}
+    return estimated | {
         "calls": usage.calls,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -103,7 +104,13 @@ def encode_usage(usage: Usage) -> Plain:
 
 def decode_usage(plain: Mapping[str, Any]) -> Usage:
     """The reverse of `encode_usage`."""
-    return Usage(plain["calls"], plain["prompt_tokens"], plain["completion_tokens"], plain["cost"])
+    return Usage(
+        plain["calls"],
+        plain["prompt_tokens"],
+        plain["completion_tokens"],
+        plain["cost"],
+        plain.get("estimated", 0),
+    )
 
 
 def encode_request(request: Request) -> Plain:

@@ -155,12 +155,14 @@ class Usage:
         prompt_tokens: tokens read.
         completion_tokens: tokens written, reasoning included.
         cost: US dollars; 0.0 where the model is free or its price is not known.
+        estimated: calls among them whose tokens are an estimate, as the server did not count them.
     """
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
+    estimated: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both."""
@@ -169,6 +171,7 @@ class Usage:
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.cost + other.cost,
+            self.estimated + other.estimated,
         )
 
 

@@ -9,17 +9,35 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
-import random
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
+from evalsuite.gateway.breaker import Breaker
 from evalsuite.gateway.concealment import Vault
-from evalsuite.gateway.spend import Ledger, answer_bound, estimate_tokens, price_of
+from evalsuite.gateway.effort import Effort
+from evalsuite.gateway.spend import (
+    Attempt,
+    Ledger,
+    answer_bound,
+    bounded,
+    counted,
+    estimate_tokens,
+    price_of,
+    prompt_bound,
+)
 from evalsuite.gateway.wire import request_key
-from evalsuite.models.protocol import Hopeless, RateLimited, Transient, Unreachable
+from evalsuite.models.protocol import (
+    Hopeless,
+    LostAnswer,
+    Outage,
+    RateLimited,
+    Transient,
+    Unreachable,
+    Withheld,
+)
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
@@ -31,14 +49,8 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
     from evalsuite.types import Completion, Request
 
-ATTEMPTS = 6
-"""Calls for one request at most, those answered 429 not counted."""
-
 PATIENCE = 900.0
-"""Seconds after its first 429 at which a request that is still refused has failed."""
-
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds before the second attempt, doubled for each further one, and their bound."""
+"""Seconds after its first refusal, or in an outage, at which a request has failed."""
 
 NEVER_REACHED = 3
 """Attempts at a server that has not answered anything yet: it is not there rather than busy."""
@@ -71,6 +83,7 @@ class Gateway:
         on_hopeless: told once, when no call to a model can succeed at all.
         clock: seconds that only go forward.
         vault: remembers the secrets behind the hashes in requests.
+        patience: seconds that one request waits for a server that refuses for lack of capacity or is down.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
@@ -83,13 +96,19 @@ class Gateway:
         on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         vault: Vault | None = None,
+        patience: float = PATIENCE,
     ) -> None:
+        self._patience = patience
         self._vault = vault or Vault()
         self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
         self._clock = clock
         self._backends: dict[tuple[str, str | None], Backend] = {}
         self._slots: dict[Backend, asyncio.Semaphore] = {}
+        self._limiters: dict[Backend, Limiter] = {}
+        self._breakers: dict[Backend, Breaker] = {}
+        # What the terminal says of outages.
+        self.notices: list[str] = []
         self._answered: set[Backend] = set()
         self._hopeless: dict[Backend, str] = {}
         self._flights: dict[str, asyncio.Task[Completion]] = {}
@@ -141,24 +160,12 @@ class Gateway:
 
     async def _fly(self, key: str, backend: Backend, request: Request) -> Completion:
         price = self._price(backend, request.model)
-        tokens = estimate_tokens(request), answer_bound(request)
-        reserved = price.of(*tokens) if price else 0.0
-        await self.ledger.reserve(reserved)
-        completion = None
-        try:
-            completion = await self._persist(backend, request, sum(tokens))
-            if price:
-                cost = price.of(completion.usage.prompt_tokens, completion.usage.completion_tokens)
-                completion = dataclasses.replace(
-                    completion, usage=dataclasses.replace(completion.usage, cost=cost)
-                )
-            # By the backend's own name for its address, which has no secrets in it.
-            self._keep(key, dataclasses.replace(request, base_url=backend.identity), completion)
-            self._used[key] = completion.usage
-            # As a replay will hear it: half a surrogate pair is no part of a file.
-            return self.store.get(key) or completion
-        finally:
-            self.ledger.settle(reserved, completion.usage if completion else None)
+        completion = await self._persist(backend, request, price)
+        # By the backend's own name for its address, which has no secrets in it.
+        self._keep(key, dataclasses.replace(request, base_url=backend.identity), completion)
+        self._used[key] = completion.usage
+        # As a replay will hear it: half a surrogate pair is no part of a file.
+        return self.store.get(key) or completion
 
     def _keep(self, key: str, request: Request, completion: Completion) -> None:
         try:
@@ -180,21 +187,18 @@ class Gateway:
             raise error
         return price
 
-    async def _persist(self, backend: Backend, request: Request, tokens: int) -> Completion:
+    async def _persist(self, backend: Backend, request: Request, price: Price | None) -> Completion:
         """Tries until it succeeds, can never succeed, or the bounds are reached."""
-        deadline, failures = math.inf, 0
+        effort = Effort(self._clock, self._patience)
         while True:
             try:
-                return await self._call(backend, request, tokens)
+                return await self._attempt(backend, request, price)
             except RateLimited as error:
-                deadline = min(deadline, self._clock() + PATIENCE)
-                if self._clock() + (error.retry_after or 0.0) > deadline:
-                    raise CallFailed(f"{error} (no use in waiting longer than {PATIENCE:g} s)") from error
+                await asyncio.sleep(effort.after_refusal(error))
             except Transient as error:
-                failures += 1
-                self._despair(backend, error, failures)
-                wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (failures - 1))
-                await asyncio.sleep(wait * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
+                self._despair(backend, error, effort)
+                breaker = self._breaker(backend)
+                await asyncio.sleep(effort.after_failure(error, outage=breaker.is_open))
             except Hopeless as error:
                 self._answered.discard(backend)
                 gone = BackendUnavailable(str(error))
@@ -203,42 +207,122 @@ class Gateway:
             except BackendUnavailable as error:
                 self._give_up(backend, error)
                 raise
-            except RequestRefused:
-                self._answered.add(backend)
-                raise
+            except Withheld as error:
+                raise RequestRefused(str(error)) from error
 
-    def _despair(self, backend: Backend, error: Transient, failures: int) -> None:
-        """Raises what comes of a failure after which nothing is to be hoped for."""
+    def _despair(self, backend: Backend, error: Transient, effort: Effort) -> None:
+        """Raises what comes of a server that has never answered anything."""
         absent = isinstance(error, Unreachable) and backend not in self._answered
-        if absent and failures >= NEVER_REACHED:
+        if absent and effort.failures + 1 >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
             self._give_up(backend, gone)
             raise gone from error
-        if failures >= ATTEMPTS:
-            raise CallFailed(f"{error} (the last of {failures} attempts)") from error
+
+    async def _attempt(self, backend: Backend, request: Request, price: Price | None) -> Completion:
+        """One call, with what it may cost set aside before, and what it did or may have cost booked after."""
+        # Only where money is limited: another bound could cut off an answer.
+        sent = bounded(request) if price and self.ledger.limit is not None else request
+        reserved = price.of(prompt_bound(sent), answer_bound(sent)) if price else 0.0
+        await self.ledger.reserve(reserved)
+        attempt = None
+        try:
+            completion = await self._call(backend, sent, estimate_tokens(sent) + answer_bound(sent))
+            completion = dataclasses.replace(
+                completion, usage=self._usage(backend, request, completion, price)
+            )
+            attempt = Attempt(request.model, completion.usage)
+        except (LostAnswer, Withheld, asyncio.CancelledError):
+            if price:
+                attempt = Attempt(request.model, Usage(1, 0, 0, reserved, 1), answered=False)
+            raise
+        else:
+            return completion
+        finally:
+            self.ledger.settle(reserved, attempt)
+
+    def _usage(
+        self, backend: Backend, request: Request, completion: Completion, price: Price | None
+    ) -> Usage:
+        usage = counted(request, completion) if backend.metered else completion.usage
+        cost = price.of(usage.prompt_tokens, usage.completion_tokens) if price else usage.cost
+        return dataclasses.replace(usage, cost=cost)
 
     async def _call(self, backend: Backend, request: Request, tokens: int) -> Completion:
-        async with self._slot(backend), self.limiter.admit(tokens) as admitted:
+        completion = None
+        while completion is None:
+            probes = await self._breaker(backend).passage()
+            try:
+                completion = await self._admitted(backend, request, tokens, probes=probes)
+            finally:
+                if probes:
+                    self._breaker(backend).tried()
+        self._answered.add(backend)
+        used = completion.usage.prompt_tokens + completion.usage.completion_tokens
+        self._limiter(backend).accepted(tokens, used or tokens)
+        return completion
+
+    async def _admitted(
+        self, backend: Backend, request: Request, tokens: int, *, probes: bool
+    ) -> Completion | None:
+        """The call itself; None where the server went down while it waited for its turn."""
+        limiter, breaker = self._limiter(backend), self._breaker(backend)
+        async with self._slot(backend), limiter.admit(tokens) as admitted:
+            if breaker.is_open and not probes:
+                return None
             if self._lost:
                 raise CallFailed(f"not asked, as no answer can be kept any more: {self._lost}")
             if backend in self._hopeless:
                 raise BackendUnavailable(self._hopeless[backend])
             try:
                 completion = await backend.complete(self._vault.reveal(request))
-            except RateLimited as error:
-                # Who wants to be left alone for hours is not waited for, by nobody.
-                if (error.retry_after or 0.0) <= PATIENCE:
-                    self.limiter.refused(admitted, error.retry_after)
+            except Outage as error:
+                breaker.down(str(error))
                 raise
-        self._answered.add(backend)
-        used = completion.usage.prompt_tokens + completion.usage.completion_tokens
-        self.limiter.accepted(admitted, tokens, used or tokens)
+            except RateLimited as error:
+                breaker.answered()
+                # Who wants to be left alone for hours is not waited for, by nobody.
+                if (error.retry_after or 0.0) <= self._patience:
+                    limiter.refused(admitted, error.retry_after)
+                raise
+            except RequestRefused:
+                self._answered.add(backend)
+                breaker.answered()
+                raise
+            except BaseException:
+                breaker.answered()
+                raise
+        breaker.answered()
         return completion
 
     def _slot(self, backend: Backend) -> asyncio.Semaphore:
         if backend not in self._slots:
-            self._slots[backend] = asyncio.Semaphore(backend.connections or self.limiter.connections)
+            self._slots[backend] = asyncio.Semaphore(backend.connections or self.limiter.places.most)
         return self._slots[backend]
+
+    def _limiter(self, backend: Backend) -> Limiter:
+        """A limiter for each model at its address: one that is slow holds up nobody else."""
+        if backend not in self._limiters:
+            self._limiters[backend] = self.limiter.another() if self._limiters else self.limiter
+            if hasattr(backend, "on_exhausted"):
+                backend.on_exhausted = self._limiters[backend].exhausted
+        return self._limiters[backend]
+
+    def _breaker(self, backend: Backend) -> Breaker:
+        if backend not in self._breakers:
+            told = partial(self._tell, backend)
+            self._breakers[backend] = Breaker(self._clock, told)
+        return self._breakers[backend]
+
+    def rates(self) -> list[float]:
+        """Requests a second that servers were found to allow, where they refused any."""
+        return [limiter.rate for limiter in list(self._limiters.values()) if limiter.rate]
+
+    def outages(self) -> list[str]:
+        """A line for each server that is down just now."""
+        return [f"{backend.identity} is down" for backend, one in list(self._breakers.items()) if one.is_open]
+
+    def _tell(self, backend: Backend, words: str) -> None:
+        self.notices.append(f"{backend.identity}: {words}")
 
     def _give_up(self, backend: Backend, error: BackendUnavailable) -> None:
         """Tells, once; a backend that has answered before may do so again."""
@@ -256,7 +340,7 @@ class Gateway:
     async def aclose(self) -> None:
         """Ends the calls under way, those that cost money only after a moment's wait; closes everything."""
         metered = [backend for backend in self._backends.values() if backend.metered]
-        if metered and self.limiter.in_flight:
+        if metered and self.limiter.places.in_flight:
             await self._drain()
         for flight in list(self._flights.values()):
             flight.cancel()
@@ -267,7 +351,7 @@ class Gateway:
 
     async def _drain(self) -> None:
         """Lets the calls under way finish, and admits no further ones."""
-        self.limiter.connections = 0
+        self.limiter.places.most = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
-                await self.limiter.idle()
+                await self.limiter.places.idle()

@@ -68,4 +68,5 @@ def open_gateway(
         read_prices(settings.price),
         on_hopeless,
         vault=vault,
+        patience=settings.patience,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import math
+import re
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -14,9 +16,9 @@ from evalsuite.json_codec import dumps, encode_message
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from evalsuite.types import Request
+    from evalsuite.types import Completion, Request
 
 # Where a request does not bound its answer, this many tokens are set aside for it.
 UNBOUNDED_ANSWER = 4096
@@ -76,27 +78,95 @@ def estimate_tokens(request: Request) -> int:
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
 
 
+def prompt_bound(request: Request) -> int:
+    """Prompt tokens at most: no tokenizer makes more tokens than there are bytes. A picture counts PICTURE tokens."""
+    plain = [[encode_message(message) for message in request.messages], request.tools]
+    parts = [part for message in request.messages for part in message.parts]
+    pictures = [part for part in parts if not isinstance(part, str) and part.get("type") != "text"]
+    size = len(dumps(plain).encode()) - sum(len(dumps(part).encode()) for part in pictures)
+    return size + 16 * len(request.messages) + PICTURE * len(pictures)
+
+
+PICTURE = 4000
+"""Tokens that one picture, sound or file in a message may count as."""
+
+BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
 def answer_bound(request: Request) -> int:
-    """Completion tokens at most, as far as the request says."""
-    bound = _whole(request.params.get("max_tokens")) or _whole(request.params.get("max_completion_tokens"))
-    return (bound or UNBOUNDED_ANSWER) * (_whole(request.params.get("n")) or 1)
+    """Completion tokens at most: what the request says, or what `bounded` sends in its place."""
+    bound = next((whole for name in BOUNDS if (whole := _whole(request.params.get(name)))), UNBOUNDED_ANSWER)
+    return bound * (_whole(request.params.get("n")) or 1)
 
 
-def _whole(given: object) -> int:
+def bounded(request: Request) -> Request:
+    """The request with a bound on its answer, so that the server cannot bill more than was set aside."""
+    if any(_whole(request.params.get(name)) for name in BOUNDS):
+        return request
+    # Models that reason take the newer name alone, other servers often the older one alone.
+    name = (
+        BOUNDS[1]
+        if re.match(r"(openai/)?(o\d|gpt-5)", request.model.partition(":")[2] or request.model)
+        else BOUNDS[0]
+    )
+    return dataclasses.replace(request, params={**request.params, name: UNBOUNDED_ANSWER})
+
+
+def counted(request: Request, completion: Completion) -> Usage:
+    """A completion's usage, estimated and flagged where the server did not count."""
+    usage = completion.usage
+    if usage.prompt_tokens or usage.completion_tokens:
+        return usage
+    text = completion.text + completion.reasoning + "".join(call.arguments for call in completion.tool_calls)
+    written = min(answer_bound(request), len(text.encode("utf-8", "replace")) // 2 + 8)
+    return dataclasses.replace(
+        usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1
+    )
+
+
+def _whole(value: object) -> int:
     """A parameter as it should be; 0 for nonsense, which the server will refuse with better words."""
-    return given if isinstance(given, int) and given > 0 else 0
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call as the ledger booked it.
+
+    Attributes:
+        model: whom it asked, as the user names it.
+        usage: tokens and US dollars.
+        answered: False for a call that failed but may be billed; its cost is what was set aside for it.
+    """
+
+    model: str
+    usage: Usage
+    answered: bool = True
 
 
 class Ledger:
     """Counts what is paid and holds back the call that would pass the limit.
 
+    What a call may cost at most is set aside before it is made, so that what is billed never passes the limit
+    by more than what one call costs above its own bound: with a server that keeps to the bound it is sent, never.
+
     Args:
         limit: US dollars; None is no limit.
+        paid: what was spent before, in a run that is resumed.
+        on_attempt: told of each call that was, or may have been, billed.
     """
 
-    def __init__(self, limit: float | None = None) -> None:
+    def __init__(
+        self,
+        limit: float | None = None,
+        paid: Usage | None = None,
+        on_attempt: Callable[[Attempt], None] = lambda _: None,
+    ) -> None:
         self.limit = limit
-        self.paid = Usage()
+        self.paid = paid or Usage()
+        self.by_model: dict[str, Usage] = {}
+        self.uncertain = 0.0
+        self._on_attempt = on_attempt
         self._reserved: list[float] = []
         self._settled = asyncio.Event()
 
@@ -120,9 +190,12 @@ class Ledger:
         """Whether the limit would be passed if all of this were paid, too."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
-    def settle(self, amount: float, usage: Usage | None) -> None:
+    def settle(self, amount: float, attempt: Attempt | None) -> None:
         """Gives back what was set aside, and books what was used (None: the call failed and cost nothing)."""
         self._reserved.remove(amount)
-        if usage:
-            self.paid += usage
+        if attempt:
+            self.paid += attempt.usage
+            self.by_model[attempt.model] = self.by_model.get(attempt.model, Usage()) + attempt.usage
+            self.uncertain += 0.0 if attempt.answered else attempt.usage.cost
+            self._on_attempt(attempt)
         self._settled.set()

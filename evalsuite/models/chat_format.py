@@ -11,9 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evalsuite.errors import RequestRefused
 from evalsuite.json_codec import encode_message
-from evalsuite.models.protocol import Transient
+from evalsuite.models.protocol import LostAnswer, Withheld
 from evalsuite.types import Completion, Request, TokenLogprob, ToolCall, Usage
 
 # The first tag may be missing: some chat templates put it into the prompt.
@@ -47,17 +46,17 @@ def read_answer(answer: Any) -> Completion:
     """A completion from a server's JSON.
 
     Raises:
-        Transient: it is no chat completion, or the server says that it failed on the way.
-        RequestRefused: the model refused, or a filter left nothing.
+        LostAnswer: it is no chat completion, or the server says that it failed on the way.
+        Withheld: the model refused, or a filter left nothing.
     """
     try:
         choice = answer["choices"][0]
         completion = _read(choice, choice["message"], answer.get("usage") or {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise Transient(f"the server's answer is no chat completion: {shown(answer)}") from error
+        raise LostAnswer(f"the server's answer is no chat completion: {shown(answer)}") from error
     if choice.get("error") or completion.finish_reason == "error":
         # What routers send when the server behind them dies: whatever text there is, is not the answer.
-        raise Transient(f"the server failed while it answered: {shown(choice.get('error') or choice)}")
+        raise LostAnswer(f"the server failed while it answered: {shown(choice.get('error') or choice)}")
     _refuse_withheld(completion, choice["message"].get("refusal"))
     return completion
 
@@ -80,9 +79,9 @@ def _refuse_withheld(completion: Completion, refusal: Any) -> None:
     if completion.text or completion.tool_calls:
         return
     if refusal:
-        raise RequestRefused(f"the model refused: {shown(refusal)}")
+        raise Withheld(f"the model refused: {shown(refusal)}")
     if completion.finish_reason == "content_filter":
-        raise RequestRefused("a content filter withheld the whole answer")
+        raise Withheld("a content filter withheld the whole answer")
 
 
 def read_usage(prompt: Any, completion: Any) -> Usage:

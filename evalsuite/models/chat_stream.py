@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evalsuite.models.protocol import Transient
+from evalsuite.models.protocol import LostAnswer
 
 
 def join_stream(content: bytes) -> dict[str, Any]:
     """The whole answer of a stream that was read to its end.
 
     Raises:
-        Transient: the stream was cut off, or is none.
+        LostAnswer: the stream was cut off, or is none.
     """
     events, ended = _events(content)
     for event in events:
@@ -26,11 +26,11 @@ def join_stream(content: bytes) -> dict[str, Any]:
             whole: dict[str, Any] = event["response"]
             return whole
     if not ended:
-        raise Transient("the server's stream was cut off before its end")
+        raise LostAnswer("the server's stream was cut off before its end")
     try:
         return _joined([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise Transient(f"the server's stream is no chat completion: {content[:200]!r}") from error
+        raise LostAnswer(f"the server's stream is no chat completion: {content[:200]!r}") from error
 
 
 def _events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
@@ -44,7 +44,7 @@ def _events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
             try:
                 event = json.loads(data)
             except ValueError as error:
-                raise Transient(f"the server's stream holds no JSON: {data[:200]}") from error
+                raise LostAnswer(f"the server's stream holds no JSON: {data[:200]}") from error
             events += [event] if isinstance(event, dict) else []
     return events, ended
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,28 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
     seconds = _number(text)
     return _until(text) if seconds is None else seconds
+
+
+def exhausted_for(headers: Mapping[str, str]) -> float:
+    """Seconds until a server whose headers say that no request is left grants the next one; 0 where one is left.
+
+    OpenAI tells the time until all permits are back, of which one comes back sooner; the draft standard
+    `ratelimit-*` tells the end of a window.
+    """
+    if _number(headers.get("x-ratelimit-remaining-requests")) == 0:
+        limit = _number(headers.get("x-ratelimit-limit-requests")) or 1.0
+        return _duration(headers.get("x-ratelimit-reset-requests", "")) / max(1.0, limit)
+    if _number(headers.get("ratelimit-remaining")) == 0:
+        return _number(headers.get("ratelimit-reset")) or 0.0
+    return 0.0
+
+
+UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def _duration(text: str) -> float:
+    """Seconds of a time like `1m30s` or `20ms`."""
+    return sum(float(number) * UNITS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", text))
 
 
 def _number(text: str | None) -> float | None:

@@ -17,10 +17,12 @@ from evalsuite.models import chat_format, responses_format
 from evalsuite.models.access import Access
 from evalsuite.models.address import OPENAI, parse_address, redact
 from evalsuite.models.chat_stream import join_stream
-from evalsuite.models.failures import failure, server_words
-from evalsuite.models.protocol import Transient, Unreachable
+from evalsuite.models.failures import exhausted_for, failure, server_words
+from evalsuite.models.protocol import Broken, LostAnswer, Unreachable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import httpx2
     from openai import AsyncOpenAI
 
@@ -52,6 +54,7 @@ class OpenAIBackend:
         self.identity = f"openai {self.base_url}"
         self._client: AsyncOpenAI | None = None
         self._headers: dict[str, Any] = {}
+        self.on_exhausted: Callable[[float], None] | None = None
         self._opening = asyncio.Lock()
 
     def check(self) -> None:
@@ -124,6 +127,8 @@ class OpenAIBackend:
             status = status if isinstance(status, int) and 400 <= status < 600 else 500
             raise failure(status, {}, redact(server_words(content)), self.base_url, self._access.advice)
         completion: Completion = self._api(request)[1].read_answer(answer)
+        if self.on_exhausted is not None and (seconds := exhausted_for(response.headers)):
+            self.on_exhausted(seconds)
         return completion
 
     def _failure(self, error: Exception) -> Exception:
@@ -143,11 +148,11 @@ class OpenAIBackend:
         if links.timeout:
             whole = type(error) is TimeoutError
             seconds = times.whole if whole else times.silence
-            return Transient(f"{self.base_url} gave no answer within {seconds:g} s")
+            return LostAnswer(f"{self.base_url} gave no answer within {seconds:g} s")
         words = self._masked_text(links.words)
         if not links.network:
             return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
-        return Transient(f"the connection to {self.base_url} broke: {words}")
+        return Broken(f"the connection to {self.base_url} broke: {words}")
 
     def _masked_text(self, text: str) -> str:
         return self._masked(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
@@ -177,4 +182,4 @@ def _json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Transient(f"the server's answer is not JSON: {content[:200]!r}") from error
+        raise LostAnswer(f"the server's answer is not JSON: {content[:200]!r}") from error

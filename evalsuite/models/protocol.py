@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.errors import BackendUnavailable
+from evalsuite.errors import BackendUnavailable, RequestRefused
 
 if TYPE_CHECKING:
     from evalsuite.types import Completion, Request
@@ -30,8 +30,20 @@ class Hopeless(BackendUnavailable):
     """No later request can succeed either, whatever was answered before: a quota is used up, a model is not there."""
 
 
+class LostAnswer(Transient):
+    """An answer did not arrive whole, though the server may have written it, and may bill it."""
+
+
+class Withheld(RequestRefused):
+    """The server answered and will bill it, but what came is no answer: a refusal, or nothing after a filter."""
+
+
 class Outage(Transient):
     """The server itself is down for the moment: 502 to 504, and connections that come to nothing."""
+
+
+class Broken(Outage, LostAnswer):
+    """A connection broke before the whole answer was there."""
 
 
 class Unreachable(Outage):

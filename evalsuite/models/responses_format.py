@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import RequestRefused
 from evalsuite.json_codec import encode_message
 from evalsuite.models.chat_format import OURS, read_logprobs, read_usage, shown, split_reasoning
-from evalsuite.models.protocol import Transient
+from evalsuite.models.protocol import LostAnswer, Withheld
 from evalsuite.types import Completion, Request, ToolCall
 
 if TYPE_CHECKING:
@@ -88,23 +87,23 @@ def read_answer(answer: Any) -> Completion:
     """A completion from a server's JSON.
 
     Raises:
-        Transient: it is no response, or the server failed.
-        RequestRefused: the model refused, or a filter left nothing.
+        LostAnswer: it is no response, or the server failed.
+        Withheld: the model refused, or a filter left nothing.
     """
     try:
         return _read(answer)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise Transient(f"the server's answer is no response: {shown(answer)}") from error
+        raise LostAnswer(f"the server's answer is no response: {shown(answer)}") from error
 
 
 def _read(answer: Any) -> Completion:
     if answer["status"] not in {"completed", "incomplete"}:
-        raise Transient(f"the server's response has the status {answer['status']!r}: {shown(answer)}")
+        raise LostAnswer(f"the server's response has the status {answer['status']!r}: {shown(answer)}")
     items = answer["output"]
     parts = [part for item in items if item["type"] == "message" for part in item["content"]]
     refusals = [part["refusal"] for part in parts if part["type"] == "refusal"]
     if refusals:
-        raise RequestRefused(f"the model refused: {shown(refusals[0])}")
+        raise Withheld(f"the model refused: {shown(refusals[0])}")
     spoken = [part for part in parts if part["type"] == "output_text"]
     text, thought = split_reasoning("".join(part["text"] for part in spoken))
     calls = tuple(
@@ -115,7 +114,7 @@ def _read(answer: Any) -> Completion:
     reason = (answer.get("incomplete_details") or {}).get("reason")
     finish = FINISH.get(reason, str(reason)) if reason else "tool_calls" if calls else "stop"
     if finish == "content_filter" and not text:
-        raise RequestRefused("a content filter withheld the whole answer")
+        raise Withheld("a content filter withheld the whole answer")
     usage = answer.get("usage") or {}
     return Completion(
         text=text,

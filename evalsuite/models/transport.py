@@ -12,7 +12,7 @@ import aiohttp
 import httpx2
 from yarl import URL
 
-from evalsuite.errors import RequestRefused
+from evalsuite.models.protocol import Withheld
 
 if TYPE_CHECKING:
     from evalsuite.models.access import Access
@@ -43,7 +43,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         """Sends a request and reads the whole answer.
 
         Raises:
-            RequestRefused: the answer is too large, or compressed in a way that nobody asked for.
+            Withheld: the answer is too large, or compressed in a way that nobody asked for.
             aiohttp.ClientError: the connection failed.
             TimeoutError: nothing came for too long.
         """
@@ -84,7 +84,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             for piece in unpack(chunk) if unpack else (chunk,):
                 body += piece
                 if len(body) > self._max_answer:
-                    raise RequestRefused(
+                    raise Withheld(
                         f"the answer is larger than {self._max_answer / 2**20:g} MiB and was not read to its end "
                         "(--max-answer-mb allows more)"
                     )
@@ -101,7 +101,7 @@ def _unpacker(encoding: str) -> Any:
     if encoding in {"identity", ""}:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
-        raise RequestRefused(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
+        raise Withheld(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
     # Either header, and how much of what was seen before is needed.
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 

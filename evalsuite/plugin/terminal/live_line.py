@@ -114,16 +114,16 @@ class LiveLine:
     def line(self, now: float) -> str:
         """What is shown."""
         gateway = self._listener.controller.gateway
-        paid, limiter = gateway.ledger.paid, gateway.limiter
+        paid, places = gateway.ledger.paid, gateway.limiter.places
         parts = [
             f"evalsuite {self._done}/{self._total} cases",
-            f"{limiter.in_flight} calls in flight",
+            f"{places.in_flight} calls in flight",
             f"{self._speed(now, paid.completion_tokens):.0f} tokens/s",
         ]
         if paid.cost:
             parts.append(f"${paid.cost:.4f}")
-        if limiter.rate:
-            parts.append(f"held to {limiter.rate:.0f} requests/s")
+        parts += [f"held to {rate:.0f} requests/s" for rate in gateway.rates()]
+        parts += gateway.outages()
         if 0 < self._done < self._total:
             left = (now - self._started) / self._done * (self._total - self._done)
             parts.append(f"{int(left // 60)}:{int(left % 60):02} left")

@@ -1,0 +1,94 @@
+"""A circuit breaker: while a server is down, everybody waits and one call at a time tries whether it is back."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPENING = 5
+"""Outages in a row, with no answer between them, that open the circuit."""
+
+FIRST_PROBE, LONGEST_PROBE = 1.0, 30.0
+"""Seconds until the first probe, doubled for each further one, and their bound."""
+
+
+class Breaker:
+    """See the module. One for each backend.
+
+    Args:
+        clock: seconds that only go forward.
+        on_change: told in one line when the circuit opens, and when it closes.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, on_change: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._clock, self._on_change = clock, on_change
+        self._row = 0
+        self._probes = 0
+        self._opened_at: float | None = None
+        self._closed = asyncio.Event()
+        self._closed.set()
+        self._probing = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody waits."""
+        return self._opened_at is not None
+
+    async def passage(self) -> bool:
+        """Waits while the server is down; True where the caller is the one that tries whether it is back."""
+        while self.is_open:
+            if self._probing:
+                await self._closed_or_probe()
+                continue
+            self._probing = True
+            try:
+                await asyncio.sleep(self._pause())
+            except BaseException:
+                self._probing = False
+                self._wake()
+                raise
+            return True
+        return False
+
+    async def _closed_or_probe(self) -> None:
+        self._closed.clear()
+        await self._closed.wait()
+
+    def _pause(self) -> float:
+        pause = min(LONGEST_PROBE, FIRST_PROBE * 2.0 ** min(self._probes, 10))
+        return pause * random.uniform(0.75, 1.25)  # noqa: S311 - jitter, no secret
+
+    def _wake(self) -> None:
+        self._closed.set()
+
+    def tried(self) -> None:
+        """The one that tried is done, even if it gave up before it asked: another may try."""
+        self._probing = False
+        self._wake()
+
+    def answered(self) -> None:
+        """The server answered, whatever it said."""
+        self._row = self._probes = 0
+        self._probing = False
+        if self._opened_at is not None:
+            seconds, self._opened_at = self._clock() - self._opened_at, None
+            self._on_change(f"the server is back after {seconds:.0f} s")
+        self._wake()
+
+    def down(self, words: str) -> None:
+        """A call came to nothing, as the server or the way to it is down."""
+        self._row += 1
+        if self._probing:
+            self._probing = False
+            self._probes += 1
+        if self._opened_at is None and self._row >= OPENING:
+            self._opened_at = self._clock()
+            self._on_change(f"all calls wait, and one at a time tries again: {words}")
+        self._wake()

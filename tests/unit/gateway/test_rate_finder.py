@@ -1,0 +1,253 @@
+"""The rate finder against simulated servers, in virtual time: none of these takes a second."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from evalsuite.gateway.rate_finder import ROW, RateFinder
+
+LATENCY = 0.05
+Ask = Callable[[float, int], float | None]
+"""A server: at a time, for a request's number; None accepts, a number refuses with that Retry-After, -1 without."""
+
+
+def bucket(rate: float, burst: float, retry_after: float = -1.0) -> Ask:
+    """So many a second, and so many at once; a leaky bucket has a burst of one."""
+    level, at = burst, 0.0
+
+    def ask(now: float, _number: int) -> float | None:
+        nonlocal level, at
+        level, at = min(burst, level + (now - at) * rate), now
+        if level < 1:
+            return retry_after
+        level -= 1
+        return None
+
+    return ask
+
+
+def at_random(share: float, retry_after: float = -1.0) -> Ask:
+    return lambda _now, _number: retry_after if random.random() < share else None
+
+
+def each_once(retry_after: float) -> Ask:
+    seen: set[int] = set()
+
+    def ask(_now: float, number: int) -> float | None:
+        if number in seen:
+            return None
+        seen.add(number)
+        return retry_after
+
+    return ask
+
+
+def lifted(rate: float, at: float) -> Ask:
+    limited = bucket(rate, rate)
+    return lambda now, number: None if now > at else limited(now, number)
+
+
+@dataclass
+class Client:
+    """One run: what it still has to ask, and what came of it."""
+
+    finder: RateFinder | None
+    queue: list[tuple[int, int]]
+    flying: int = 0
+    pumping: bool = False
+    answers: list[float] = field(default_factory=list)
+    refused: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.refused / (self.refused + len(self.answers))
+
+
+class World:
+    """Clients with 32 connections each at one server; without a finder they back off exponentially.
+
+    Args:
+        server: accepts and refuses.
+        clients: who asks.
+    """
+
+    def __init__(self, server: Ask, clients: list[Client]) -> None:
+        self.server, self.events = server, []  # type: ignore[var-annotated] # of times and calls
+        self.number = 0
+        for client in clients:
+            self.at(0.0, self.pump, client)
+
+    def at(self, time: float, call: Callable[..., None], *args: Any) -> None:
+        self.number += 1
+        heapq.heappush(self.events, (time, self.number, call, args))
+
+    def run(self, until: float) -> None:
+        while self.events and self.events[0][0] <= until:
+            time, _, call, args = heapq.heappop(self.events)
+            call(time, *args)
+
+    def pump(self, now: float, client: Client) -> None:
+        client.pumping = False
+        while client.queue and client.flying < 32:
+            delay = client.finder.delay(now) if client.finder else 0.0
+            if delay > 1e-9:
+                client.pumping = True
+                # Timers of a real loop are late, by half a millisecond or so.
+                self.at(now + delay + abs(random.gauss(0, 0.0005)), self.pump, client)
+                return
+            self.send(now, client, client.queue.pop(0))
+
+    def send(self, now: float, client: Client, request: tuple[int, int]) -> None:
+        client.flying += 1
+        if client.finder:
+            client.finder.sent(now)
+        self.at(now + LATENCY / 2 * random.uniform(0.98, 1.02), self.arrive, client, request, now)
+
+    def arrive(self, now: float, client: Client, request: tuple[int, int], sent: float) -> None:
+        self.at(now + LATENCY / 2, self.hear, client, request, sent, self.server(now, request[0]))
+
+    def hear(
+        self, now: float, client: Client, request: tuple[int, int], sent: float, verdict: float | None
+    ) -> None:
+        number, times = request
+        if verdict is None:
+            client.flying -= 1
+            client.answers.append(now)
+            if client.finder:
+                client.finder.accepted(now)
+        else:
+            client.refused += 1
+            self.refuse(now, client, (number, times + 1), sent, None if verdict < 0 else verdict)
+        if not client.pumping:
+            self.pump(now, client)
+
+    def refuse(
+        self, now: float, client: Client, request: tuple[int, int], sent: float, retry_after: float | None
+    ) -> None:
+        doubled = 2 ** min(request[1] - 1, 6) * random.uniform(0.75, 1.25)
+        if client.finder is None:
+            # A worker that backs off does nothing else.
+            self.at(now + (retry_after or 0.5 * doubled), self.resend, client, request)
+            return
+        client.flying -= 1
+        client.finder.refused(sent, retry_after, now)
+        wait = min(8.0, 0.1 * doubled) if retry_after is None else retry_after
+        self.at(now + wait, self.requeue, client, request)
+
+    def resend(self, now: float, client: Client, request: tuple[int, int]) -> None:
+        client.flying -= 1
+        self.send(now, client, request)
+
+    def requeue(self, now: float, client: Client, request: tuple[int, int]) -> None:
+        client.queue.insert(0, request)
+        if not client.pumping:
+            self.pump(now, client)
+
+
+def ask_all(server: Ask, count: int, *, paced: bool = True, until: float = 600.0, seed: int = 1) -> Client:
+    random.seed(seed)
+    client = Client(RateFinder(32) if paced else None, [(number, 0) for number in range(count)])
+    World(server, [client]).run(until)
+    assert len(client.answers) == count or until < 600
+    return client
+
+
+TABLE: dict[str, tuple[Callable[[], Ask], int]] = {
+    "each refused once, Retry-After 0": (lambda: each_once(0.0), 32),
+    "a tenth refused at random": (lambda: at_random(0.1), 300),
+    "a tenth refused at random, for long": (lambda: at_random(0.1), 3000),
+    "leaky bucket of 50/s": (lambda: bucket(50, 1), 1000),
+    "leaky bucket of 50/s, Retry-After 0": (lambda: bucket(50, 1, 0.0), 1000),
+    "leaky bucket of 50/s, Retry-After 1": (lambda: bucket(50, 1, 1.0), 1000),
+    "burst bucket of 50/s": (lambda: bucket(50, 50), 1000),
+    "burst bucket of 2/s": (lambda: bucket(2, 2), 60),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_no_server_is_slower_than_under_plain_exponential_back_off(name: str) -> None:
+    make, count = TABLE[name]
+    ours = [ask_all(make(), count, seed=seed).answers[-1] for seed in range(5)]
+    plain = [ask_all(make(), count, paced=False, seed=seed).answers[-1] for seed in range(5)]
+    assert sorted(ours)[2] <= sorted(plain)[2]
+
+
+@pytest.mark.parametrize("retry_after", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("rate", [50, 500])
+def test_a_bucket_is_used_up_and_refuses_few(rate: int, retry_after: float) -> None:
+    clients = [ask_all(bucket(rate, rate, retry_after), 20 * rate, seed=seed) for seed in range(5)]
+    # The burst comes for nothing; the rest takes its time.
+    seconds = sorted(client.answers[-1] for client in clients)
+    assert seconds[2] <= (20 * rate - rate) / rate / 0.95
+    assert all(client.share <= 0.1 for client in clients)
+
+
+def test_a_leaky_bucket_gives_nine_tenths_of_what_it_gives_to_the_best_constant_rate() -> None:
+    class Constant(RateFinder):
+        def __init__(self, rate: float) -> None:
+            super().__init__(32)
+            self.rate = rate
+
+        def accepted(self, now: float) -> None: ...
+
+        def refused(self, sent: float, retry_after: float | None, now: float) -> None: ...
+
+    def seconds(finder: RateFinder) -> float:
+        random.seed(3)
+        client = Client(finder, [(number, 0) for number in range(2000)])
+        World(bucket(50, 1), [client]).run(600)
+        return client.answers[-1]
+
+    best = min(seconds(Constant(50 * share)) for share in (0.85, 0.9, 0.93, 0.95, 0.97))
+    assert seconds(RateFinder(32)) <= best / 0.9
+
+
+@pytest.mark.parametrize("rate", [2, 10, 50])
+def test_a_limit_that_was_lifted_is_found_within_15_seconds(rate: int) -> None:
+    client = ask_all(lifted(rate, 20.0), rate * 21 + 20_000, until=35.0)
+    # At 20 s it was lifted, and 15 s later hundreds go in a second.
+    assert sum(34.0 < at <= 35.0 for at in client.answers) > 300
+
+
+def test_two_runs_share_a_server_within_a_factor_of_one_and_a_half() -> None:
+    ratios = []
+    for seed in range(1, 10):
+        random.seed(seed)
+        pair = [Client(RateFinder(32), [(number, 0) for number in range(5000)]) for _ in range(2)]
+        World(bucket(50, 50), pair).run(60)
+        late = [sum(at > 20 for at in client.answers) for client in pair]
+        ratios.append(max(late) / min(late))
+        assert sum(late) > 0.95 * 50 * 40
+    assert sorted(ratios)[4] <= 1.5
+
+
+def test_a_row_of_refusals_pauses_everybody_for_as_long_as_the_server_asks() -> None:
+    finder = RateFinder(32)
+    for _ in range(ROW):
+        finder.sent(0.0)
+    for _ in range(ROW):
+        finder.refused(0.0, 7.0, 0.1)
+    assert finder.delay(0.1) == pytest.approx(7.0)
+
+
+def test_a_refusal_that_was_under_way_lengthens_the_pause_and_is_no_new_one() -> None:
+    finder = RateFinder(32)
+    for _ in range(ROW):
+        finder.refused(0.0, 2.0, 0.1)
+    rate = finder.rate
+    finder.refused(0.05, 9.0, 0.2)
+    assert finder.delay(0.2) == pytest.approx(9.0)
+    assert finder.rate == rate
+
+
+def test_a_server_whose_headers_say_that_nothing_is_left_is_waited_for() -> None:
+    finder = RateFinder(32)
+    finder.wait_for(3.0, 1.0)
+    assert finder.delay(1.0) == 3.0
+    assert finder.rate is None
