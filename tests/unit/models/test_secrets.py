@@ -1,0 +1,191 @@
+"""Keys go where they were given for, and are shown nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import RequestRefused, SettingsError
+from evalsuite.gateway.concealment import Vault, demand_secrets
+from evalsuite.models import open_backend
+from evalsuite.models.access import Access
+from evalsuite.models.credentials import Credentials, Grant
+from evalsuite.models.openai import OpenAIBackend
+from evalsuite.models.protocol import Hopeless
+from evalsuite.models.secret import Secret
+from evalsuite.settings import Settings
+from evalsuite.types import Message, Request
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.unit.models.conftest import Once
+
+KEY = "sk-very-secret-key"
+
+
+def key_sent(url: str, grants: list[Grant], environ: dict[str, str], model: str = "m") -> str | None:
+    key = Credentials(grants, environ=environ).access(model, url).key
+    return key.reveal() if key else None
+
+
+def test_the_usual_key_goes_to_openai_and_to_addresses_given_for_this_session_alone() -> None:
+    environ = {"OPENAI_API_KEY": KEY}
+    url = "http://host/v1"
+    assert key_sent("https://api.openai.com/v1", [], environ) == KEY
+    assert key_sent(url, [Grant("m", url)], environ) == KEY
+    assert key_sent(url, [Grant("m", url, fresh=False)], environ) is None
+    assert key_sent(url, [], environ) is None
+    assert key_sent("http://api.openai.com/v1", [], environ) is None
+
+
+def test_a_key_of_its_own_goes_to_its_address_and_nowhere_else() -> None:
+    environ = {"OPENAI_API_KEY": "usual-key", "JUDGE_KEY": KEY}
+    grants = [Grant("m", "http://model/v1"), Grant("j", "http://judge/v1", "JUDGE_KEY")]
+    assert key_sent("http://judge/v1", grants, environ, "j") == KEY
+    assert key_sent("http://model/v1", grants, environ, "m") == "usual-key"
+    assert key_sent("http://other/v1", grants, environ, "j") is None
+
+
+def test_a_key_that_is_named_and_not_set_is_an_error() -> None:
+    with pytest.raises(SettingsError, match="names JUDGE_KEY, which is not set"):
+        key_sent("http://judge/v1", [Grant("j", "http://judge/v1", "JUDGE_KEY")], {}, "j")
+
+
+def test_a_key_that_was_withheld_is_said_to_be(once: Once, chat_server: ChatServer, monkeypatch: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    chat_server.reply = lambda _: chat_server.say(status=401, body={"error": "who are you?"})
+    with pytest.raises(Exception, match=r"OPENAI_API_KEY was not sent.*--model-base-url"):
+        once(open_backend("m", chat_server.url))
+    assert KEY not in str(chat_server.headers)
+
+
+def test_a_secret_is_stars_wherever_it_is_shown() -> None:
+    access = Access(key=Secret(KEY))
+    assert KEY not in f"{access} {access!r} {Secret(KEY)} {[Secret(KEY)]}"
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_no_frame_of_a_failure_holds_the_key(once: Once, chat_server: ChatServer, status: int) -> None:
+    chat_server.reply = lambda _: chat_server.say(status=status, body={"error": f"bad key {KEY}"})
+    with pytest.raises(Exception, match="bad key") as caught:
+        once(OpenAIBackend(chat_server.url, Access(key=Secret(KEY), trusted=True)))
+    frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert KEY not in "".join(line for line in frames.format() if "chat_server" not in line)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_an_echoed_key_is_masked_in_an_answer(once: Once, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say(f"your key is {KEY}")
+    assert once(OpenAIBackend(chat_server.url, Access(key=Secret(KEY)))).text == "your key is ***"
+
+
+def test_a_redirect_is_not_followed(once: Once, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say(
+        status=307, headers={"Location": chat_server.url + "/x"}, body={}
+    )
+    with pytest.raises(Hopeless, match="redirects are not followed"):
+        once(OpenAIBackend(chat_server.url))
+    assert len(chat_server.bodies) == 1
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_an_answer_above_the_size_is_refused_while_it_arrives(
+    once: Once, chat_server: ChatServer, *, compressed: bool
+) -> None:
+    body = json.dumps({"choices": [{"message": {"content": "x" * 5_000_000}}]}).encode()
+    headers = {"Content-Encoding": "gzip"} if compressed else {}
+    chat_server.reply = lambda _: chat_server.say(
+        body=gzip.compress(body) if compressed else body, headers=headers
+    )
+    with pytest.raises(RequestRefused, match="larger than 1 MiB"):
+        once(OpenAIBackend(chat_server.url, Access(max_answer=2**20)))
+    assert len(once(OpenAIBackend(chat_server.url)).text) == 5_000_000
+
+
+def test_secret_parameters_are_hashed_where_they_are_kept_and_whole_where_they_are_sent() -> None:
+    vault = Vault()
+    params = {
+        "api_key": KEY,
+        "extra_headers": {"X-Tenant": "acme"},
+        "max_tokens": 5,
+        "tokenizer": "cl100k",
+        "extra_body": {"auth": {"token": "t0ken"}},
+    }
+    request = Request("m", (Message("user", "hi"),), params)
+    concealed = vault.conceal(request)
+    assert not any(secret in repr(concealed) for secret in (KEY, "acme", "t0ken"))
+    assert (concealed.params["max_tokens"], concealed.params["tokenizer"]) == (5, "cl100k")
+    assert vault.conceal(concealed) == concealed
+    assert vault.reveal(concealed) == request
+
+
+def test_a_resumed_run_asks_again_for_what_its_folder_does_not_hold() -> None:
+    settings = Settings(model="m", model_param=(f"api_key={KEY}", "temperature=0.5"))
+    public = Vault().conceal_settings(settings)
+    assert KEY not in repr(public)
+    assert public.model_param[1] == "temperature=0.5"
+    with pytest.raises(SettingsError, match=r"give --model-param api_key=\.\.\. again"):
+        demand_secrets(public, "last")
+    login = Vault().conceal_settings(Settings(model="m", model_base_url="http://me:pw@host/v1"))
+    assert login.model_base_url == "http://***@host/v1"
+    with pytest.raises(SettingsError, match="give --model-base-url again"):
+        demand_secrets(login, "last")
+    demand_secrets(replace(public, model_param=()), "last")
+
+
+def test_the_responses_api_is_asked_and_read(once: Once, chat_server: ChatServer) -> None:
+    answer = {
+        "status": "completed",
+        "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+            {"type": "message", "content": [{"type": "output_text", "text": "42"}]},
+        ],
+        "usage": {"input_tokens": 7, "output_tokens": 3},
+    }
+    chat_server.reply = lambda _: chat_server.say(body=answer)
+
+    async def ask() -> Any:
+        backend = OpenAIBackend(chat_server.url)
+        request = Request("m", (Message("user", "hi"),), {"api": "responses", "max_tokens": 9})
+        completion = await backend.complete(request)
+        await backend.aclose()
+        return completion
+
+    completion = asyncio.run(ask())
+    assert (completion.text, completion.reasoning, completion.usage.prompt_tokens) == ("42", "hm", 7)
+    assert chat_server.bodies == [
+        {
+            "model": "m",
+            "input": [{"role": "user", "content": "hi"}],
+            "store": False,
+            "max_output_tokens": 9,
+        }
+    ]
+    del once
+
+
+def test_a_stream_is_put_together(once: Once, chat_server: ChatServer) -> None:
+    events = [
+        {"choices": [{"index": 0, "delta": {"content": "Par"}}]},
+        {"choices": [{"index": 0, "delta": {"content": "is"}, "finish_reason": "stop"}]},
+        {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}},
+    ]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    chat_server.reply = lambda _: chat_server.say(
+        body=(body + "data: [DONE]\n\n").encode(), headers={"Content-Type": "text/event-stream"}
+    )
+    completion = once(OpenAIBackend(chat_server.url), params={"stream": True})
+    assert (completion.text, completion.usage.completion_tokens) == ("Paris", 2)
+    assert chat_server.bodies[0]["stream_options"] == {"include_usage": True}
+    chat_server.reply = lambda _: chat_server.say(
+        body=body.encode(), headers={"Content-Type": "text/event-stream"}
+    )
+    with pytest.raises(Exception, match="cut off before its end"):
+        once(OpenAIBackend(chat_server.url), params={"stream": True})
