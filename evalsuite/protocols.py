@@ -154,7 +154,8 @@ class Benchmark:
             first score.
         derived: metrics that are no mean over cases (a kappa, a correlation), by name, for gates and tables.
         lower_is_better: names of metrics, or patterns of them (`*_error`), of which less is better.
-        metrics: range and direction of scores and derived metrics, by name, beside what scorers declare.
+        metrics: range and direction of scores and derived metrics, by name or pattern (`accuracy*`), beside what
+            scorers declare.
     """
 
     name: str

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.errors import SettingsError
+from evalsuite.results.built_in import built_in
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -267,6 +268,24 @@ def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
 def all_tags(tally: Tally) -> set[tuple[str, str]]:
     """Every tag with every value."""
     return {pair for row in tally for pair in row.tags.items()}
+
+
+def misspelt(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
+    """What is wrong with the metric that a gate names, once a case of its benchmark has been scored; empty if nothing.
+
+    Some cases may have scores that others lack, so that only a name that is nearly another's is taken for a slip.
+
+    Args:
+        gate: any.
+        benchmark: of the case.
+        metrics: names of its scores, and all that are declared.
+    """
+    known = {*metrics, PASS_RATE}
+    if gate.benchmark != benchmark or gate.metric in {*known, "*"} or built_in(gate.metric) is not None:
+        return ""
+    if not difflib.get_close_matches(gate.metric, known, n=1, cutoff=0.8):
+        return ""
+    return f"gate '{gate.text}': no such metric{near(gate.metric, known)}"
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +56,15 @@ def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
 
 
 class BuiltInMetrics(dict[str, Metric]):
-    """What is declared of a benchmark's metrics; built-in ones are there without being listed."""
+    """What is declared of a benchmark's metrics by name or pattern; built-in ones are there without being listed."""
 
     def __missing__(self, name: str) -> Metric:
-        if built_in(name) is None:
-            raise KeyError(name)
-        return SHARE if REPEATED.fullmatch(name) else Metric(better="lower")
+        if built_in(name) is not None:
+            return SHARE if REPEATED.fullmatch(name) else Metric(better="lower")
+        for pattern, metric in self.items():
+            if fnmatchcase(name, pattern):
+                return metric
+        raise KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:
         """As a dict's, built-in metrics included."""
@@ -76,7 +80,11 @@ def _ran(cases: Tally) -> Iterator[Row]:
 
 def _mean_amount(name: str, cases: Tally) -> Estimate | None:
     amount = AMOUNTS[name]
-    return Tally(tuple(row.with_scores({name: amount(row)}) for row in _ran(cases))).estimate(name)
+    found = Tally(tuple(row.with_scores({name: amount(row)}) for row in _ran(cases))).estimate(name)
+    if found is not None and found.value in {0.0, 1.0}:
+        # Nothing, or one call each, is no share of anything, and no interval of one belongs to it.
+        return Estimate(found.value, n=found.n)
+    return found
 
 
 def _latency(share: float, cases: Tally) -> Estimate | None:

@@ -81,6 +81,7 @@ def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "started": min(info["started"] for info in infos),
         "seconds": max(info.get("seconds", 0.0) for info in infos),
         "stopped": "; ".join(stopped) or None,
+        "metrics": {name: one for info in infos for name, one in info.get("metrics", {}).items()},
         "usage": encode_usage(sum(usage, Usage())),
     }
 

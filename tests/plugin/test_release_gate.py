@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -515,3 +516,82 @@ def test_the_comment_holds_verdict_gates_changes_and_cost(baseline: Suite) -> No
     for words in ("# ❌", "a regression", "## This run", "| cost", "## Gates", "## Against base", "changed"):
         assert words in comment
     assert "Lowest scores" not in comment
+
+
+# As CI shows it.
+
+
+def test_each_gate_and_comparison_is_a_test_of_its_own_in_junit(baseline: Suite) -> None:
+    other = "--gate=numbers.exact_match >= 0.9"
+    result = baseline.run(model("ten_wrong"), GATE, other, "--baseline=base", "--junit-xml=junit.xml")
+    assert result.ret == 10
+    cases = ET.parse(baseline.path / "junit.xml").iter("testcase")
+    red = {
+        case.get("name"): case.find("failure") is not None
+        for case in cases
+        if case.get("classname") != "test_numbers"
+    }
+    assert red == {
+        "numbers.exact_match >= 0.5": False,
+        "numbers.exact_match >= 0.9": True,
+        "numbers.exact_match": True,
+    }
+
+
+def test_the_last_line_of_a_red_run_counts_the_missed_gate(numbers: Suite, parallel: tuple[str, ...]) -> None:
+    result = numbers.run(*parallel, model("ten_wrong"), "--gate=numbers.exact_match >= 0.9")
+    result.stdout.fnmatch_lines(
+        ["FAILED gates::numbers.exact_match >= 0.9*", "*1 failed, 30 passed, 10 xfailed*"]
+    )
+
+
+def test_after_a_missed_gate_lf_means_the_cases_behind_it(numbers: Suite) -> None:
+    numbers.run(model("ten_wrong"), "--gate=numbers.exact_match >= 0.9")
+    numbers.run(model("good"), "--lf")
+    assert len(numbers.records()) == 10
+
+
+def test_github_shows_a_missed_gate_beside_the_change(
+    numbers: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = numbers.run(model("ten_wrong"), "--gate=numbers.exact_match >= 0.9")
+    result.stdout.fnmatch_lines(
+        ["::error title=evalsuite - a gate is missed::gate numbers.exact_match >= 0.9 is missed*"]
+    )
+
+
+def test_a_gate_on_a_misspelt_metric_ends_the_run_after_its_first_scored_case(
+    numbers: Suite, parallel: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAST", "400")
+    result = numbers.run(*parallel, model("good"), "--gate=numbers.exact_macth >= 0.5")
+    assert result.ret != 0
+    words = "no such metric; did you mean exact_match?"
+    result.stdout.fnmatch_lines([f"*{words}*"])
+    assert words in first_screen(numbers.report())
+    assert len(numbers.records()) < 200
+
+
+def test_deciding_by_other_gates_leaves_what_the_run_decided(
+    baseline: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = baseline.path / "reports" / "base"
+    before = {
+        file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in {".md", ".json", ".html"}
+    }
+    monkeypatch.chdir(baseline.path)
+    assert main(["gate", "base", "--gate=numbers.exact_match >= 0.99"]) == 10
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def test_latency_cost_tokens_and_repeated_attempts_gate_like_scores(numbers: Suite) -> None:
+    numbers.pytester.makepyfile(test_repeated=REPEATED)
+    gates = ("latency_p95 <= 60", "cost <= 0", "tokens <= 1000", "pass_at_1 >= 0.5", "pass_hat_5 >= 0.6")
+    result = numbers.run(
+        model("one_slip"), "test_repeated.py", *(f"--gate=repeated.{gate}" for gate in gates)
+    )
+    assert result.ret == 10
+    found = {one["subject"]: one["verdict"] for one in numbers.summary()["gates"]}
+    assert found.pop("repeated.pass_hat_5") == "missed"
+    assert set(found.values()) == {"met"}

@@ -15,6 +15,7 @@ from evalsuite.benchmarks.chat_eval.report import report
 from evalsuite.benchmarks.chat_eval.scoring import against_people
 from evalsuite.benchmarks.chat_eval.solver import as_judge
 from evalsuite.protocols import Benchmark
+from evalsuite.types import SHARE, Metric
 
 CHAT_EVAL = Benchmark(
     name="chat_eval",
@@ -25,6 +26,11 @@ CHAT_EVAL = Benchmark(
     modes=Modes(),
     default_modes=("single",),
     primary="accuracy",
+    metrics={
+        "parsed": SHARE,
+        "accuracy": SHARE,
+        **dict.fromkeys(("kappa", "spearman*", "kendall*"), Metric(range=(-1.0, 1.0))),
+    },
     report=report,
     derived={
         "kappa": kappa,

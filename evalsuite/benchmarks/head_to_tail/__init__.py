@@ -11,6 +11,7 @@ from evalsuite.benchmarks.head_to_tail.report import report
 from evalsuite.benchmarks.head_to_tail.scoring import scorers
 from evalsuite.benchmarks.head_to_tail.solving import solver
 from evalsuite.protocols import Benchmark
+from evalsuite.types import SHARE
 
 HEAD_TO_TAIL = Benchmark(
     name="head_to_tail",
@@ -22,6 +23,7 @@ HEAD_TO_TAIL = Benchmark(
     default_modes=(DEFAULT_MODE,),
     report=report,
     primary="accuracy",
+    metrics={"*": SHARE},
     lower_is_better=("hallucination*", "missing*"),
 )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.dataset import DEFAULT_MODES, MODES, load
 from evalsuite.protocols import Benchmark
+from evalsuite.types import SHARE, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,12 @@ STRUC_BENCH = Benchmark(
     name="struc_bench",
     title="Struc-Bench: writing tables",
     primary="table_score",
+    metrics={
+        **dict.fromkeys(
+            ("table_*", "teds*", "grits*", "rms*", "h_*", "bleu", "sacrebleu", "rouge_l", "*_error"), SHARE
+        ),
+        "p_*": Metric(range=(0.0, 10.0)),
+    },
     lower_is_better=("*_error",),
     load=load,
     solver=_solver,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.protocols import Benchmark
+from evalsuite.types import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,7 @@ TOOL_EYES = Benchmark(
     load=load,
     solver=_solver,
     scorers=_scorers,
+    metrics={"*": SHARE},
     modes={
         "react": "thoughts and calls as text, without examples",
         "react_5shot": "the same after five worked examples",

@@ -6,11 +6,13 @@ from evalsuite.benchmarks.treb.report import report
 from evalsuite.benchmarks.treb.scoring import scorers
 from evalsuite.benchmarks.treb.solving import solver
 from evalsuite.protocols import Benchmark
+from evalsuite.types import SHARE
 
 TREB = Benchmark(
     name="treb",
     title="TReB: table reasoning",
     primary="rouge_l",
+    metrics={"*": SHARE},
     load=load,
     solver=solver,
     scorers=scorers,

@@ -17,6 +17,7 @@ from evalsuite.errors import EvalsuiteError, SettingsError
 from evalsuite.keywords import refuse_unknown
 from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
 from evalsuite.protocols import Benchmark, Dataset, Setup
+from evalsuite.types import Metric
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -225,8 +226,9 @@ class Bound:
             # Its cases will say why they have no scorers.
             scorers = ()
         declared = {name: one for scorer in scorers for name, one in getattr(scorer, "metrics", {}).items()}
-        own = self.declaration.benchmark.metrics
-        return {name: encode_metric(one) for name, one in {**declared, **own}.items()}
+        benchmark = self.declaration.benchmark
+        every = dict.fromkeys(benchmark.derived, Metric()) | declared | dict(benchmark.metrics)
+        return {name: encode_metric(one) for name, one in every.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.planned_order import PlannedOrder
 from evalsuite.declarations import Declarations
+from evalsuite.errors import SettingsError
 from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usage
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.provenance import versions
@@ -76,6 +77,10 @@ class Controller:
         # Failed reports that a gate decides about: errors of cases of gated benchmarks.
         self.covered = 0
         self.decided_early = False
+        # Cases below their threshold that a gate decides about, by benchmark.
+        self.below: dict[str, list[str]] = {}
+        # Benchmarks of which a scored case was there, so that the names of its metrics are known.
+        self._known: set[str] = set()
         self._servers: dict[Any, ChannelServer] = {}
         self._early = self._make_early() if settings.stop_when_decided else None
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
@@ -210,9 +215,24 @@ class Controller:
     def _keep(self, line: str) -> None:
         self._writer.append(line)
         self._watchers.record(line)
+        if self.gates:
+            self._look_at(decode_record(json.loads(line)))
         if self._early is not None:
             record = decode_record(json.loads(line))
             self._hear_early(record.case, (record.benchmark, Row.of(record)))
+
+    def _look_at(self, record: Record) -> None:
+        """Sees that gates speak of metrics that there are, and takes note of what `--lf` may mean."""
+        if record.excused == "gate":
+            self.below.setdefault(record.benchmark, []).append(record.case)
+        if record.scores and record.outcome != "error" and record.benchmark not in self._known:
+            self._known.add(record.benchmark)
+            from evalsuite.decisions.gates import misspelt
+
+            there = {*record.scores, *self._metrics.get(record.benchmark, {})}
+            problem = next(filter(None, (misspelt(gate, record.benchmark, there) for gate in self.gates)), "")
+            if problem:
+                self._give_up(SettingsError(problem))
 
     def _hear_early(self, item: str, result: tuple[str, Row] | None) -> None:
         if self._early is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.verdict import Status
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import RunFolder
+
+
+MOST_ANNOTATIONS = 10
+"""GitHub shows no more of one step."""
 
 
 def lament(terminal: pytest.TerminalReporter, reason: str) -> None:
@@ -36,8 +41,22 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
     for line in (*verdict.reasons, *verdict.remarks):
         terminal.write_line(line)
     aside = ", but other tests failed" if good and status == 1 else ""
-    terminal.write_line(f"{verdict.headline}{aside} (exit status {status})", bold=True)
+    colour = {} if status == 0 else {"red": True}
+    terminal.write_line(f"{verdict.headline}{aside} (exit status {status})", bold=True, **colour)
     terminal.write_line(f"report: {_from_here(folder.path / REPORT, terminal.config)}")
+    annotate(terminal, verdict)
+
+
+def annotate(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
+    """On GitHub's CI, a line for each reason, which it shows beside the change.
+
+    The form is that of GitHub's workflow commands, in which %, line ends and, in titles, colons are escaped.
+    """
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    for reason in verdict.reasons[:MOST_ANNOTATIONS]:
+        text = reason.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        terminal.write_line(f"::error title=evalsuite - {verdict.headline.replace(':', '%3A')}::{text}")
 
 
 def _from_here(path: Path, config: pytest.Config) -> Path:

@@ -1,0 +1,80 @@
+"""Each gate, and each comparison with the baseline, as a pytest report of its own.
+
+CI's test tabs, junit and pytest-html thus turn red in the line of the gate. A missed gate also counts on
+pytest's last line, and `--lf` then means the cases behind it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.reporting.markdown import decision_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.decisions.verdict import Verdict
+
+# What counts reports for purposes of its own: pytest's session, the terminal's dots, the list of `--lf`, ourselves.
+NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
+
+
+def report_decisions(config: pytest.Config, verdict: Verdict) -> None:
+    """Has pytest's other plugins hear of every decision, and the terminal of those that are red."""
+    others = [one for name in NOT_TOLD if (one := config.pluginmanager.get_plugin(name)) is not None]
+    tell = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    for report in _reports(verdict):
+        tell(report=report)
+        if report.failed and terminal is not None:
+            terminal.stats.setdefault("failed", []).append(report)
+
+
+def _reports(verdict: Verdict) -> Iterator[pytest.TestReport]:
+    for decision in verdict.decisions:
+        yield _report(f"gates::{decision.gate.text}", decision_line(decision), red=decision.verdict != "met")
+    if verdict.against is not None:
+        worse = {line.partition(" is ")[0]: line for line in verdict.against.regressions()}
+        for subject, *_ in verdict.against.found:
+            name = str(subject)
+            yield _report(f"baseline::{name}", worse.get(name, ""), red=name in worse)
+        for line in verdict.against.lacking():
+            yield _report(f"baseline::{line.partition(' is ')[0]}", line, red=True)
+
+
+def _report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
+    file, _, name = nodeid.partition("::")
+    return pytest.TestReport(
+        nodeid=nodeid,
+        location=(file, None, name),
+        keywords={},
+        outcome="failed" if red else "passed",
+        longrepr=line if red else None,
+        when="call",
+    )
+
+
+def remember_cases(config: pytest.Config, verdict: Verdict, below: dict[str, list[str]]) -> None:
+    """Has `--lf` run the cases below their threshold of every benchmark with a missed gate.
+
+    Args:
+        config: of the session.
+        verdict: on the run.
+        below: cases below their threshold that a gate decides about, by benchmark.
+    """
+    remembered: Any = config.pluginmanager.get_plugin("lfplugin")
+    if remembered is None or not hasattr(remembered, "lastfailed"):
+        return
+    missed = [decision.gate for decision in verdict.decisions if decision.verdict == "missed"]
+    for benchmark, cases in below.items():
+        if any(gate.covers(benchmark) for gate in missed):
+            remembered.lastfailed.update(dict.fromkeys(cases, True))
+
+
+def spare_the_summary(config: pytest.Config) -> None:
+    """Lets go of reports of setup and teardown that say nothing: pytest looks through all of them for each failure."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.stats[""] = [one for one in terminal.stats.get("", []) if getattr(one, "sections", True)]
