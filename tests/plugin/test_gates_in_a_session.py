@@ -48,7 +48,7 @@ def test_a_missed_gate_ends_with_status_10_and_says_what_was_found(
         ("capitals[region=eu].exact_match >= 1", 0),
         ("capitals[asia].exact_match > 0", 10),
         ("capitals.exact_match >= 0.5 @95%", 10),
-        ("capitals.exact_match <= 0.99 @95%", 0),
+        ("capitals.exact_match <= 0.995 @95%", 0),
         ("capitals.pass_rate >= 0.6", 0),
         ("capitals.* >= 0.6", 0),
         ("*.exact_match >= 0.7", 10),
