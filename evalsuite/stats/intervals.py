@@ -99,7 +99,7 @@ def _at_most(k: int, n: int, share: float) -> float:
     return math.fsum(math.exp(term) for term in terms)
 
 
-def count_interval(successes: float, n: float, confidence: float) -> Interval:
+def count_interval(successes: float, n: float, confidence: float = 0.95) -> Interval:
     """Wilson's interval, or the exact one where successes or failures are few; see `share_interval`."""
     if min(successes, n - successes) < FEW:
         return exact_interval(successes, n, confidence)

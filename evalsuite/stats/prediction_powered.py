@@ -45,7 +45,7 @@ def ppi_mean(
 
     Their normal interval covers 22 to 93% with 30 labels and rare failures, as the labelled cases seldom show
     a case where judge and people differ. So each bound here counts one more labelled case, on which the judge
-    was as wrong as can be, and takes Student's quantile (our own guard; `perf/statistics.py` simulates it).
+    was as wrong as can be, and takes Student's quantile (our own guard; `perf/statistical_promises.py` simulates it).
 
     Args:
         labels: people's scores of the labelled cases.

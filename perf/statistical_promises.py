@@ -1,0 +1,221 @@
+"""What the statistics promise, beside what they do in simulation: the table of docs/statistics.md.
+
+    python perf/statistical_promises.py                # some minutes on one core
+    python perf/statistical_promises.py --runs 200     # a first look
+
+Every line is a setting in which the usual method goes wrong. `promised` is the coverage, or the share of wrong
+decisions, that the method states; `simulated` is that of the method in use, `usual` that of the common one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evalsuite import stats
+from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.planned_order import PlannedOrder
+from evalsuite.decisions.sequential_gates import EarlyStop
+from evalsuite.results.tally import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Line = tuple[str, str, str, str]
+
+SEED = 20260101
+
+
+def share(count: int, runs: int) -> str:
+    return f"{count / runs:.1%}"
+
+
+def fast_right_answers(runs: int) -> Iterator[Line]:
+    """400 cases, 45% right, right ones forty times as fast, eight workers, a gate at 0.5 with an early stop."""
+    wrong = {"planned": 0, "arrival": 0}
+    for seed in range(runs // 4):
+        rng = random.Random(seed)
+        ids = [str(number) for number in range(400)]
+        right = {item: rng.random() < 0.45 for item in ids}
+        clocks, arrivals = [0.0] * 8, []
+        for position, item in enumerate(ids):
+            clocks[position % 8] += rng.expovariate(1) * (1 if right[item] else 40)
+            arrivals.append((clocks[position % 8], item))
+        heard = [item for _, item in sorted(arrivals)]
+        for name, planned in (("planned", ids), ("arrival", heard)):
+            order: PlannedOrder[str] = PlannedOrder(planned)
+            stop = EarlyStop([parse_gate("b.right >= 0.5")])
+            for arriving in heard:
+                for item in order.arrive(arriving, arriving):
+                    stop.hear("b", Row(item, item, 1, "passed", {}, {"right": float(right[item])}))
+            wrong[name] += stop.gates[0].verdict == "met"
+    done = runs // 4
+    yield (
+        "early stop, right answers fast: decided wrongly",
+        "at most 5%",
+        share(wrong["planned"], done),
+        share(wrong["arrival"], done),
+    )
+
+
+def rare_zeros(runs: int) -> Iterator[Line]:
+    """Scores of 0.9 with 3% zeros: how often the lower bound is above the truth."""
+    rng = np.random.default_rng(SEED)
+    for n in (20, 50, 200):
+        above = usual = 0
+        for _ in range(runs):
+            values = np.where(rng.random(n) < 0.03, 0.0, 0.9)
+            above += stats.betting_interval(values).low > 0.873
+            usual += stats.mean_interval(values).low > 0.873
+        yield (
+            f"{n} scores of 0.9, 3% zeros: falsely above",
+            "at most 2.5%",
+            share(above, runs),
+            share(usual, runs),
+        )
+
+
+def rare_failures(runs: int) -> Iterator[Line]:
+    """Shares near 0: how often a bound excludes the truth on the wrong side."""
+    rng = np.random.default_rng(SEED)
+    for n in (50, 200):
+        hits = rng.binomial(n, 0.02, runs)
+        exact = sum(stats.count_interval(int(k), n).low > 0.02 for k in hits)
+        usual = sum(stats.wilson_interval(int(k), n).low > 0.02 for k in hits)
+        yield (
+            f"{n} cases, 2% hits: lower bound too high",
+            "at most 2.5%",
+            share(exact, runs),
+            share(usual, runs),
+        )
+
+
+def unequal_clusters(runs: int) -> Iterator[Line]:
+    """One cluster of 50 cases beside ten of 5: coverage of the mean, beside t with G - 1 degrees of freedom."""
+    from scipy.special import stdtrit
+
+    rng = np.random.default_rng(SEED)
+    clusters = np.repeat(np.arange(11), [50] + [5] * 10)
+    for common in (0.1, 0.3, 1.0):
+        covered = usual = 0
+        for _ in range(runs):
+            shared = rng.normal(size=11)[clusters]
+            values = np.sqrt(common) * shared + np.sqrt(1 - common) * rng.normal(size=100)
+            found = stats.clustered_mean(values, clusters)
+            interval = found.interval(0.95)
+            covered += bool(interval.low <= 0 <= interval.high)
+            usual += bool(abs(found.mean) <= stdtrit(10, 0.975) * found.error)
+        yield (
+            f"half the cases in one cluster, {common:.0%} in common: coverage",
+            "95%",
+            share(covered, runs),
+            share(usual, runs),
+        )
+
+
+def few_labels(runs: int) -> Iterator[Line]:
+    """Prediction-powered means with 1,000 judged answers: the least coverage over 1 to 20% failures."""
+    rng = np.random.default_rng(SEED)
+    for n in (30, 50, 100, 300):
+        least, usual = 1.0, 1.0
+        for failing in (0.01, 0.05, 0.1, 0.2):
+            covered, plain = 0, 0
+            for _ in range(runs):
+                right = (rng.random(n + 1000) >= failing).astype(float)
+                judged = np.where(rng.random(n + 1000) < 0.3, 1.0, right)
+                found = stats.ppi_mean(right[:n], judged[:n], judged[n:])
+                covered += bool(found.low <= 1 - failing <= found.high)
+                rectified = right[:n] - found.tuning * judged[:n]
+                reach = 1.96 * float(rectified.var() / n + found.tuning**2 * judged[n:].var() / 1000) ** 0.5
+                plain += bool(abs(found.estimate - (1 - failing)) <= reach)
+            least, usual = min(least, covered / runs), min(usual, plain / runs)
+        yield (
+            f"prediction-powered, {n} labels, 1 to 20% failures: least coverage",
+            "at least 93%",
+            f"{least:.1%}",
+            f"{usual:.1%}",
+        )
+
+
+def copies_of_a_metric(runs: int) -> Iterator[Line]:
+    """Eight metrics: power where they are copies of one, and false alarms where they are independent."""
+    rng = np.random.default_rng(SEED)
+    power = usual = alarms = 0
+    for _ in range(runs // 4):
+        one = rng.normal(-0.04, 0.1, 60)
+        p = stats.paired_difference(np.zeros(60), one).pvalue
+        power += stats.joint([p] * 8, np.column_stack([one] * 8), sides=2)[0] <= 0.05
+        usual += stats.holm([p] * 8)[0] <= 0.05
+        parts = rng.normal(0, 0.1, (60, 8))
+        pvalues = [stats.paired_difference(np.zeros(60), column).pvalue for column in parts.T]
+        alarms += min(stats.joint(pvalues, parts, sides=2)) <= 0.05
+    done = runs // 4
+    yield "eight copies of a metric that fell: shown", "as one alone", share(power, done), share(usual, done)
+    yield "eight independent metrics, nothing changed: any shown", "at most 5%", share(alarms, done), ""
+
+
+def same_model(runs: int) -> Iterator[Line]:
+    """A/A: a model of 80% against its own baseline, 200 cases of which one in ten flips at random."""
+    rng = np.random.default_rng(SEED)
+    worse = undecided = 0
+    for _ in range(runs):
+        base = rng.random(200) < 0.8
+        flipped = rng.random(200) < 0.1
+        other = np.where(flipped, rng.random(200) < 0.8, base)
+        found = stats.verdicts([stats.compare_paired(base.astype(float), other.astype(float), margin=0.02)])[
+            0
+        ]
+        worse += found == "worse"
+        undecided += found == "undecided"
+    yield "the same model against itself: worse", "at most 2.5%", share(worse, runs), ""
+
+
+def betting_or_mcnemar(runs: int) -> Iterator[Line]:
+    """Why the comparison at the end is McNemar's: its power beside that of a test that may be read at any time."""
+    rng = np.random.default_rng(SEED)
+    shown = betting = 0
+    for _ in range(runs // 10):
+        change = rng.choice([-1.0, 0.0, 1.0], 300, p=[0.1, 0.86, 0.04])
+        shown += stats.mcnemar((change < 0).astype(float), (change > 0).astype(float)) <= 0.05
+        sequence = stats.BoundedSequence(-1, 1)
+        for value in change.tolist():
+            sequence.add(value)
+        betting += sequence.high < 0
+    done = runs // 10
+    yield (
+        "a loss of 6 points in 300 cases: shown (usual: by the sequence)",
+        "power",
+        share(shown, done),
+        share(betting, done),
+    )
+
+
+SIMULATIONS: tuple[Callable[[int], Iterator[Line]], ...] = (
+    fast_right_answers,
+    rare_zeros,
+    rare_failures,
+    unequal_clusters,
+    few_labels,
+    copies_of_a_metric,
+    same_model,
+    betting_or_mcnemar,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Simulates what the statistics promise.")
+    parser.add_argument("--runs", type=int, default=2000, help="repetitions per setting (default 2000)")
+    runs = parser.parse_args().runs
+    sys.stdout.write("| setting | promised | simulated | usual method |\n|---|---|---|---|\n")
+    for simulation in SIMULATIONS:
+        for line in simulation(runs):
+            sys.stdout.write(f"| {' | '.join(line)} |\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
