@@ -19,6 +19,7 @@ COMMANDS = {
     "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
     "label": "write a sheet with a random part of a run's cases, for people to label",
     "judge": "judge a run's answers again, and say how far the judge can be trusted",
+    "verify": "prove a run's report from its journal: checksums, records, and every number once more",
     "build": "make a benchmark's data from its sources",
 }
 """What each command does; it is the module of its name in `commands/`."""

@@ -23,6 +23,7 @@ mapped to these where they come in, with `raise ... from`.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -117,6 +118,15 @@ class SandboxError(EvalsuiteError):
 
 class SandboxUnavailable(SandboxError):  # noqa: N818
     """No sandbox is to be had on this machine; the message says how to get one."""
+
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that move a terminal's cursor or set its colours; tabs and line ends stay."""
+
+
+def for_terminal(text: str) -> str:
+    """Words of a server or a model as nothing but words: no escape sequences, no commands to GitHub's CI."""
+    return re.sub(r"(?m)^(\s*)::", r"\1: :", CONTROL.sub("", text))
 
 
 def in_words(error: EvalsuiteError | OSError) -> str:

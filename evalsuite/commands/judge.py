@@ -155,11 +155,11 @@ async def _all(
 
 def _open(settings: Settings, store: Path) -> Gateway:
     from evalsuite.gateway.opening import credentials_of, open_gateway
-    from evalsuite.gateway.store import Store
+    from evalsuite.journal.answers import Answers
     from evalsuite.models import open_backend
 
     open_backend(settings.judge_model or "", settings.judge_base_url, credentials_of(settings)).check()
-    return open_gateway(settings, Store(store))
+    return open_gateway(settings, Answers.open(store))
 
 
 class _Judging:

@@ -51,7 +51,7 @@ class Verdict:
         counts: cases by outcome.
         against: the comparison with the baseline, if there is one.
         shortened: why not all cases ran, where that was meant; empty otherwise.
-        asides: what else must be known of the comparison.
+        asides: what else must be known of the comparison, and what the run noted of itself.
     """
 
     status: Status
@@ -101,7 +101,7 @@ def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
         counts,
         against,
         _shortened(shard, early, aside),
-        (*told, *(against.remarks() if against else ())),
+        (*told, *(run.info.get("remarks") or ()), *(against.remarks() if against else ())),
     )
 
 

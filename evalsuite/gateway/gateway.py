@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.spend import Price
-    from evalsuite.gateway.store import Store
+    from evalsuite.journal.answers import Answers
     from evalsuite.models.protocol import Backend
     from evalsuite.types import Completion, Request
 
@@ -89,7 +89,7 @@ class Gateway:
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
         self,
         open_backend: Callable[[str, str | None], Backend],
-        store: Store,
+        store: Answers,
         limiter: Limiter,
         ledger: Ledger | None = None,
         prices: Mapping[str, Price] | None = None,

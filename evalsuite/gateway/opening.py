@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from evalsuite.errors import EvalsuiteError
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.gateway.store import Store
+    from evalsuite.journal.answers import Answers
     from evalsuite.models.protocol import Backend
     from evalsuite.settings import Settings
 
@@ -39,7 +39,7 @@ def credentials_of(settings: Settings) -> Credentials:
 
 def open_gateway(
     settings: Settings,
-    store: Store,
+    store: Answers,
     on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
     around: Callable[[Backend], Backend] = lambda backend: backend,
 ) -> Gateway:

@@ -16,6 +16,7 @@ from evalsuite.plugin.collection.preflight import check_asked
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.run.item_stages import begin_item, close_item, note_report
+from evalsuite.plugin.session.plan import note_deselected, send_plan
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
 from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
 
@@ -109,6 +110,17 @@ def pytest_choose_items(config: pytest.Config, items: list[pytest.Item]) -> None
     pytest passes over functions whose name does not begin with its own, whatever they implement.
     """
     choose_items(config, items)
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """What a resumed run leaves out this time still belongs to its suite."""
+    note_deselected(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """One worker tells the controlling process which cases there are."""
+    send_plan(session)
 
 
 @pytest.hookimpl(tryfirst=True)

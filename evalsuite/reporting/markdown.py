@@ -6,6 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
+from evalsuite.errors import CONTROL
 from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.decisions.gates import GateDecision
+
+MENTION = re.compile(r"@(?=[\w-])")
 
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500
@@ -28,7 +31,7 @@ def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
     """
     parts = []
     for section in sections:
-        parts.append(f"## {section.title}")
+        parts.append(f"## {escape(section.title)}")
         for block in section.blocks:
             if isinstance(block, Table):
                 parts.append(render_table(block))
@@ -105,9 +108,11 @@ def number(value: float, column: Column) -> str:
 
 def escape(text: str) -> str:
     """Text that a model or a dataset wrote, so that it stays in its cell and is no markup."""
-    one_line = " ".join(text.split())
+    one_line = CONTROL.sub("", " ".join(text.split()))
     quoted = one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_\[\]|~])", r"\\\1", quoted)
+    # Nobody is notified, and no address becomes a link, because a model says so.
+    inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
+    return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
 
 
 def cut(text: str, longest: int) -> str:

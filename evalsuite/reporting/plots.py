@@ -29,13 +29,27 @@ def can_draw() -> bool:
 
 
 def draw_all(charts: Iterable[Chart], folder: Path) -> list[str]:
-    """Draws charts into a folder, each as `<name>.svg`, and gives the names of those that were drawn."""
+    """Draws charts into a folder, each as `<name>.svg`, and gives the names of those that were drawn.
+
+    One that cannot be drawn is passed over: its numbers are in the report's tables.
+    """
     wanted = [chart for chart in charts if chart.labels and _has_values(chart)]
     if not wanted or not can_draw():
         return []
-    for chart in wanted:
-        draw(chart, folder / f"{chart.name}.svg")
-    return [chart.name for chart in wanted]
+    return [chart.name for chart in wanted if _drawn(chart, folder / f"{chart.name}.svg")]
+
+
+def _drawn(chart: Chart, file: Path) -> bool:
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            # A glyph that a font lacks is a box in a picture, whatever -W says.
+            warnings.simplefilter("ignore")
+            draw(chart, file)
+    except Exception:  # noqa: BLE001 - a picture never costs the verdict
+        return False
+    return True
 
 
 def _has_values(chart: Chart) -> bool:
@@ -52,6 +66,8 @@ def draw(chart: Chart, file: Path) -> None:
         "svg.hashsalt": "evalsuite",
         "svg.fonttype": "none",
         "font.size": 10,
+        # A tag with a dollar in it is no formula.
+        "text.parse_math": False,
         "axes.axisbelow": True,
     }
     with mpl.rc_context(style):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.errors import in_words
 from evalsuite.page.write import PAGE, write_page
-from evalsuite.reporting.markdown import cut, render
+from evalsuite.reporting.markdown import cut, escape, render
 from evalsuite.reporting.plots import can_draw, draw_all
 from evalsuite.reporting.report import build_report
 from evalsuite.reporting.section import Chart
@@ -96,11 +96,13 @@ def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
 def write_report(report: RunReport, target: Path) -> None:
     """Writes report, page, summary and pictures into a folder, which is made where it is missing."""
     target.mkdir(parents=True, exist_ok=True)
-    text = report.text(draw_all(report.charts, target))
-    replace_text(target / REPORT, text)
-    replace_text(target / COMMENT, comment(report) + "\n")
     summary = summarise(report.run, report.verdict, report.measured, report.sections)
     replace_text(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    replace_text(target / COMMENT, comment(report) + "\n")
+    replace_text(target / REPORT, report.text())
+    # Last: what takes longest, and may fail in more ways than any number.
+    text = report.text(draw_all(report.charts, target))
+    replace_text(target / REPORT, text)
     try:
         write_page(report.run, report.verdict, report.measured, report.sections, report.baseline, target)
     except Exception as error:  # noqa: BLE001 - a page to look at never costs the verdict
@@ -148,7 +150,7 @@ def comment(report: RunReport) -> str:
 
 def heading(verdict: Verdict, model: str | None) -> str:
     """The report's first lines: verdict, reasons and remarks."""
-    lines = [f"# {MARKS.get(verdict.status, '❌')} {model or 'no model'}: {verdict.headline}"]
+    lines = [f"# {MARKS.get(verdict.status, '❌')} {escape(model or 'no model')}: {verdict.headline}"]
     said = [*verdict.reasons, *verdict.remarks]
     lines += [f"- {_one_line(line)}" for line in said[:MOST_REASONS]]
     if len(said) > MOST_REASONS:
@@ -158,7 +160,7 @@ def heading(verdict: Verdict, model: str | None) -> str:
 
 def _one_line(text: str) -> str:
     """A reason as a line; a server's error page in it stays text."""
-    return " ".join(cut(text, LONGEST_REASON).split()).replace("<", "&lt;")
+    return escape(cut(text, LONGEST_REASON))
 
 
 def append_step_summary(text: str, short: str) -> str:

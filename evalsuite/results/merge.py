@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import RunError
-from evalsuite.gateway.store import Store
+from evalsuite.journal.journal import Journal
 from evalsuite.json_codec import decode_usage, encode_usage
-from evalsuite.results.runs import RECORDS, STORE, RunFolder, interruption, is_run, load_run
+from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
+from evalsuite.results.runs import RunFolder, interruption, is_run, load_run
 from evalsuite.settings import parse_shard
 from evalsuite.types import Usage
 
@@ -21,7 +22,7 @@ OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm
 
 
 def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Joins runs into a new one: records and stores of all, settings of the first.
+    """Joins runs into a new one: records and answers of all, settings of the first.
 
     Raises:
         RunError: a shard is missing or there twice, two shards were run with other settings, or there is
@@ -34,10 +35,7 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     for folder in folders:
         load_run(folder)  # what is damaged is found before anything is written
     target.mkdir(parents=True, exist_ok=True)
-    with (target / RECORDS).open("wb") as stream:
-        for folder in folders:
-            stream.write((folder.path / RECORDS).read_bytes())
-    _join_stores(folders, target / STORE)
+    _join_journals(folders, target, infos)
     joined = RunFolder(target)
     joined.write_info(_joined_info(infos))
     return joined
@@ -86,11 +84,16 @@ def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _join_stores(folders: Sequence[RunFolder], target: Path) -> None:
-    """One store of all; the shards of a replay have none."""
-    sources = [folder.path / STORE for folder in folders if (folder.path / STORE).is_file()]
-    if sources:
-        store = Store(target)
-        for source in sources:
-            store.take_over(source)
-        store.close()
+def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:
+    """One journal of all, and the records from it."""
+    journal = Journal(target / JOURNAL)
+    journal.begin(
+        min(info["started"] for info in infos), "evalsuite merge " + " ".join(one.name for one in folders)
+    )
+    for folder in folders:
+        if (folder.path / JOURNAL).is_file():
+            journal.answers.take_over(folder.path / JOURNAL)
+        take_in(journal, folder.path / RECORDS)
+    journal.end(max(info["started"] for info in infos), None)
+    export_records(journal, target)
+    journal.close()

@@ -1,50 +1,72 @@
-"""The file that records are appended to while a run goes on, and what a crash may have left at its end."""
+"""`records.jsonl`: one line a case, written from the run's journal."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+from evalsuite.errors import RunError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from evalsuite.journal.journal import Counted, Journal
 
-class RecordWriter:
-    """Appends records to `records.jsonl`, each on the disk before the next test ends.
+RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
-    Args:
-        file: made if it is not there; a line that a crash cut short is taken off first.
+
+def export_records(journal: Journal, folder: Path) -> Counted:
+    """Writes the records that count; the file is, at every instant, the old one or the new one."""
+    counted = journal.counted()
+    _replace(folder / RECORDS, counted.lines)
+    if not journal.database.read_only:
+        journal.note_export()
+    return counted
+
+
+def _replace(file: Path, lines: Iterable[str]) -> None:
+    draft = file.with_name(f".{file.name}.draft")
+    with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+        stream.writelines(f"{line}\n" for line in lines)
+    draft.replace(file)
+
+
+def bring_up_to_date(folder: Path) -> None:
+    """Writes the records of a run that was killed, or still goes on, from its journal.
+
+    Raises:
+        RunError: the journal cannot be read, and there are no records without it.
     """
-
-    def __init__(self, file: Path) -> None:
-        mend(file)
-        self._stream = file.open("ab", buffering=0)
-
-    def append(self, line: str) -> None:
-        """Adds one record, as a line of JSON without its end."""
-        left = memoryview(line.encode("utf-8", "replace") + b"\n")
-        while left:
-            # A disk that is nearly full takes a part first, and refuses the rest.
-            left = left[self._stream.write(left) :]
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._stream.close()
-
-
-def mend(file: Path) -> None:
-    """Takes off a last line that has no end."""
-    if not file.exists():
+    file = folder / JOURNAL
+    if not file.is_file():
         return
-    with file.open("rb+") as stream:
-        size = stream.seek(0, 2)
-        keep = size
-        while keep:
-            step = min(keep, 65536)
-            stream.seek(keep - step)
-            found = stream.read(step).rfind(b"\n")
-            if found >= 0:
-                keep = keep - step + found + 1
-                break
-            keep -= step
-        if keep < size:
-            stream.truncate(keep)
+    from evalsuite.journal.journal import Journal
+
+    try:
+        journal = Journal(file, read_only=True)
+    except RunError:
+        if (folder / RECORDS).is_file():
+            return
+        raise
+    try:
+        if not journal.exported or not (folder / RECORDS).is_file():
+            export_records(journal, folder)
+    except OSError as error:
+        raise RunError(f"{folder / RECORDS} cannot be written from the journal: {error.strerror}") from error
+    finally:
+        journal.close()
+
+
+def take_in(journal: Journal, file: Path) -> None:
+    """Records that are in no journal yet: of a run whose journal is gone, or of another run."""
+    from evalsuite.journal.identity import same_ask
+
+    for line in file.read_text("utf-8", "replace").splitlines():
+        try:
+            record = json.loads(line)
+            case, same = str(record["case"]), same_ask(record.get("fingerprints") or {})
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            # Cut short, or damaged: it counts for nothing, and its case is asked again.
+            continue
+        journal.record(case, same, line)

@@ -1,4 +1,4 @@
-"""A run's folder: `reports/<run>/` with `run.json`, `records.jsonl`, the store, and what is made of them."""
+"""A run's folder: `reports/<run>/` with `run.json`, the journal, `records.jsonl`, and what is made of them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError
 from evalsuite.json_codec import decode_metric, decode_record
 from evalsuite.results.built_in import BuiltInMetrics, built_in
+from evalsuite.results.record_file import JOURNAL as JOURNAL  # noqa: PLC0414 - named here, too
+from evalsuite.results.record_file import RECORDS as RECORDS  # noqa: PLC0414 - likewise
+from evalsuite.results.record_file import bring_up_to_date
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
@@ -25,14 +28,10 @@ if TYPE_CHECKING:
     from evalsuite.types import Metric, Record
 
 VERSION = 1
-INFO, RECORDS, STORE, REPORT, SUMMARY, COMMENT = (
-    "run.json",
-    "records.jsonl",
-    "store.sqlite",
-    "report.md",
-    "summary.json",
-    "comment.md",
-)
+INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
+
+LONGEST_NAME = 200
+"""Bytes; file systems take 255, and other tools add to it."""
 
 LAST = "last"
 """Stands for the run that was begun last."""
@@ -127,8 +126,11 @@ def check_name(reports: Path, name: str) -> None:
     Raises:
         RunError: a run of this name is there already, or the name is none.
     """
-    if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith("."):
-        raise RunError(f"{name}: a run's name is letters, digits and . _ - + @ =, since it names a folder")
+    if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
+        raise RunError(
+            f"{name:.80}: a run's name is letters, digits and . _ - + @ =, at most {LONGEST_NAME} bytes of them, "
+            "since it names a folder"
+        )
     if name == LAST:
         raise RunError(f"{name}: this word means the newest run; choose another name")
     if is_run(reports / name):
@@ -157,7 +159,11 @@ def find_folder(reports: Path, name: str) -> RunFolder:
 
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run, were it only its beginning."""
-    return (path / RECORDS).is_file() or (path / INFO).is_file()
+    try:
+        return any((path / name).is_file() for name in (RECORDS, INFO, JOURNAL))
+    except OSError:
+        # A name that is too long for a file.
+        return False
 
 
 def _age(folder: Path) -> tuple[str, int]:
@@ -291,6 +297,7 @@ def load_run(folder: RunFolder, declarations: Declarations = INSTALLED) -> Run:
     Raises:
         RunError: a record is damaged; the message names the line.
     """
+    bring_up_to_date(folder.path)
     rows: dict[str, tuple[str, Row]] = {}
     told: dict[str, tuple[str, str, str]] = {}
     offsets: dict[str, int] = {}

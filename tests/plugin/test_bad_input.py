@@ -237,3 +237,25 @@ def test_hostile_ids_inputs_and_answers_reach_the_report_as_text(
     assert "\n# heading" in report  # within its fence
     assert "````" in report
     assert "<summary><script>" not in report
+
+
+def test_words_of_a_server_are_nothing_but_words_on_the_terminal_and_in_the_report(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    words = "\x1b[2J\n::error title=x::all is lost\n![img](http://evil/x.png) @org/team [login](http://evil)"
+    chat_server.reply = lambda _: chat_server.say(status=400, body={"error": {"message": words}})
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    text = shown(suite.run("--color=no"))
+    assert "\x1b" not in text
+    assert not [line for line in text.splitlines() if line.strip().startswith("::error")]
+    for file in ("report.md", "comment.md"):
+        report = (suite.runs()[-1] / file).read_text("utf-8")
+        assert "all is lost" in report
+        assert not [part for part in ("\x1b", "http://evil", " @org") if part in report]
+
+
+def test_a_tag_with_a_dollar_and_a_glyph_that_no_font_has_cost_nothing(suite: Suite) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace('"region": "eu"', '"region": "cost in $x_$ \U0001f9ff"'))
+    suite.run("-W", "error", "--gate=capitals.exact_match >= 0.1").assert_outcomes(passed=2, xfailed=1)
+    assert "cost in $x" in suite.report()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.results.runs import RunFolder, load_run
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -44,7 +46,7 @@ def kept(store: Path) -> int:
     """How many completions another process has stored by now."""
     try:
         with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as reader:
-            return int(reader.execute("SELECT count(*) FROM completions").fetchone()[0])
+            return int(reader.execute("SELECT count(*) FROM answers").fetchone()[0])
     except sqlite3.OperationalError:  # Not there yet, or not yet with its table.
         return 0
 
@@ -75,7 +77,7 @@ def test_after_a_kill_of_the_whole_run_only_what_is_missing_is_asked(
     ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=many.path) as process:
         deadline = time.monotonic() + 60
-        store = many.path / "reports" / "r" / "store.sqlite"
+        store = many.path / "reports" / "r" / "journal.sqlite"
         while (kept(store) < 12 or len(chat_server.bodies) < 16) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
@@ -216,16 +218,131 @@ def test_a_run_cut_short_in_the_middle_of_a_record_can_be_reported_and_resumed(m
     assert len({record["case"] for record in many.records("r")}) == 3
 
 
-def test_a_damaged_record_is_told_before_a_resumed_run_asks_anybody(
+def test_a_damaged_file_of_records_is_written_anew_by_a_resumed_run(
     many: Suite, chat_server: ChatServer
 ) -> None:
     many.run("--run=r", "--limit=3")
     records = many.path / "reports" / "r" / "records.jsonl"
-    records.write_bytes(b"{broken\n" + records.read_bytes())
-    before = len(chat_server.bodies)
-    result = many.run("--resume=r", "--limit=30")
+    whole = records.read_bytes()
+    records.write_bytes(b"{broken\n" + whole[20:])
+    chat_server.bodies.clear()
+    many.run("--resume=r", model=False).assert_outcomes(passed=3)
+    assert len(many.records("r")) == 3
+    assert not chat_server.bodies
+
+
+def test_a_damaged_journal_is_told_before_a_resumed_run_asks_anybody(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    many.run("--run=r", "--limit=3")
+    (many.path / "reports" / "r" / "journal.sqlite").write_bytes(b"nothing of SQLite's" * 1000)
+    chat_server.bodies.clear()
+    result = many.run("--resume=r")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = result.stderr.str()
-    assert "records.jsonl, line 1: not a record of evalsuite" in said
-    assert "once this line is taken out, the rest can be read" in said
-    assert len(chat_server.bodies) == before
+    assert "once it is moved away, --resume asks everything anew" in result.stderr.str()
+    assert not chat_server.bodies
+
+
+TAGGED = """
+import os, signal
+from evalsuite import Sample, benchmark, exact_match, generate
+
+SAMPLES = [Sample(id=f"s {n}", input=str(n), target=str(n), tags={"kind": "hard" if n < 3 else "easy"})
+    for n in range(9)]
+
+@benchmark("tagged", SAMPLES, solver=generate(), scorers=[exact_match()], epochs=2)
+def test_tagged(sample, scores):
+    if sample.id == "s 0":
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert scores["exact_match"] == 1.0
+
+def test_plain_that_dies():
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_case_whose_worker_died_is_known_by_all_its_names(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_tagged=TAGGED)
+    result = suite.run("-n", "2", "--gate=tagged[hard].exact_match >= 0.5", "--max-worker-restart=9")
+    assert result.ret == 12
+    dead = [record for record in suite.records() if record["outcome"] == "error"]
+    assert [(one["sample"], one["epoch"], one["tags"], one["benchmark"]) for one in dead] == [
+        ("s 0", 1, {"kind": "hard"}, "tagged"),
+        ("s 0", 2, {"kind": "hard"}, "tagged"),
+    ]
+    assert len(suite.records()) == 18
+    assert set(suite.summary()["benchmarks"]) == {"tagged"}
+
+
+def test_a_resumed_run_counts_what_the_suite_asks_now_and_says_what_it_leaves_out(many: Suite) -> None:
+    many.run("--run=r", "--limit=4", "--gate=many.exact_match >= 1").assert_outcomes(passed=4)
+    file = many.path / "test_many.py"
+    file.write_text(file.read_text().replace("range(30)", "range(2)").replace("target=str(n)", "target='1'"))
+    result = many.run("--resume=r", "--limit=30", model=False)
+    assert result.ret == 10
+    assert len(many.records("r")) == 2
+    assert "cases of earlier sessions are left out, as this suite does not ask for them" in many.report("r")
+
+
+def test_records_made_with_other_parameters_do_not_stand_in_for_cases_that_did_not_run(many: Suite) -> None:
+    many.run("--run=r", "--limit=4").assert_outcomes(passed=4)
+    file = many.path / "test_many.py"
+    file.write_text(MANY.replace("    assert", "    import pytest\n    pytest.exit('enough')\n    assert"))
+    many.run("--resume=r", "--model-param=temperature=1", model=False)
+    assert not many.records("r")
+    assert "4 cases of earlier sessions are left out" in many.report("r")
+
+
+def test_cases_that_a_resumed_run_leaves_out_by_k_still_count(many: Suite) -> None:
+    many.run("--run=r", "--limit=4").assert_outcomes(passed=4)
+    one = many.records("r")[0]["sample"]
+    many.run("--resume=r", "-k", f"many and {one}", model=False)
+    assert len(many.records("r")) == 4
+
+
+def test_a_second_session_beside_a_living_one_is_refused_with_one_message(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    many.run("--run=r", "--limit=2")
+    chat_server.bodies.clear()
+    chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"], delay=10.0)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:hypothesispytest",
+        *many.model,
+        "--resume=r",
+        "--limit=9",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=many.path) as process:
+        deadline = time.monotonic() + 60
+        while not chat_server.bodies and time.monotonic() < deadline:
+            time.sleep(0.05)
+        asked = len(chat_server.bodies)
+        result = many.run("--resume=r", "--limit=9", fresh=True)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert f"run r is being written to by another session (process {process.pid}" in result.stderr.str()
+        assert len(chat_server.bodies) == asked
+        process.kill()
+
+
+def test_a_killed_run_gets_its_records_from_its_journal_when_it_is_read(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    chat_server.reply = lambda body: chat_server.say(
+        body["messages"][-1]["content"], delay=30.0 if body["messages"][-1]["content"] == "20" else 0.0
+    )
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:hypothesispytest", *many.model, "--run=r"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=many.path) as process:
+        assert process.stdout is not None
+        passed = 0
+        for line in process.stdout:
+            passed += "PASSED" in line
+            if passed == 20:
+                process.kill()
+    assert not (many.path / "reports" / "r" / "records.jsonl").exists()
+    run = load_run(RunFolder(many.path / "reports" / "r"))
+    assert len(list(run.all_rows())) >= 19

@@ -30,7 +30,7 @@ ROWS = (
         "entry_points",
         "declarations",
     ),
-    ("models",),
+    ("models", "journal"),
     ("gateway",),
     ("applications",),
     ("metrics", "stats", "sandbox"),

@@ -79,13 +79,13 @@ class DescribingSession:
         # The store belongs to the loop's thread.
         from evalsuite.gateway.opening import credentials_of, open_gateway
         from evalsuite.gateway.spend import read_prices
-        from evalsuite.gateway.store import Store
+        from evalsuite.journal.answers import Answers
         from evalsuite.models import open_backend
 
         settings = self._settings
         read_prices(settings.price)
         open_backend(settings.model or "", settings.model_base_url, credentials_of(settings)).check()
-        return open_gateway(settings, Store(store))
+        return open_gateway(settings, Answers.open(store))
 
     async def ask(self, request: Request) -> Completion:
         """Asks the gateway; answers that were cut off for their length are counted."""
@@ -118,9 +118,9 @@ class DescribingSession:
             gateway.store.path.unlink()
 
     def _is_empty(self, path: Path) -> bool:
-        from evalsuite.gateway.store import Store
+        from evalsuite.journal.answers import Answers
 
-        store = Store(path, read_only=True)
+        store = Answers.open(path, read_only=True)
         try:
             return not len(store)
         finally:

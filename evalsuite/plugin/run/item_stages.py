@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evalsuite.errors import EvalsuiteError
+from evalsuite.errors import EvalsuiteError, for_terminal
 from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of
 from evalsuite.plugin.session.listener import LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
@@ -55,7 +55,7 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
     """Takes note of one phase of an item."""
     if isinstance(getattr(call.excinfo, "value", None), EvalsuiteError):
         assert call.excinfo is not None  # noqa: S101 - for the type checker; it has a value
-        report.longrepr = str(call.excinfo.value)
+        report.longrepr = for_terminal(str(call.excinfo.value))
     case = case_of(item)
     if case is not None:
         from evalsuite.plugin.run.outcomes import findings_of, note_phase
@@ -74,6 +74,7 @@ def close_item(item: pytest.Item, report: pytest.TestReport) -> None:
     case = case_of(item)
     if case is None or report.when != "teardown" or item.config.option.setupplan:
         return
+    from evalsuite.journal.identity import same_ask
     from evalsuite.json_codec import dumps, encode_record
     from evalsuite.plugin.run.fingerprints import planned_fingerprints
     from evalsuite.plugin.run.outcomes import findings_of
@@ -91,6 +92,7 @@ def close_item(item: pytest.Item, report: pytest.TestReport) -> None:
             findings.failures,
             record.declared,
             case.bound.declared_metrics,
+            same_ask(record.fingerprints),
         ),
     )
     # Transcripts are large, and pytest keeps its items to the end. An item that runs again begins anew.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import platform
+import threading
+import time
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,8 +17,8 @@ from evalsuite.errors import SettingsError
 from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usage
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.provenance import versions
-from evalsuite.results.record_file import RecordWriter
-from evalsuite.results.runs import COMMENT, RECORDS, REPORT, STORE, RunFolder, find_folder, make_folder
+from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
+from evalsuite.results.runs import COMMENT, REPORT, RunFolder, find_folder, make_folder
 from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from evalsuite.gateway.channel import ChannelServer
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.journal.journal import Counted, Journal
+    from evalsuite.journal.lease import Lease
+    from evalsuite.journal.planned import PlannedCase
     from evalsuite.models.protocol import Backend
     from evalsuite.plugin.session.watchers import Watchers
     from evalsuite.protocols import Benchmark
@@ -52,6 +58,8 @@ class Controller:
         stop: ends the session early, with a reason.
         live: the benchmarks that this process has collected, by the node id of the test function.
         watchers: hear of every record and of the verdict, and add to the report.
+        cases: those of this session.
+        lease: on the run that is resumed; None for a new one.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that one session is
@@ -65,6 +73,8 @@ class Controller:
         stop: Callable[[str], None],
         live: Mapping[str, Benchmark],
         watchers: Watchers,
+        cases: Sequence[PlannedCase],
+        lease: Lease | None,
     ) -> None:
         self.settings, self.model = settings, model
         self.reports = root / settings.reports
@@ -74,8 +84,11 @@ class Controller:
         self.verdict: Verdict | None = None
         # What the terminal says besides.
         self.aside = ""
-        # Failed reports that a gate decides about: errors of cases of gated benchmarks.
-        self.covered = 0
+        self._planned = {planned.case: planned for planned in cases}
+        self.lease = lease
+        self._opening = threading.RLock()
+        self._clock = time.monotonic()
+        self._failures: dict[str, int] = {}
         self.decided_early = False
         # Cases below their threshold that a gate decides about, by benchmark.
         self.below: dict[str, list[str]] = {}
@@ -86,7 +99,6 @@ class Controller:
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._command, self._selection, self._stop = command, selection, stop
         self._narrowed = narrowed
-        self._benchmark_of: dict[str, str] = {}
         self._root, self._live, self._watchers = root, live, watchers
         # Where the workers of this session say that their benchmarks were declared.
         self._places: set[str] = set()
@@ -129,8 +141,32 @@ class Controller:
             folder = find_folder(self.reports, self.settings.resume)
         else:
             folder = make_folder(self.reports, self.settings.run, self.model or "", self.started)
+        if self.lease is None:
+            from evalsuite.journal.lease import Lease
+
+            self.lease = Lease(folder.path)
+        self.lease.sign(platform.node(), self.started.isoformat(timespec="seconds"))
         folder.write_info(self._info())
         return folder
+
+    @property
+    def journal(self) -> Journal:
+        """The run's journal, made on first use; from any thread."""
+        with self._opening:
+            return self._journal
+
+    @cached_property
+    def _journal(self) -> Journal:
+        from evalsuite.journal.journal import Journal
+
+        folder = self.folder.path
+        alone = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
+        journal = Journal(folder / JOURNAL)
+        if alone:
+            take_in(journal, folder / RECORDS)
+        journal.begin(self.started.isoformat(timespec="seconds"), self._command)
+        journal.plan(self._planned.values())
+        return journal
 
     def _info(self, **more: Any) -> dict[str, Any]:
         from evalsuite.gateway.concealment import public_settings
@@ -151,12 +187,14 @@ class Controller:
     def gateway(self) -> Gateway:
         """The run's gateway; to be had in the loop's thread only."""
         from evalsuite.gateway.opening import open_gateway
-        from evalsuite.gateway.store import Store
+        from evalsuite.journal.answers import Answers
 
         replayed = self.settings.replay
-        folder = find_folder(self.reports, replayed) if replayed else self.folder
-        store = Store(folder.path / STORE, read_only=replayed is not None)
-        return open_gateway(self.settings, store, self._give_up, self._replaying)
+        if replayed:
+            answers = Answers.open(find_folder(self.reports, replayed).path / JOURNAL, read_only=True)
+        else:
+            answers = self.journal.answers
+        return open_gateway(self.settings, answers, self._give_up, self._replaying)
 
     @property
     def asking(self) -> bool:
@@ -189,10 +227,6 @@ class Controller:
             self._servers[channel] = ChannelServer(channel, self.background, lambda: self.gateway)
         return self._servers[channel]
 
-    @cached_property
-    def _writer(self) -> RecordWriter:
-        return RecordWriter(self.folder.path / RECORDS)
-
     def covers(self, benchmark: str) -> bool:
         """Whether a gate decides about a benchmark."""
         return any(gate.covers(benchmark) for gate in self.gates)
@@ -201,19 +235,30 @@ class Controller:
         """Keeps the record that rides on a report, or makes one for a case whose worker died."""
         riding = report.__dict__.pop(RECORD, None)
         if riding is not None:
-            line, benchmark, failures, place, metrics = riding
+            line, benchmark, failures, place, metrics, same = riding
             self._metrics.setdefault(benchmark, metrics)
             self._places.add(place)
-            self._benchmark_of[_function(report.nodeid)] = benchmark
-            self._keep(line)
-            self.covered += failures if self.covers(benchmark) else 0
-        elif str(report.when) == "???" and "[" in report.nodeid:
-            record = self._lost(report)
-            self._keep(dumps(encode_record(record)))
-            self.covered += self.covers(record.benchmark)
+            self._keep(report.nodeid, same, line)
+            self._cover(report.nodeid, benchmark, failures)
+        elif str(report.when) == "???" and report.nodeid in self._planned:
+            from evalsuite.journal.identity import same_ask
 
-    def _keep(self, line: str) -> None:
-        self._writer.append(line)
+            record = self._lost(report, self._planned[report.nodeid])
+            self._places.add(record.declared)
+            self._keep(report.nodeid, same_ask(record.fingerprints), dumps(encode_record(record)))
+            self._cover(report.nodeid, record.benchmark, 1)
+
+    def _cover(self, case: str, benchmark: str, failures: int) -> None:
+        """Of a case that ran several times, its last time counts."""
+        self._failures[case] = failures if self.covers(benchmark) else 0
+
+    @property
+    def covered(self) -> int:
+        """Failed reports that a gate decides about: errors of cases of gated benchmarks."""
+        return sum(self._failures.values())
+
+    def _keep(self, case: str, same: str, line: str) -> None:
+        self.journal.record(case, same, line)
         self._watchers.record(line)
         if self.gates:
             self._look_at(decode_record(json.loads(line)))
@@ -243,19 +288,21 @@ class Controller:
             self.decided_early = True
             self._stop("every gate is decided")
 
-    def _lost(self, report: pytest.TestReport) -> Record:
-        """The record of a case that ended its worker; where it came first, its benchmark is a guess."""
-        function = _function(report.nodeid)
-        guess = function.rpartition("::")[2].removeprefix("test_")
+    def _lost(self, report: pytest.TestReport, planned: PlannedCase) -> Record:
+        """The record of a case that ended its worker."""
         return Record(
-            case=report.nodeid,
-            benchmark=self._benchmark_of.get(function, guess),
-            sample=report.nodeid.partition("[")[2].rstrip("]"),
-            epoch=1,
+            case=planned.case,
+            benchmark=planned.benchmark,
+            sample=planned.sample,
+            epoch=planned.epoch,
             model=self.model or "",
             outcome="error",
+            tags=planned.tags,
+            source=planned.source,
+            declared=planned.declared,
             error=str(report.longrepr),
             cause=CRASH,
+            fingerprints=planned.fingerprints,
         )
 
     def conclude(self, interrupted: str | None, planned: int) -> None:
@@ -267,16 +314,22 @@ class Controller:
         """
         from evalsuite.reporting.write import append_step_summary, write_run
 
-        self._writer.close()
         usage = self.background.run(self._usage()) if self.asking else None
-        seconds = (datetime.now(UTC) - self.started).total_seconds()
+        # Not by the clock on the wall, which somebody may set back.
+        seconds = time.monotonic() - self._clock
         stopped = None if self.decided_early else str(self.hopeless) if self.hopeless else interrupted
+        counted = self.journal.counted()
+        if counted.missing and not (stopped or self.decided_early):
+            stopped = f"{len(counted.missing)} cases left no record, among them {counted.missing[0]}"
+        self.journal.end(datetime.now(UTC).isoformat(timespec="seconds"), stopped)
+        export_records(self.journal, self.folder.path)
         told = {
             "seconds": round(seconds, 1),
             "stopped": stopped,
             "usage": usage,
             "early": self._told_early(planned),
             "metrics": self._metrics,
+            "remarks": remarks(counted, self.journal.lost, self.journal.answers.damaged),
         }
         self.folder.write_info(self._info(**told))
         self.verdict = write_run(self.folder, self._declarations(), self._watchers.sections)
@@ -307,7 +360,28 @@ class Controller:
             self.background.run(self.gateway.aclose())
         if "background" in self.__dict__:
             self.background.close()
+        if "_journal" in self.__dict__:
+            self.journal.close()
+        if self.lease is not None:
+            self.lease.release()
 
 
-def _function(nodeid: str) -> str:
-    return nodeid.partition("[")[0]
+def remarks(counted: Counted, lost: int, damaged: int) -> list[str]:
+    """What a reader of the report must know of the run's journal."""
+    lines = []
+    if counted.left_out:
+        lines.append(
+            f"{len(counted.left_out)} cases of earlier sessions are left out, as this suite does not ask for them, "
+            f"or not so: {', '.join(counted.left_out[:3])}{' ...' if len(counted.left_out) > 3 else ''}"
+        )
+    if counted.damaged:
+        lines.append(
+            f"the records of {len(counted.damaged)} cases are damaged and left out: {counted.damaged[0]} ..."
+        )
+    if lost:
+        lines.append(
+            f"the journal was damaged: {lost} of its rows were lost, and what was in them was asked again"
+        )
+    if damaged:
+        lines.append(f"{damaged} kept answers were damaged and asked again")
+    return lines

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import EvalsuiteError, in_words
+from evalsuite.errors import EvalsuiteError, for_terminal, in_words
 from evalsuite.plugin.collection.selection import count_cases, is_narrowed
 from evalsuite.plugin.marks import RECORD
+from evalsuite.plugin.session.plan import PLAN, plan_of
 from evalsuite.plugin.session.process_state import PROCESS
 from evalsuite.plugin.session.signals import HANDLERS, listen
 
 if TYPE_CHECKING:
+    from evalsuite.journal.lease import Lease
+    from evalsuite.journal.planned import PlannedCase
     from evalsuite.plugin.session.controller import Controller
     from evalsuite.protocols import Benchmark
     from evalsuite.settings import Settings
@@ -45,6 +48,10 @@ class Listener:
         self.broken = ""
         self.status = 0
         self.handlers: dict[int, Any] = {}
+        # On the run that is resumed.
+        self.lease: Lease | None = None
+        self._told: str | None = None
+        self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
         # Items that are no cases and have come to their end.
@@ -69,6 +76,8 @@ class Listener:
             stop=self._stop,
             live=self.live,
             watchers=Watchers(self._config),
+            cases=self._plan(),
+            lease=self.lease,
         )
         controller.plan(self._order())
         return controller
@@ -81,6 +90,14 @@ class Listener:
 
         waited_for = [item for item in self._items if item not in self._passed_over]
         return dealt(waited_for, len(self._channels) or 1)
+
+    def _plan(self) -> list[PlannedCase]:
+        """This session's cases: as a worker told them, or as this process collected them."""
+        if self._told is not None:
+            from evalsuite.journal.planned import decode_plan
+
+            return decode_plan(json.loads(self._told))
+        return plan_of(self._session) if self._session is not None else []
 
     @property
     def begun(self) -> bool:
@@ -97,17 +114,23 @@ class Listener:
             "settings": json.dumps(public_settings(self.settings).plain()),
             "model": self.model,
             "selection": self.selection,
+            # One is enough; if it dies first, the one in its place is asked.
+            "plan": self._told is None and all(other.isclosed() for other in self._channels),
         }
         node.workerinput["evalsuite_channel"] = channel
         self._channels.append(channel)
         channel.setcallback(functools.partial(self._hear_worker, channel), endmarker=None)
 
     def _stop(self, reason: str) -> None:
+        reason = for_terminal(reason)
         _stop_session(self._config, reason)
         for channel in self._channels:
             self.controller.stop_worker(channel, reason)
 
     def _hear_worker(self, channel: Any, text: str | None) -> None:
+        if text is not None and text.startswith(PLAN):
+            self._told = text.removeprefix(PLAN)
+            return
         # The first request brings with it the code that answers it.
         if text is not None or self.begun:
             self.controller.hear_worker(channel, text)
@@ -137,11 +160,12 @@ class Listener:
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """The workers know their cases: from here on, a signal must not cost a report."""
         self._items = ids
-        if self.settings.given and not self.handlers:
+        if self._told is not None and not self.handlers:
             self.handlers = listen(*HANDLERS)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """How many cases there are, without workers."""
+        self._session = session
         self.planned = count_cases(session.items)
         self._items = [item.nodeid for item in session.items]
         if self.planned:

@@ -55,6 +55,8 @@ class Process:
         self.settings, self.model_name, self._workers = settings, model, workers
         self._background, self._connect = background, connect
         self.session: pytest.Session | None = None
+        # Cases that the command line leaves out of a resumed run.
+        self.deselected: list[pytest.Item] = []
         # Why a worker is to end with the case that runs.
         self.stopping = ""
 

@@ -75,11 +75,13 @@ def _start_controller(config: pytest.Config) -> None:
     from evalsuite.plugin.options import settings_of
 
     settings, selection = settings_of(config), selection_of(config)
+    lease = None
     reports = config.rootpath / settings.reports
     if settings.resume or settings.replay:
-        from evalsuite.plugin.session.resume import adopt
+        from evalsuite.plugin.session.resume import adopt, take_lease
 
         settings, selection = adopt(settings, reports, selection)
+        lease = take_lease(settings)
         select_again(config, selection)
     _make_importable(config, settings)
     if settings.given:
@@ -88,6 +90,7 @@ def _start_controller(config: pytest.Config) -> None:
         named = {name for name in ("model", "judge_model") if config.getoption(f"evalsuite_{name}")}
         check_given(settings, config.rootpath, set() if config.option.collectonly else named)
     listener = Listener(config, settings, selection)
+    listener.lease = lease
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
     config.stash[PROCESS] = Process(

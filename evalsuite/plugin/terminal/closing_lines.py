@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.verdict import Status
+from evalsuite.errors import for_terminal
 from evalsuite.reporting.markdown import decision_line
 from evalsuite.results.runs import REPORT
 
@@ -25,7 +26,7 @@ MOST_ANNOTATIONS = 10
 def lament(terminal: pytest.TerminalReporter, reason: str) -> None:
     """Says why there is no report."""
     terminal.section("evalsuite", sep="=", red=True)
-    terminal.write_line(reason, red=True)
+    terminal.write_line(for_terminal(reason), red=True)
     terminal.write_line("what was kept until then stays: mend it, and go on with --resume last")
     terminal.write_line(f"{Status.INCOMPLETE.name.lower()}: no decision (exit status {Status.INCOMPLETE:d})")
 
@@ -39,7 +40,7 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
             decision_line(decision), **{"green" if decision.verdict == "met" else "red": True}
         )
     for line in (*verdict.reasons, *verdict.remarks):
-        terminal.write_line(line)
+        terminal.write_line(for_terminal(line))
     aside = ", but other tests failed" if good and status == 1 else ""
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline}{aside} (exit status {status})", bold=True, **colour)

@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
-from evalsuite.gateway.store import Store
+from evalsuite.journal.answers import Answers
 from evalsuite.types import Completion, Message, Request, Usage
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class House:
         **paces: float,
     ) -> Gateway:
         limiter = Limiter(connections, clock=now, **paces)
-        store = Store(self.path / "store.sqlite")
+        store = Answers.open(self.path / "store.sqlite")
         return Gateway(lambda *_: backend, store, limiter, ledger, prices, self.told.append, now)
 
 

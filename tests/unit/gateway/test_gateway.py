@@ -387,7 +387,7 @@ def test_a_store_that_fails_is_told_to_whoever_asks(house: House, virtual: Virtu
 
     async def main() -> None:
         gateway = house.gateway(backend)
-        gateway.store._db.execute("DROP TABLE completions")
+        gateway.store._database._db.execute("DROP TABLE answers")
         with pytest.raises(RunError, match=r"store\.sqlite: no such table"):
             await gateway.ask(house.request())
         await gateway.aclose()
@@ -553,7 +553,7 @@ def test_the_request_is_kept_for_people_without_the_secrets_of_its_address(
     async def main() -> str:
         gateway = house.gateway(backend)
         await gateway.ask(house.request(base_url="http://user:secret@host/v1"))
-        rows = gateway.store._db.execute("SELECT request FROM completions").fetchall()
+        rows = gateway.store._database._db.execute("SELECT request FROM requests").fetchall()
         await gateway.aclose()
         return str(rows)
 
@@ -569,8 +569,8 @@ def test_once_an_answer_cannot_be_kept_nobody_else_is_asked_and_the_run_is_told(
 
     async def main() -> None:
         gateway = house.gateway(backend)
-        pages = gateway.store._db.execute("PRAGMA page_count").fetchone()[0]
-        gateway.store._db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk
+        pages = gateway.store._database._db.execute("PRAGMA page_count").fetchone()[0]
+        gateway.store._database._db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk
         with pytest.raises(RunError, match="database or disk is full"):
             await gateway.ask(house.request("x" * 100_000))
         with pytest.raises(CallFailed, match="not asked, as no answer can be kept any more"):

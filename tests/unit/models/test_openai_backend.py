@@ -13,7 +13,7 @@ import pytest
 from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
-from evalsuite.gateway.store import Store
+from evalsuite.journal.answers import Answers
 from evalsuite.models import open_backend
 from evalsuite.models.access import Access, Timeouts
 from evalsuite.models.credentials import Credentials, Grant
@@ -281,7 +281,7 @@ def through_gateway(
     told: list[Exception] = []
 
     async def main() -> Any:
-        store = Store(folder / "store.sqlite")
+        store = Answers.open(folder / "store.sqlite")
         gateway = Gateway(lambda *_: OpenAIBackend(server.url), store, Limiter(8), on_hopeless=told.append)
         try:
             return await work(gateway)

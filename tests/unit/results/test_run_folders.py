@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from evalsuite.errors import RunError
-from evalsuite.json_codec import dumps, encode_record
-from evalsuite.results.record_file import RecordWriter, mend
 from evalsuite.results.runs import (
     INFO,
     RECORDS,
@@ -164,44 +158,6 @@ def test_a_file_is_replaced_in_one_step_and_half_characters_do_no_harm(tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["f.txt"]
 
 
-@given(
-    lines=st.lists(
-        st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=20), max_size=5
-    ),
-    tail=st.binary(max_size=200).filter(lambda tail: b"\n" not in tail),
-)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_line_that_was_cut_short_is_taken_off_and_nothing_else(
-    tmp_path: Path, lines: list[str], tail: bytes
-) -> None:
-    whole = "".join(f"{line}\n" for line in lines).encode()
-    file = tmp_path / "f"
-    file.write_bytes(whole + tail)
-    mend(file)
-    assert file.read_bytes() == whole
-
-
-@pytest.mark.parametrize("size", [65535, 65536, 65537, 200_000])
-def test_a_long_line_that_was_cut_short_is_taken_off(tmp_path: Path, size: int) -> None:
-    file = tmp_path / "f"
-    file.write_bytes(b"first\n" + b"x" * size)
-    mend(file)
-    assert file.read_bytes() == b"first\n"
-    file.write_bytes(b"x" * size)
-    mend(file)
-    assert file.read_bytes() == b""
-
-
-def test_records_are_appended_after_what_is_whole(desk: Desk) -> None:
-    file = desk.folder([desk.record("1"), desk.record("2")]).path / RECORDS
-    file.write_bytes(file.read_bytes()[:-5])
-    writer = RecordWriter(file)
-    writer.append(dumps(encode_record(desk.record("3"))))
-    # On the disk before it is closed.
-    assert [row.sample for row in load_run(RunFolder(file.parent)).all_rows()] == ["1", "3"]
-    writer.close()
-
-
 def test_a_run_is_read_by_benchmark_with_its_records_at_hand(desk: Desk) -> None:
     records = [
         desk.record("z", {"m": 1.0}, benchmark="b", source="there"),
@@ -288,27 +244,3 @@ def test_a_named_run_may_begin_in_a_folder_that_holds_something_else(tmp_path: P
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match=r"file cannot be made: File exists; name another folder"):
         make_folder(tmp_path, "file", "m", NOW)
-
-
-ROOM_FOR_HALF = """
-import resource, sys
-from pathlib import Path
-from evalsuite.results.record_file import RecordWriter
-resource.setrlimit(resource.RLIMIT_FSIZE, (90, resource.RLIM_INFINITY))
-writer = RecordWriter(Path(sys.argv[1]))
-writer.append("a" * 59)
-try:
-    writer.append("b" * 59)
-except OSError:
-    sys.exit(0)
-sys.exit("half a record was taken for a whole one")
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a bound on the size of files")
-def test_a_disk_with_room_for_half_a_record_refuses_it(tmp_path: Path) -> None:
-    file = tmp_path / RECORDS
-    subprocess.run([sys.executable, "-c", ROOM_FOR_HALF, file], check=True)
-    assert file.stat().st_size == 90
-    mend(file)
-    assert file.read_bytes() == b"a" * 59 + b"\n"

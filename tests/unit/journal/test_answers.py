@@ -1,7 +1,8 @@
-"""The store: what is put is there again, whatever befalls the process or the file."""
+"""Answers in a journal: what is put is there again, whatever befalls the process or the file."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -14,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.errors import RunError
-from evalsuite.gateway.store import VERSION, Store
+from evalsuite.journal.answers import Answers
+from evalsuite.journal.schema import VERSION
 from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -37,8 +39,8 @@ completions = st.builds(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "s.sqlite")
+def store(tmp_path: Path) -> Iterator[Answers]:
+    store = Answers.open(tmp_path / "s.sqlite")
     yield store
     store.close()
 
@@ -46,9 +48,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @given(key=text, completion=completions)
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_was_put_comes_back_equal_and_the_first_stays(
-    store: Store, key: str, completion: Completion
+    store: Answers, key: str, completion: Completion
 ) -> None:
-    store._execute("DELETE FROM completions")
+    store._database.write(("DELETE FROM answers", ()), ("DELETE FROM requests", ()))
     assert store.get(key) is None
     store.put(key, REQUEST, completion)
     assert store.get(key) == completion
@@ -60,15 +62,15 @@ def test_what_was_put_comes_back_equal_and_the_first_stays(
 def test_a_store_is_there_again_when_it_is_opened_again(tmp_path: Path) -> None:
     path = tmp_path / "a folder with ? and #" / "s.sqlite"
     path.parent.mkdir()
-    first = Store(path)
+    first = Answers.open(path)
     first.put("k", REQUEST, Completion("kept"))
     first.close()
-    again = Store(path)
+    again = Answers.open(path)
     assert again.get("k") == Completion("kept")
     again.close()
 
 
-def test_half_a_surrogate_pair_becomes_a_question_mark(store: Store) -> None:
+def test_half_a_surrogate_pair_becomes_a_question_mark(store: Answers) -> None:
     store.put("k", Request("m", (Message("user", "a\ud800b"),)), Completion("x\udc00y"))
     assert store.get("k") == Completion("x?y")
 
@@ -76,9 +78,9 @@ def test_half_a_surrogate_pair_becomes_a_question_mark(store: Store) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from evalsuite.gateway.store import Store
+from evalsuite.journal.answers import Answers
 from evalsuite.types import Completion, Message, Request
-store = Store(Path(sys.argv[1]))
+store = Answers.open(Path(sys.argv[1]))
 for number in range(100_000):
     store.put(str(number), Request("m", (Message("user", str(number)),)), Completion(f"answer {number}"))
     print(number, flush=True)
@@ -95,13 +97,13 @@ def test_whatever_was_put_survives_the_death_of_its_writer(tmp_path: Path) -> No
         os.kill(writer.pid, signal.SIGKILL)
         told += [int(line) for line in writer.stdout if line.endswith("\n")]
     for read_only in (True, False):
-        store = Store(path, read_only=read_only)
+        store = Answers.open(path, read_only=read_only)
         assert all(store.get(str(number)) == Completion(f"answer {number}") for number in told)
         store.close()
 
 
-def test_a_reader_sees_what_a_writer_has_put_so_far(store: Store) -> None:
-    reader = Store(store.path, read_only=True)
+def test_a_reader_sees_what_a_writer_has_put_so_far(store: Answers) -> None:
+    reader = Answers.open(store.path, read_only=True)
     store.put("k", REQUEST, Completion("now"))
     assert reader.get("k") == Completion("now")
     reader.close()
@@ -110,7 +112,7 @@ def test_a_reader_sees_what_a_writer_has_put_so_far(store: Store) -> None:
 def test_a_closed_store_is_one_plain_file_that_can_be_read_where_nothing_can_be_written(
     tmp_path: Path,
 ) -> None:
-    store = Store(tmp_path / "s.sqlite")
+    store = Answers.open(tmp_path / "s.sqlite")
     store.put("k", REQUEST, Completion("kept"))
     store.close()
     assert [file.name for file in tmp_path.iterdir()] == ["s.sqlite"]
@@ -120,9 +122,9 @@ def test_a_closed_store_is_one_plain_file_that_can_be_read_where_nothing_can_be_
 
 def test_a_read_only_store_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
-    Store(path).close()
+    Answers.open(path).close()
     before = path.read_bytes()
-    store = Store(path, read_only=True)
+    store = Answers.open(path, read_only=True)
     with pytest.raises(RunError, match=r"s\.sqlite: attempt to write a readonly database"):
         store.put("k", REQUEST, Completion("x"))
     store.close()
@@ -131,8 +133,8 @@ def test_a_read_only_store_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_missing_store_cannot_be_read_and_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no such store"):
-        Store(tmp_path / "s.sqlite", read_only=True)
+    with pytest.raises(RunError, match="no such journal"):
+        Answers.open(tmp_path / "s.sqlite", read_only=True)
     assert not list(tmp_path.iterdir())
 
 
@@ -146,7 +148,7 @@ def make_foreign(path: Path) -> None:
     db.close()
 
 
-def make_foreign_of_version_one(path: Path) -> None:
+def make_foreign_of_this_version(path: Path) -> None:
     make_foreign(path)
     with sqlite3.connect(path) as db:
         db.execute(f"PRAGMA user_version = {VERSION}")
@@ -154,7 +156,7 @@ def make_foreign_of_version_one(path: Path) -> None:
 
 
 def make_later(path: Path) -> None:
-    Store(path).close()
+    Answers.open(path).close()
     with sqlite3.connect(path) as db:
         db.execute(f"PRAGMA user_version = {VERSION + 1}")
     db.close()
@@ -164,10 +166,10 @@ def make_later(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (make_text, r"not a store of evalsuite \(file is not a database\)"),
-        (make_foreign, "the store has version 0, this evalsuite reads version 1"),
-        (make_foreign_of_version_one, r"not a store of evalsuite \(no such table: completions\)"),
-        (make_later, "the store has version 2, this evalsuite reads version 1"),
+        (make_text, r"not a journal of evalsuite \(file is not a database\)"),
+        (make_foreign, "the journal has version 0, this evalsuite reads version 2"),
+        (make_foreign_of_this_version, r"not a journal of evalsuite \(no such table: sessions\)"),
+        (make_later, "the journal has version 3, this evalsuite reads version 2"),
     ],
 )
 def test_a_file_that_is_no_store_of_this_version_is_refused_and_left_as_it_was(
@@ -177,27 +179,87 @@ def test_a_file_that_is_no_store_of_this_version_is_refused_and_left_as_it_was(
     make(path)
     before = path.read_bytes()
     with pytest.raises(RunError, match=words):
-        Store(path, read_only=read_only)
+        Answers.open(path, read_only=read_only)
     assert path.read_bytes() == before
 
 
-def test_damage_that_shows_late_names_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
-    store = Store(path)
-    for number in range(200):
-        store.put(f"{number:03}", REQUEST, Completion("x" * 200))
-    store.close()
-    content = bytearray(path.read_bytes())
-    content[-2 * 4096 :] = b"\xff" * 2 * 4096
+def fill(path: Path, number: int = 200) -> None:
+    answers = Answers.open(path)
+    for index in range(number):
+        answers.put(
+            f"{index:03}", Request("m", (Message("user", f"{index} " * 50),)), Completion(f"{index} " * 50)
+        )
+    answers.close()
+
+
+@given(bit=st.integers(0, 8 * 60_000), more=st.integers(0, 8 * 60_000))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_flipped_bit_costs_an_answer_at_most_and_never_makes_a_wrong_one(
+    tmp_path: Path, bit: int, more: int
+) -> None:
+    whole = tmp_path / "whole.sqlite"
+    if not whole.exists():
+        fill(whole)
+    content = bytearray(whole.read_bytes())
+    # After the first page, without which no file is one of SQLite's.
+    for one in {bit, more}:
+        place = 4096 + one % (8 * (len(content) - 4096)) // 8
+        content[place] ^= 1 << one % 8
+    path = tmp_path / "damaged.sqlite"
     path.write_bytes(content)
-    damaged = Store(path, read_only=True)
-    with pytest.raises(RunError, match=r"s\.sqlite: database disk image is malformed"):
-        [damaged.get(f"{number:03}") for number in range(200)]
-    damaged.close()
+    try:
+        answers = Answers.open(path)
+    except RunError:
+        # Not even its tables can be found.
+        return
+    for index in range(200):
+        key = f"{index:03}"
+        assert answers.get(key) in {None, Completion(f"{index} " * 50)}
+        answers.put(key, Request("m", (Message("user", f"{index} " * 50),)), Completion(f"{index} " * 50))
+        assert answers.get(key) == Completion(f"{index} " * 50)
+    answers.close()
 
 
-def test_another_stores_completions_are_taken_over_and_ones_own_stay(tmp_path: Path, store: Store) -> None:
-    other = Store(tmp_path / "other ?.sqlite")
+def test_an_answer_that_was_changed_is_asked_again_and_counted(store: Answers) -> None:
+    store.put("k", REQUEST, Completion("right"))
+    store._database.write(("UPDATE answers SET completion = replace(completion, 'right', 'wrong')", ()))
+    assert store.get("k") is None
+    assert store.damaged == 1
+    store.put("k", REQUEST, Completion("right"))
+    assert store.get("k") == Completion("right")
+
+
+def test_what_may_have_been_billed_counts_as_spent(store: Answers) -> None:
+    async def call() -> None:
+        paid, lost, refused, cut = (store.sent("k", reserved=1.0) for _ in range(4))
+        assert cut
+        store.ended(paid, "answered", Usage(1, 10, 5, 0.25))
+        store.ended(lost, "failed", words="timed out")
+        store.ended(refused, "refused", words="429")
+
+    asyncio.run(call())
+    # One was paid, one failed when it may have been billed, one has not ended.
+    assert store.spent() == 2.25
+
+
+def test_a_file_that_another_process_has_locked_for_a_moment_is_waited_for(store: Answers) -> None:
+    locked = f"import sqlite3, sys, time; db = sqlite3.connect({str(store.path)!r}, isolation_level=None)\n"
+    locked += "db.execute('BEGIN IMMEDIATE'); print('locked', flush=True); sys.stdin.read(1); time.sleep(0.3)"
+    with subprocess.Popen(
+        [sys.executable, "-c", locked], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdin is not None
+        other.stdout.readline()
+        other.stdin.write(b"x")
+        other.stdin.flush()
+        store.put("k", REQUEST, Completion("in time"))
+        other.stdin.close()
+    assert store.get("k") == Completion("in time")
+
+
+def test_another_stores_completions_are_taken_over_and_ones_own_stay(tmp_path: Path, store: Answers) -> None:
+    other = Answers.open(tmp_path / "other ?.sqlite")
     other.put("both", REQUEST, Completion("theirs"))
     other.put("new", REQUEST, Completion("new"))
     other.close()
@@ -209,10 +271,10 @@ def test_another_stores_completions_are_taken_over_and_ones_own_stay(tmp_path: P
 
 def test_a_store_that_cannot_be_opened_is_told_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="unable to open database file"):
-        Store(tmp_path / "no such folder" / "s.sqlite")
+        Answers.open(tmp_path / "no such folder" / "s.sqlite")
 
 
-def test_what_is_no_store_is_not_taken_over(tmp_path: Path, store: Store) -> None:
+def test_what_is_no_store_is_not_taken_over(tmp_path: Path, store: Answers) -> None:
     make_text(tmp_path / "other")
-    with pytest.raises(RunError, match="other: not a store"):
+    with pytest.raises(RunError, match="other: not a journal"):
         store.take_over(tmp_path / "other")

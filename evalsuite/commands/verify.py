@@ -1,0 +1,81 @@
+"""`evalsuite verify RUN`: proves a report from its run's journal: checksums, records, and every number once more."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from evalsuite.commands.arguments import add_reports_folder, own_declarations
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from evalsuite.journal.journal import Journal
+    from evalsuite.results.runs import RunFolder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the run."""
+    add_reports_folder(parser)
+    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints what was checked; 1 where something is not what the journal says, else 0."""
+    from evalsuite.journal.journal import Journal
+    from evalsuite.results.record_file import JOURNAL
+    from evalsuite.results.runs import find_folder
+
+    folder = find_folder(options.reports, options.name)
+    journal = Journal(folder.path / JOURNAL, read_only=True)
+    try:
+        checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder)]
+    finally:
+        journal.close()
+    for what, fault in checks:
+        sys.stdout.write(f"{'WRONG' if fault else 'ok':<6} {what}{f': {fault}' if fault else ''}\n")
+    return int(any(fault for _, fault in checks))
+
+
+def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
+    """The file as a whole, and each answer in it; with what is wrong, if anything is."""
+    state = str(journal.database.one("PRAGMA quick_check(1)")[0])
+    yield "the journal's file", "" if state == "ok" else state
+    damaged = journal.answers.check()
+    yield (
+        f"{len(journal.answers)} answers",
+        f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else "",
+    )
+    open_calls = journal.database.one("SELECT count(*) FROM attempts WHERE state = 'sent'")[0]
+    yield f"sessions: {len(journal.sessions())}; calls that were sent and never ended: {open_calls}", ""
+
+
+def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, str]]:
+    """`records.jsonl` against the records in the journal."""
+    from evalsuite.results.record_file import RECORDS
+
+    counted = journal.counted()
+    fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
+    lines = (folder.path / RECORDS).read_text("utf-8", "replace").splitlines()
+    if lines != [line.encode("utf-8", "replace").decode() for line in counted.lines]:
+        fault = fault or f"{RECORDS} holds other records than the journal"
+    yield f"{len(counted.lines)} records, {len(counted.left_out)} cases of earlier sessions left out", fault
+
+
+def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
+    """`summary.json` and the report's text against what the records come to now."""
+    from evalsuite.reporting.summary import summarise
+    from evalsuite.reporting.write import heading, make_report
+    from evalsuite.results.runs import REPORT, SUMMARY, load_run
+
+    report = make_report(load_run(folder, own_declarations()))
+    summary = summarise(report.run, report.verdict, report.measured, report.sections)
+    kept = json.loads((folder.path / SUMMARY).read_text("utf-8"))
+    again = json.loads(json.dumps(summary))
+    differing = sorted(name for name in {*kept, *again} if kept.get(name) != again.get(name))
+    yield "every number of summary.json", f"{', '.join(differing)} differ" if differing else ""
+    text = (folder.path / REPORT).read_text("utf-8")
+    begins = text.startswith(heading(report.verdict, report.run.info.get("model")))
+    yield "the verdict on report.md", "" if begins else "it begins with another verdict"

@@ -1,0 +1,191 @@
+"""Requests, attempts and answers: nothing that was paid for is asked again, and what it cost is known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import RunError
+from evalsuite.journal.database import Database
+from evalsuite.journal.identity import checksum
+from evalsuite.json_codec import decode_completion, dumps, encode_completion, encode_request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Literal
+
+    from evalsuite.types import Completion, Request, Usage
+
+BILLED = """
+SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
+                         WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0) FROM attempts
+"""
+"""What was paid, and what may have been billed for calls that were sent and not answered."""
+
+
+class Answers:
+    """What a gateway keeps. An answer is in the file before anybody is told of it.
+
+    Args:
+        database: of the journal.
+        session: which session of the run asks; None outside a run.
+
+    Attributes:
+        damaged: answers that were found damaged and are asked again.
+    """
+
+    def __init__(self, database: Database, session: int | None = None) -> None:
+        self._database, self._session = database, session
+        self.damaged = 0
+        self._pending: list[tuple[str, Sequence[object]]] = []
+        self._flush_planned = False
+        self._attempts = (
+            0 if database.read_only else database.one("SELECT coalesce(max(id), 0) FROM attempts")[0]
+        )
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> Answers:
+        """The answers of a journal by itself, without a run around it.
+
+        Raises:
+            RunError: the file is missing, is no journal, or was written by another version.
+        """
+        return cls(Database(path, read_only=read_only))
+
+    @property
+    def path(self) -> Path:
+        """The journal's file."""
+        return self._database.path
+
+    def get(self, key: str) -> Completion | None:
+        """The completion kept under this key, if there is one and it is undamaged."""
+        try:
+            row = self._database.one(
+                "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?",
+                key,
+            )
+        except RunError:
+            # A page of the file that cannot be read any more.
+            self.damaged += 1
+            return None
+        if row is None:
+            return None
+        if checksum(key, row[0], row[1]) != row[2]:
+            self._drop(key)
+            return None
+        return decode_completion(json.loads(row[1]))
+
+    def _drop(self, key: str) -> None:
+        self.damaged += 1
+        if not self._database.read_only:
+            self._database.write(
+                ("DELETE FROM answers WHERE key = ?", (key,)), ("DELETE FROM requests WHERE key = ?", (key,))
+            )
+
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        """Keeps a completion; the first one under a key stays.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
+        row = (key, answered, checksum(key, asked, answered), self._session, time.time())
+        self._flush(
+            ("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, asked)),
+            ("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row),
+        )
+
+    def sent(self, key: str, reserved: float = 0.0) -> int:
+        """Notes that a call is made, within this turn of the event loop.
+
+        Args:
+            key: of the request.
+            reserved: US dollars that it may cost at most.
+
+        Returns:
+            The attempt's number, for `ended`.
+        """
+        self._attempts += 1
+        values = (self._attempts, key, self._session, time.time(), reserved)
+        self._later("INSERT INTO attempts VALUES (?, ?, ?, ?, NULL, 'sent', ?, NULL, NULL, NULL, '')", values)
+        return self._attempts
+
+    def ended(
+        self,
+        attempt: int,
+        state: Literal["answered", "failed", "refused"],
+        usage: Usage | None = None,
+        words: str = "",
+    ) -> None:
+        """Notes how a call ended: `failed` may have been billed, `refused` was not."""
+        cost, prompt, completion = (
+            (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
+        )
+        values = (time.time(), state, cost, prompt, completion, words[:500], attempt)
+        self._later(
+            "UPDATE attempts SET ended = ?, state = ?, cost = ?, prompt_tokens = ?, completion_tokens = ?, "
+            "words = ? WHERE id = ?",
+            values,
+        )
+
+    def spent(self) -> float:
+        """US dollars that all sessions of the run paid, or may have been billed for."""
+        self._flush()
+        return float(self._database.one(BILLED)[0])
+
+    def _later(self, statement: str, values: Sequence[object]) -> None:
+        """Written with the next answer, or at the end of this turn of the event loop: one transaction for many."""
+        self._pending.append((statement, values))
+        if not self._flush_planned:
+            self._flush_planned = True
+            asyncio.get_running_loop().call_soon(self._flush_quietly)
+
+    def _flush_quietly(self) -> None:
+        self._flush_planned = False
+        try:
+            self._flush()
+        except RunError:
+            # It stays pending, and fails where somebody hears of it: with the next answer.
+            return
+
+    def _flush(self, *statements: tuple[str, Sequence[object]]) -> None:
+        if self._pending or statements:
+            self._database.write(*self._pending, *statements)
+            self._pending.clear()
+
+    def take_over(self, other: Path) -> None:
+        """Copies another journal's answers into this one; those that are here stay.
+
+        Raises:
+            RunError: the other is no journal.
+        """
+        source = Database(other, read_only=True)
+        try:
+            requests = source.all("SELECT * FROM requests")
+            answers = source.all("SELECT * FROM answers")
+        finally:
+            source.close()
+        self._database.write(
+            *(("INSERT OR IGNORE INTO requests VALUES (?, ?)", row) for row in requests),
+            *(("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row) for row in answers),
+        )
+
+    def check(self) -> list[str]:
+        """Keys of all answers that are not what was put."""
+        rows = self._database.all(
+            "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
+        )
+        return sorted(key for key, request, answer, kept in rows if checksum(key, request, answer) != kept)
+
+    def __len__(self) -> int:
+        """How many answers are kept."""
+        return int(self._database.one("SELECT count(*) FROM answers")[0])
+
+    def close(self) -> None:
+        """Closes the file; what was put is in it."""
+        if not self._database.read_only:
+            self._flush_quietly()
+        self._database.close()

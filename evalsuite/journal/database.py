@@ -1,0 +1,167 @@
+"""The SQLite file below a journal: opened, checked, written to by one thread at a time, waited for, mended."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import RunError
+from evalsuite.journal.salvage import salvage
+from evalsuite.journal.schema import SCHEMA, TABLES, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+PATIENCE = 60.0
+"""Seconds that a file is waited for which another process has locked."""
+
+
+class Database:
+    """An open journal file. Any thread may use it.
+
+    Args:
+        path: made if it is not there.
+        read_only: never writes; the file must be there.
+
+    Attributes:
+        lost: rows that could not be read any more when the file was mended.
+
+    Raises:
+        RunError: the file is missing, is no journal, or was written by another version.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path, self.read_only, self.lost = path, read_only, 0
+        if read_only and not path.is_file():
+            raise RunError(f"{path}: no such journal; a run that can be replayed has one beside its records")
+        self._lock = threading.RLock()
+        self._closed = False
+        with ExitStack() as unless_well:
+            self._db = self._connect()
+            unless_well.callback(self._abandon)
+            self._open()
+            unless_well.pop_all()
+
+    def _abandon(self) -> None:
+        self._db.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        mode = "ro" if self.read_only else "rwc"
+        address = f"{self.path.absolute().as_uri()}?mode={mode}"
+        try:
+            db = sqlite3.connect(address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        except sqlite3.Error as error:
+            raise RunError(f"{self.path}: {error}") from error
+        # A damaged byte must show in a checksum, and not as an error in the middle of a query.
+        db.text_factory = lambda data: data.decode("utf-8", "replace")
+        return db
+
+    def _open(self) -> None:
+        try:
+            if not self.read_only and not self._tables():
+                self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            self._check_version()
+            if not self.read_only:
+                self._mend()
+                # Survives the death of the process at any instant; only a power cut may cost the last
+                # moments, and never the file.
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: sqlite3.Error) -> RunError:
+        if "locked" in str(error):
+            return RunError(f"{self.path}: another process has kept it locked for {PATIENCE:g} s")
+        return RunError(
+            f"{self.path}: not a journal of evalsuite ({error}); once it is moved away, --resume asks everything anew"
+        )
+
+    def _tables(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+    def _check_version(self) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise RunError(
+                f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}"
+            )
+        for table in TABLES:
+            # Other programs count their versions, too.
+            self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
+
+    def _mend(self) -> None:
+        """Copies what can still be read into a new file, where the file is damaged."""
+        if self._db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok":
+            return
+        self._db.close()
+        self.lost = salvage(self.path)
+        self._db = self._connect()
+
+    def all(self, query: str, *values: object) -> list[Any]:
+        """All rows of a query.
+
+        Raises:
+            RunError: the file cannot be read.
+        """
+        with self._lock:
+            try:
+                return self._db.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise RunError(f"{self.path}: {error}") from error
+
+    def one(self, query: str, *values: object) -> Any:
+        """The first row of a query, or None."""
+        rows = self.all(query, *values)
+        return rows[0] if rows else None
+
+    def write(self, *statements: tuple[str, Sequence[object]]) -> None:
+        """Executes statements in one transaction; when this returns, they outlive the process.
+
+        Raises:
+            RunError: nothing of it was written.
+        """
+        with self.transaction() as db:
+            for statement, values in statements:
+                db.execute(statement, values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Everything within, or nothing of it.
+
+        Raises:
+            RunError: nothing of it was written.
+        """
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield self._db
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._roll_back()
+                raise RunError(f"{self.path}: {error}") from error
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def _roll_back(self) -> None:
+        with suppress(sqlite3.Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Closes the file, as often as one likes; what was written is in it."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if not self.read_only:
+                # A plain file again, which can be read from where nothing can be written. Somebody else may
+                # have it open; then the last one does this.
+                with suppress(sqlite3.Error):
+                    self._db.execute("PRAGMA busy_timeout = 0")
+                    self._db.execute("PRAGMA journal_mode = DELETE")
+            self._db.close()

@@ -1,0 +1,29 @@
+"""What makes two rows the same, and what shows that one is damaged. Light to import: workers do."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from evalsuite.json_codec import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BEFOREHAND = ("input", "target", "scorers", "model", "judge")
+"""Fingerprints that are known before a case runs."""
+
+
+def same_ask(fingerprints: Mapping[str, str]) -> str:
+    """Equal for two records of one case only if sample, model, judge, parameters and scorers are the same."""
+    return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
+
+
+def checksum(*texts: str) -> str:
+    """32 hexadecimal digits of a SHA-256 over texts and where each ends."""
+    whole = hashlib.sha256()
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        whole.update(b"%d:" % len(data))
+        whole.update(data)
+    return whole.hexdigest()[:32]

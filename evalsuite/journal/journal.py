@@ -1,0 +1,173 @@
+"""The journal of a run: sessions, planned cases and records; what was asked and answered is in `answers`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.journal.answers import Answers
+from evalsuite.journal.database import Database
+from evalsuite.journal.identity import checksum, same_ask
+from evalsuite.json_codec import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from evalsuite.journal.planned import PlannedCase
+
+COUNTED = """
+SELECT c."case", r.record, r.checksum, max(r.number) FROM cases c JOIN records r
+ON r."case" = c."case" AND r.same = c.same WHERE c.session = ? GROUP BY c."case" ORDER BY c."case"
+"""
+"""Of each case that the latest session planned, the latest record that was made as it is planned now."""
+
+ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
+"""Where a session died before it had a plan, whatever is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The records that count in a run.
+
+    Attributes:
+        lines: JSON, in the order of the case ids.
+        left_out: cases with a record that does not count, as the suite asks for something else now.
+        damaged: cases whose record is damaged.
+        missing: selected cases without a record.
+    """
+
+    lines: list[str]
+    left_out: list[str]
+    damaged: list[str]
+    missing: list[str]
+
+
+class Journal:
+    """An open journal; see `schema.SCHEMA` for what it holds.
+
+    Args:
+        path: the SQLite file, made if it is not there.
+        read_only: never writes; the file must be there.
+
+    Attributes:
+        session: the number of the session that writes, from 1; of a read-only one, of the latest.
+
+    Raises:
+        RunError: the file is missing, is no journal, or was written by another version.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.database = Database(path, read_only=read_only)
+        self.session = int(self.database.one("SELECT coalesce(max(id), 0) FROM sessions")[0])
+        self.answers = Answers(self.database, self.session)
+
+    @property
+    def lost(self) -> int:
+        """Rows that a damaged file has cost."""
+        return self.database.lost
+
+    def begin(self, started: str, command: str) -> None:
+        """A new session of the run begins."""
+        self.session += 1
+        self.answers = Answers(self.database, self.session)
+        lease = (1, self.session, platform.node(), os.getpid(), started)
+        self.database.write(
+            ("INSERT INTO sessions VALUES (?, ?, NULL, ?, NULL, NULL)", (self.session, started, command)),
+            ("INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?, ?)", lease),
+        )
+
+    def end(self, ended: str, stopped: str | None) -> None:
+        """The session ends."""
+        self.database.write(
+            ("UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?", (ended, stopped, self.session)),
+            ("DELETE FROM lease", ()),
+        )
+
+    def note_export(self) -> None:
+        """Remembers that records.jsonl holds all there is."""
+        self.database.write(
+            (
+                "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?",
+                (self.session,),
+            )
+        )
+
+    @property
+    def exported(self) -> bool:
+        """Whether records.jsonl was written after the latest record."""
+        if self.session == 0:
+            return True
+        latest = self.database.one("SELECT coalesce(max(number), 0) FROM records")[0]
+        done = self.database.one("SELECT exported FROM sessions WHERE id = ?", self.session)
+        return done is not None and done[0] == latest
+
+    def plan(self, cases: Iterable[PlannedCase]) -> None:
+        """Keeps what this session plans."""
+        rows = [
+            (
+                self.session,
+                position,
+                one.case,
+                one.benchmark,
+                one.sample,
+                one.epoch,
+                dumps(one.tags),
+                one.source,
+                one.declared,
+                one.selected,
+                dumps(one.fingerprints),
+                same_ask(one.fingerprints),
+            )
+            for position, one in enumerate(cases)
+        ]
+        with self.database.transaction() as db:
+            db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def record(self, case: str, same: str, line: str) -> None:
+        """Keeps the record of a case that ended.
+
+        Args:
+            case: pytest's node id.
+            same: `same_ask` of the record's fingerprints.
+            line: the record as JSON.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        row = (self.session, case, same, line, checksum(case, line), time.time())
+        self.database.write(("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row))
+
+    def counted(self) -> Counted:
+        """The records that count: what the latest session planned, and as it planned it."""
+        planned = self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0]
+        rows = self.database.all(COUNTED, self.session) if planned else self.database.all(ALL)
+        good = [(case, line) for case, line, kept, _ in rows if checksum(case, line) == kept]
+        there = {case for case, _ in good}
+        damaged = sorted({row[0] for row in rows} - there)
+        recorded = {row[0] for row in self.database.all('SELECT DISTINCT "case" FROM records')}
+        selected = {
+            row[0]
+            for row in self.database.all(
+                'SELECT "case" FROM cases WHERE session = ? AND selected', self.session
+            )
+        }
+        return Counted(
+            [line for _, line in good],
+            sorted(recorded - there - set(damaged)),
+            damaged,
+            sorted(selected - there),
+        )
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """Every session: its number, dates, command and why it stopped."""
+        names = ("id", "started", "ended", "command", "stopped", "exported")
+        rows = self.database.all("SELECT * FROM sessions ORDER BY id")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.answers.close()

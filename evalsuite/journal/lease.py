@@ -1,0 +1,68 @@
+"""One session at a time writes to a run: a lock that the system takes back when its holder dies, however it dies."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import RunError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOCK = ".journal.lock"
+
+
+class Lease:
+    """The right to write to a run, until `release` or the end of this process.
+
+    Args:
+        folder: the run's.
+
+    Raises:
+        RunError: another living session has it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._lock()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _lock(self) -> None:
+        try:
+            import fcntl
+        except ImportError:
+            # Windows: two sessions are told apart by nobody.
+            return
+        try:
+            # Not inherited by forked children, so none of them keeps it when the session is gone.
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError) as error:
+            raise RunError(
+                f"run {self.folder.name} is being written to by another session{self._holder()}: wait for it, or "
+                "stop it; each request would be paid for twice"
+            ) from error
+        except OSError:
+            # A file system without locks.
+            return
+
+    def _holder(self) -> str:
+        """Who says that it writes; empty where nothing can be read."""
+        with suppress(OSError, ValueError):
+            pid, host, since = os.pread(self._file, 500, 0).decode("utf-8").split("\n")[:3]
+            return f" (process {pid} on {host}, since {since})"
+        return ""
+
+    def sign(self, host: str, since: str) -> None:
+        """Leaves word of who holds it, for the message to others."""
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Gives it back."""
+        os.close(self._file)

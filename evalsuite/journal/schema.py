@@ -1,0 +1,94 @@
+"""The journal's tables. A change of them is a new version."""
+
+from __future__ import annotations
+
+VERSION = 2
+"""Version 1 held answers only."""
+
+TABLES = ("sessions", "lease", "cases", "requests", "attempts", "answers", "tool_calls", "records")
+
+SCHEMA = """
+-- One row a pytest session that wrote here: the first, and each that resumed it.
+CREATE TABLE sessions (
+    id        INTEGER PRIMARY KEY,
+    started   TEXT NOT NULL,     -- ISO 8601 with its offset
+    ended     TEXT,              -- NULL: it still goes on, or was killed
+    command   TEXT NOT NULL,     -- without secrets
+    stopped   TEXT,              -- why it ended early
+    exported  INTEGER            -- records.jsonl holds all records up to this number
+);
+-- Who writes now, in words for people; that somebody does is told by the lock on the file beside the journal.
+CREATE TABLE lease (
+    only     INTEGER PRIMARY KEY CHECK (only = 1),
+    session  INTEGER NOT NULL,
+    host     TEXT NOT NULL,
+    pid      INTEGER NOT NULL,
+    since    TEXT NOT NULL
+);
+-- What each session planned, before anything was asked.
+CREATE TABLE cases (
+    session       INTEGER NOT NULL,
+    position      INTEGER NOT NULL,  -- in the session's order, from 0
+    "case"        TEXT NOT NULL,     -- pytest's node id
+    benchmark     TEXT NOT NULL,
+    sample        TEXT NOT NULL,
+    epoch         INTEGER NOT NULL,
+    tags          TEXT NOT NULL,     -- JSON object
+    source        TEXT NOT NULL,
+    declared      TEXT NOT NULL,     -- where the benchmark's code is
+    selected      INTEGER NOT NULL,  -- 0: collected, but left out by -k, -m or --lf
+    fingerprints  TEXT NOT NULL,     -- JSON object: those known before the case runs
+    same          TEXT NOT NULL,     -- identity.same_ask of them
+    PRIMARY KEY (session, "case")
+);
+-- One row a distinct request.
+CREATE TABLE requests (
+    key      TEXT PRIMARY KEY,  -- wire.request_key: backend, model, every parameter, messages, tools, epoch
+    request  TEXT NOT NULL      -- json_codec.encode_request, for people; holds no secret
+);
+-- One row a call to a server. A call that was sent and never ended may have been billed.
+CREATE TABLE attempts (
+    id                 INTEGER PRIMARY KEY,
+    key                TEXT NOT NULL,
+    session            INTEGER,
+    sent               REAL NOT NULL,     -- seconds since 1970
+    ended              REAL,
+    state              TEXT NOT NULL,     -- sent, answered, failed (may be billed), refused (is not billed)
+    reserved           REAL NOT NULL,     -- US dollars that it may cost at most
+    cost               REAL,              -- US dollars that it did cost
+    prompt_tokens      INTEGER,
+    completion_tokens  INTEGER,
+    words              TEXT NOT NULL      -- the error's
+);
+-- One row a distinct request that was answered completely. Errors are never kept: they are asked again.
+CREATE TABLE answers (
+    key         TEXT PRIMARY KEY,
+    completion  TEXT NOT NULL,     -- json_codec.encode_completion
+    checksum    TEXT NOT NULL,     -- identity.checksum of key, request and completion
+    session     INTEGER,
+    created     REAL NOT NULL      -- seconds since 1970
+);
+-- What agents did: one row a call of a tool.
+CREATE TABLE tool_calls (
+    "case"     TEXT NOT NULL,
+    epoch      INTEGER NOT NULL,
+    number     INTEGER NOT NULL,  -- within the case, from 1
+    name       TEXT NOT NULL,
+    arguments  TEXT NOT NULL,     -- JSON
+    result     TEXT NOT NULL,     -- JSON
+    session    INTEGER,
+    created    REAL NOT NULL,
+    PRIMARY KEY ("case", epoch, number)
+);
+-- One row a case that ended, in the order of their ends; of a case that ran twice, the later one counts.
+CREATE TABLE records (
+    number    INTEGER PRIMARY KEY,
+    session   INTEGER NOT NULL,
+    "case"    TEXT NOT NULL,
+    same      TEXT NOT NULL,     -- identity.same_ask of its fingerprints
+    record    TEXT NOT NULL,     -- json_codec.encode_record: a line of records.jsonl
+    checksum  TEXT NOT NULL,     -- identity.checksum of case and record
+    created   REAL NOT NULL
+);
+CREATE INDEX records_by_case ON records ("case", same);
+"""

@@ -1,0 +1,70 @@
+"""What a session will run, told before anything is asked: a case whose worker dies is still known by its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.plugin.marks import case_of
+from evalsuite.plugin.session.process_state import PROCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pytest
+
+    from evalsuite.journal.planned import PlannedCase
+    from evalsuite.settings import Settings
+
+
+def note_deselected(items: Iterable[pytest.Item]) -> None:
+    """Remembers cases of the suite that a resumed run leaves out: their earlier records still count."""
+    for item in items:
+        process = item.config.stash.get(PROCESS, None)
+        if process is not None and process.settings.resume and case_of(item) is not None:
+            process.deselected.append(item)
+
+
+def plan_of(session: pytest.Session) -> list[PlannedCase]:
+    """The cases of this process's collection."""
+    process = session.config.stash[PROCESS]
+    settings, model = process.settings, process.model_name or ""
+    rows = [_planned(item, settings, model, selected=True) for item in session.items]
+    rows += [_planned(item, settings, model, selected=False) for item in process.deselected]
+    return [row for row in rows if row is not None]
+
+
+def _planned(item: pytest.Item, settings: Settings, model: str, *, selected: bool) -> PlannedCase | None:
+    from evalsuite.journal.planned import PlannedCase
+    from evalsuite.plugin.run.fingerprints import planned_fingerprints
+
+    case = case_of(item)
+    if case is None:
+        return None
+    bound, sample = case.bound, case.sample
+    return PlannedCase(
+        item.nodeid,
+        bound.name,
+        sample.id,
+        case.epoch,
+        dict(sample.tags),
+        bound.dataset.source,
+        bound.place,
+        selected,
+        planned_fingerprints(case, settings, model),
+    )
+
+
+def send_plan(session: pytest.Session) -> None:
+    """On the worker that was asked to, tells the controlling process what there is; before it may begin."""
+    given = getattr(session.config, "workerinput", {})
+    if given.get("evalsuite", {}).get("plan"):
+        from evalsuite.journal.planned import encode_plan
+        from evalsuite.json_codec import dumps
+
+        plan = plan_of(session)
+        if plan:
+            given["evalsuite_channel"].send(PLAN + dumps(encode_plan(plan)))
+
+
+PLAN = "plan "
+"""How the message with a plan begins; all others are JSON objects."""

@@ -1,0 +1,136 @@
+"""A table of faults of the journal: what each cost, over many attempts.
+
+    python perf/faults/journal_faults.py [ATTEMPTS]
+
+`lost` are answers that would be asked again, `wrong` answers that differ from what was put (there must be none),
+`crashed` attempts that ended otherwise than with one message. Ends with status 1 where anything is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import RunError
+from evalsuite.journal.answers import Answers
+from evalsuite.types import Completion, Message, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ANSWERS = 100
+WRITER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from journal_faults import fill
+fill(Path(sys.argv[1]), lambda index: print(index, flush=True))
+"""
+
+
+def answer(index: int) -> Completion:
+    """What is put under a number."""
+    return Completion(f"answer {index} " * 40)
+
+
+def fill(path: Path, told: Callable[[int], object] = lambda _: None) -> None:
+    """Puts all answers; `told` hears of each that is kept."""
+    answers = Answers.open(path)
+    for index in range(ANSWERS):
+        request = Request("m", (Message("user", f"question {index} " * 40),))
+        answers.put(str(index), request, answer(index))
+        told(index)
+    answers.close()
+
+
+def look(path: Path, kept: int = ANSWERS) -> tuple[int, int, int]:
+    """Lost, wrong and crashed, of so many answers that somebody was told of."""
+    try:
+        answers = Answers.open(path)
+    except RunError:
+        return kept, 0, 0
+    except Exception:  # noqa: BLE001 - that is what is counted
+        return kept, 0, 1
+    found = [answers.get(str(index)) for index in range(kept)]
+    answers.close()
+    wrong = sum(one not in {None, answer(index)} for index, one in enumerate(found))
+    return found.count(None), wrong, 0
+
+
+def flip(path: Path, chance: random.Random) -> int:
+    """One bit, anywhere in the file."""
+    fill(path)
+    content = bytearray(path.read_bytes())
+    content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    path.write_bytes(content)
+    return ANSWERS
+
+
+def truncate(path: Path, chance: random.Random) -> int:
+    """The end of the file is gone."""
+    fill(path)
+    os.truncate(path, chance.randrange(path.stat().st_size))
+    return ANSWERS
+
+
+def kill(path: Path, chance: random.Random) -> int:
+    """The writer is killed after the n-th answer."""
+    command = [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        told = 0
+        for _ in range(chance.randrange(1, ANSWERS)):
+            told += bool(writer.stdout.readline())
+        writer.send_signal(signal.SIGKILL)
+        told += sum(line.endswith("\n") for line in writer.stdout)
+    return told
+
+
+def fill_disk(path: Path, chance: random.Random) -> int:
+    """SQLite's own full disk, from a random page on."""
+    answers = Answers.open(path)
+    told = 0
+    answers._database.write((f"PRAGMA max_page_count = {chance.randrange(30, 80)}", ()))  # noqa: SLF001 - a fault from within
+    with suppress(RunError):
+        for index in range(ANSWERS):
+            answers.put(
+                str(index), Request("m", (Message("user", f"question {index} " * 40),)), answer(index)
+            )
+            told += 1
+    answers.close()
+    return told
+
+
+FAULTS = {
+    "kill -9 of the writer at a random answer": kill,
+    "one flipped bit anywhere in the file": flip,
+    "the file cut off at a random byte": truncate,
+    "a full disk from a random page on": fill_disk,
+}
+
+
+def main(attempts: int) -> int:
+    """Prints the table."""
+    chance, all_wrong = random.Random(0), 0
+    print("| fault | attempts | answers | lost | wrong | crashed |\n|---|--:|--:|--:|--:|--:|")
+    for name, fault in FAULTS.items():
+        totals = [0, 0, 0, 0]
+        for _ in range(attempts):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "journal.sqlite"
+                kept = fault(path, chance)
+                totals = [sum(pair) for pair in zip(totals, (kept, *look(path, kept)), strict=True)]
+        all_wrong += totals[2] + totals[3]
+        print(f"| {name} | {attempts} | {' | '.join(map(str, totals))} |", flush=True)
+    return int(all_wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 50))
