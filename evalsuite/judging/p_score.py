@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.judging.gather_all import together
+from evalsuite.judging.marks import marked
 from evalsuite.judging.parse_retry import ask_until_parsed
 
 if TYPE_CHECKING:
@@ -37,15 +38,7 @@ Reply with one JSON object and nothing else:
 `reasoning` holds, in a few sentences, what you found on both questions. `content` and `structure` are numbers \
 from 0 (nothing in common) to {highest} (the same).
 
-First table:
-<<<
-{first}
->>>
-
-Second table:
-<<<
-{second}
->>>
+{tables}
 """
 
 
@@ -141,6 +134,5 @@ def _prompt(first: str, second: str, written: str) -> str:
         format={"markdown": "raw text", "latex": "LaTeX", "html": "HTML"}.get(written, written),
         form=FORM,
         highest=HIGHEST,
-        first=first or "(nothing)",
-        second=second or "(nothing)",
+        tables=marked([("first_table", first or "(nothing)"), ("second_table", second or "(nothing)")]),
     )

@@ -10,6 +10,7 @@ from evalsuite.benchmarks.chat_eval.debates import debates
 from evalsuite.benchmarks.chat_eval.human_scores import correlation, dialogues, kappa, pairs
 from evalsuite.benchmarks.chat_eval.labelled import corrected
 from evalsuite.benchmarks.chat_eval.modes import read_mode
+from evalsuite.benchmarks.chat_eval.paired_modes import paired_modes
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.reporting.judges import agreement_table, bias_table, corrected_table
 from evalsuite.reporting.judges.ballots import judged
@@ -56,6 +57,7 @@ def report(views: Sequence[RunView]) -> Section:
         _about(views),
         *(note for judge in judges for note in judges_cut_off(judge.name, judge.tally)),
         _on_pairs(comparing),
+        paired_modes(views),
         _by_category(comparing),
         *_on_dialogues(judges),
         _strategies(comparing),
