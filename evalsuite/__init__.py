@@ -17,6 +17,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalsuite.errors import (
+        BackendUnavailable,
+        CallFailed,
+        DatasetError,
+        EvalsuiteError,
+        JudgeError,
+        ModelError,
+        ReplayMiss,
+        RequestRefused,
+        RunError,
+        SandboxError,
+        SandboxUnavailable,
+        ScoringError,
+        SettingsError,
+        SolverError,
+        SpendLimitReached,
+        ToolError,
+    )
     from evalsuite.judging import multiple_evidence, pairwise, panel, rubric, single, weighted
     from evalsuite.models.protocol import Backend, RateLimited, Transient
     from evalsuite.plugin.collection.cases import benchmark
@@ -49,9 +67,27 @@ if TYPE_CHECKING:
     from evalsuite.solvers.program_of_thought import program_of_thought
     from evalsuite.solvers.react import react
     from evalsuite.tools import tool
-    from evalsuite.types import Completion, Message, Record, Request, Sample, Score, Transcript, Usage
+    from evalsuite.types import Completion, Message, Metric, Record, Request, Sample, Score, Transcript, Usage
 
 _HOMES = {
+    "evalsuite.errors": (
+        "BackendUnavailable",
+        "CallFailed",
+        "DatasetError",
+        "EvalsuiteError",
+        "JudgeError",
+        "ModelError",
+        "ReplayMiss",
+        "RequestRefused",
+        "RunError",
+        "SandboxError",
+        "SandboxUnavailable",
+        "ScoringError",
+        "SettingsError",
+        "SolverError",
+        "SpendLimitReached",
+        "ToolError",
+    ),
     "evalsuite.judging": ("multiple_evidence", "pairwise", "panel", "rubric", "single", "weighted"),
     "evalsuite.plugin.collection.cases": ("benchmark",),
     "evalsuite.models.protocol": ("Backend", "RateLimited", "Transient"),
@@ -95,6 +131,7 @@ _HOMES = {
     "evalsuite.types": (
         "Completion",
         "Message",
+        "Metric",
         "Record",
         "Request",
         "Sample",
@@ -107,35 +144,53 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Backend",
+    "BackendUnavailable",
     "Benchmark",
+    "CallFailed",
     "Cell",
     "Chart",
     "Column",
     "Completion",
     "Dataset",
+    "DatasetError",
     "Estimate",
+    "EvalsuiteError",
+    "JudgeError",
     "JudgedScorer",
     "Message",
+    "Metric",
     "Model",
+    "ModelError",
     "Passage",
     "RateLimited",
     "Record",
+    "ReplayMiss",
     "Request",
+    "RequestRefused",
     "Row",
+    "RunError",
     "RunView",
     "Sample",
+    "SandboxError",
+    "SandboxUnavailable",
     "Score",
     "Scorer",
+    "ScoringError",
     "Section",
     "Series",
+    "SettingsError",
     "Setup",
     "Solver",
+    "SolverError",
+    "SpendLimitReached",
     "Table",
     "Tally",
+    "ToolError",
     "ToolUse",
     "Transcript",
     "Transient",
     "Usage",
+    "__version__",
     "any_of",
     "application",
     "benchmark",
@@ -168,7 +223,19 @@ __all__ = [
 ]
 
 
+__version__: str
+"""Of the installed package."""
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("evalsuite")
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *globals()]

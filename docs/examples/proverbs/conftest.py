@@ -1,0 +1,19 @@
+"""Loads the plugin, and adds a section to its reports."""
+
+from collections.abc import Sequence
+
+from evalsuite import Passage, Record, Section
+
+pytest_plugins = ["evalsuite.plugin"]
+squawks: list[str] = []
+
+
+def pytest_evalsuite_record(record: Record) -> None:
+    """Keeps in mind what the parrot had not heard."""
+    if record.transcript and record.transcript.answer == "squawk":
+        squawks.append(record.sample)
+
+
+def pytest_evalsuite_report() -> Sequence[Section]:
+    """Shows it."""
+    return [Section("Never heard", [Passage("", ", ".join(sorted(squawks)) or "nothing")])]

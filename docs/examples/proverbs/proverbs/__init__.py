@@ -1,0 +1,1 @@
+"""Does a model know how proverbs end?"""
