@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "report": "print a run's report, made again from its records",
     "compare": "put runs side by side, the first being the baseline",
+    "view": "show runs in the browser: an index with trends, or one run's page",
     "merge": "join the shards of a run into one run",
     "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
     "label": "write a sheet with a random part of a run's cases, for people to label",

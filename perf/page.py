@@ -79,7 +79,7 @@ def write(folder: Path) -> None:
     verdict = judge_run(run)
     sections = build_report(run, verdict, measured)
     wall, cpu = time.perf_counter(), time.process_time()
-    write_page(run, verdict, measured, sections, None)
+    write_page(run, verdict, measured, sections, None, folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     beside = sum(file.stat().st_size for file in (folder / "page").glob("*.js"))
     size = (folder / RECORDS).stat().st_size

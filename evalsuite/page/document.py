@@ -32,6 +32,7 @@ SCRIPTS = (
     "report.js",
     "list.js",
     "case.js",
+    "runs.js",
     "main.js",
 )
 """In the order in which they use each other."""

@@ -41,8 +41,19 @@ def write_page(
     sections: Sequence[Section],
     baseline: Run | None,
     target: Path,
+    live: int | None = None,
 ) -> Path:
-    """Writes the page of one run; of its baseline it takes the scores, and the texts of cases that changed."""
+    """Writes the page of one run; of its baseline it takes the scores, and the texts of cases that changed.
+
+    Args:
+        run: whose page it is.
+        verdict: what it comes to.
+        measured: its benchmarks' metrics.
+        sections: of its report.
+        baseline: what it is compared with.
+        target: the folder that the page goes into.
+        live: how many cases there are so far, of a run that goes on.
+    """
     runs = [run] if baseline is None else [run, baseline]
     overview = {
         "kind": "run",
@@ -54,6 +65,8 @@ def write_page(
         "lower_is_better": falling_metrics(runs),
         "sections": section_facts(sections),
     }
+    if live is not None:
+        overview["live"] = live
     title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
     return _write(target / PAGE, title, overview, runs, whole=1)
 

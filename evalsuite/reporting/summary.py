@@ -47,7 +47,10 @@ def summarise(
             }
             for one in verdict.decisions
         ],
-        "benchmarks": {name: _benchmark(found) for name, found in measured.items()},
+        "benchmarks": {
+            name: {"primary": run.benchmarks[name].primary, **_benchmark(found)}
+            for name, found in measured.items()
+        },
         "tables": [
             {"section": section.title, "title": block.title, **plain_table(block)}
             for section in sections

@@ -95,7 +95,8 @@ function lineChart(chart) {
     let path = "";
     series.values.forEach((one, place) => {
       // A gap stays a gap.
-      if (one) path += `${place && series.values[place - 1] ? "L" : "M"}${x(place) + aside} ${y(one.value)}`;
+      const follows = chart.joined ? path : place && series.values[place - 1];
+      if (one) path += `${follows ? "L" : "M"}${x(place) + aside} ${y(one.value)}`;
     });
     return svg("g", { class: `tone-${number % 8}` }, svg("path", { class: "line", d: path }),
       series.values.map((one, place) => one && svg("g", {}, hint(chart, series, place, one),

@@ -32,13 +32,13 @@ async function textOf(name) {
   return unpack(await packedChunk(name));
 }
 
-function packedChunk(name) {
+function packedChunk(name, fresh = "") {
   const inside = document.getElementById(name);
   if (inside) return Promise.resolve(inside.textContent);
   return new Promise((resolve, reject) => {
     waiting.set(name, resolve);
     const script = document.createElement("script");
-    script.src = `${FOLDER}/${name}.js`;
+    script.src = `${FOLDER}/${name}.js${fresh}`;
     script.onload = () => script.remove();
     script.onerror = () => {
       script.remove();

@@ -1,7 +1,7 @@
 // Which view is shown, what stands in the address, and the keys.
 
-const VIEWS = ["overview", "cases", "report"];
 const OVERVIEW = JSON.parse(document.getElementById("overview").textContent);
+const VIEWS = OVERVIEW.kind === "index" ? ["overview"] : ["overview", "cases", "report"];
 const PRIMARY = new Map(OVERVIEW.benchmarks.map((one) => [one.name, one.metric]));
 const LOWER_IS_BETTER = new Set(OVERVIEW.lower_is_better);
 
@@ -35,7 +35,8 @@ async function show() {
   showMasthead();
   document.body.dataset.view = state.view;
   try {
-    if (state.view === "overview") await showOverview(main);
+    if (OVERVIEW.kind === "index") showIndex(main);
+    else if (state.view === "overview") await showOverview(main);
     else if (state.view === "report") showReport(main);
     else await showCases(main);
   } catch (error) {
@@ -45,7 +46,7 @@ async function show() {
 
 function showMasthead() {
   const titles = { overview: "Overview", cases: "Cases", report: "Report" };
-  const name = OVERVIEW.kind === "comparison" ? `${OVERVIEW.runs.length} runs` : OVERVIEW.runs[0].name;
+  const name = OVERVIEW.kind === "run" ? OVERVIEW.runs[0].name : counted(OVERVIEW.runs.length, "run");
   replaceChildren(document.getElementById("masthead"),
     el("span", { class: "brand" }, "evalsuite", el("span", {}, name)),
     el("nav", { "aria-label": "Views" }, VIEWS.map((view) =>
@@ -59,7 +60,7 @@ function typing(event) {
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.matches("input")) event.target.blur();
   if (typing(event)) return;
-  if (event.key === "/") {
+  if (event.key === "/" && VIEWS.includes("cases")) {
     event.preventDefault();
     openSearch();
   } else if (state.view === "cases") listKey(event);
@@ -80,4 +81,24 @@ window.addEventListener("popstate", () => {
   show();
 });
 
-show();
+/** Reloads the page of a run that goes on when it has been written anew, or for the last time. */
+async function followRun() {
+  const script = new Promise((resolve) => setTimeout(resolve, 2000)).then(() => packedChunk("live", `?${Date.now()}`));
+  const cases = await script.catch(() => "ended");
+  if (cases === String(OVERVIEW.live)) return followRun();
+  sessionStorage.setItem("scrolled", String(document.getElementById("rows")?.scrollTop ?? window.scrollY));
+  return location.reload();
+}
+
+function scrollBack() {
+  const scrolled = Number(sessionStorage.getItem("scrolled"));
+  sessionStorage.removeItem("scrolled");
+  const rows = document.getElementById("rows");
+  if (rows) rows.scrollTop = scrolled;
+  else window.scrollTo(0, scrolled);
+}
+
+show().then(() => {
+  if (sessionStorage.getItem("scrolled")) scrollBack();
+  if (OVERVIEW.live !== undefined && OVERVIEW.live !== null) followRun();
+});

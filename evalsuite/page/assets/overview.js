@@ -31,6 +31,7 @@ function hero(verdict) {
   const tone = verdict.status === 0 ? "good" : verdict.status === 12 ? "open" : "bad";
   const mark = { good: "\u2713", open: "\u2026", bad: "\u2717" }[tone];
   const run = subjectFacts();
+  if (OVERVIEW.live !== undefined) return liveHero(run, verdict);
   return el("section", { class: `hero ${tone}` },
     el("p", { class: "stamp", "aria-hidden": "true" }, mark),
     el("div", {},
@@ -38,6 +39,14 @@ function hero(verdict) {
       el("h1", {}, capital(verdict.headline)),
       el("p", { class: "counts" }, countsLine(verdict.counts), outcomeBar(verdict.counts)),
       reasonList(verdict.reasons, "reasons"), reasonList(verdict.remarks, "remarks")));
+}
+
+/** Of a run that goes on; what it comes to is not known yet. */
+function liveHero(run, verdict) {
+  return el("section", { class: "hero open" }, el("p", { class: "stamp", "aria-hidden": "true" }, "\u2026"),
+    el("div", {}, el("p", { class: "model" }, run.model ?? "no model"), el("h1", {}, "Still running"),
+      el("p", { class: "counts" }, countsLine(verdict.counts), " so far", outcomeBar(verdict.counts)),
+      el("p", { class: "remarks" }, "Gates and means are those of the cases so far. This page follows the run.")));
 }
 
 function capital(text) {

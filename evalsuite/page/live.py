@@ -1,0 +1,94 @@
+"""The page of a run that goes on: written again and again, and reloaded by whoever has it open."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+from evalsuite.decisions.verdict import judge_run, measure
+from evalsuite.errors import RunError
+from evalsuite.page.chunks import FOLDER
+from evalsuite.page.write import PAGE, write_page
+from evalsuite.reporting.report import build_report
+from evalsuite.results.runs import RECORDS, load_run, replace_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalsuite.declarations import Declarations
+    from evalsuite.results.runs import RunFolder
+
+LIVE = "live.js"
+"""A script beside the page whose content changes with it; the page in the browser asks for it."""
+
+QUIET = 600.0
+"""Seconds without a new record after which a run without an end counts as killed."""
+
+
+def goes_on(folder: RunFolder) -> bool:
+    """Whether a run is being written to; a damaged one is not."""
+    try:
+        info = folder.info()
+    except RunError:
+        return False
+    records = folder.path / RECORDS
+    if "seconds" in info or info.get("stopped") or not records.is_file():
+        return False
+    return time.time() - records.stat().st_mtime < QUIET
+
+
+def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
+    """Writes the page of the cases so far.
+
+    Returns:
+        How many there are.
+    """
+    run = load_run(folder, declarations)
+    cases = sum(len(bench.tally) for bench in run.benchmarks.values())
+    measured = measure(run)
+    verdict = judge_run(run)
+    write_page(run, verdict, measured, build_report(run, verdict, measured), None, folder.path, live=cases)
+    beside = folder.path / FOLDER
+    beside.mkdir(exist_ok=True)
+    replace_text(beside / LIVE, f"keepChunk('live',{json.dumps(str(cases))})\n")
+    return cases
+
+
+def follow(
+    folder: RunFolder,
+    declarations: Declarations,
+    tell: Callable[[int], None],
+    wait: Callable[[], None],
+) -> None:
+    """Keeps the page of a run up to date until the run ends.
+
+    Args:
+        folder: of the run.
+        declarations: finds the benchmarks that the records name.
+        tell: hears how many cases the page shows, whenever it was written.
+        wait: called between two looks.
+    """
+    size = -1
+    while goes_on(folder):
+        now = (folder.path / RECORDS).stat().st_size
+        if now != size:
+            size = now
+            tell(write_live_page(folder, declarations))
+        wait()
+    # The run wrote its own page at its end, which ours may have replaced in the same moment.
+    finish(folder, declarations)
+
+
+def finish(folder: RunFolder, declarations: Declarations) -> None:
+    """Writes the page of a run that has ended."""
+    run = load_run(folder, declarations)
+    measured = measure(run)
+    verdict = judge_run(run)
+    write_page(run, verdict, measured, build_report(run, verdict, measured), None, folder.path)
+    (folder.path / FOLDER / LIVE).unlink(missing_ok=True)
+
+
+def page_of(folder: RunFolder) -> str:
+    """The address of a run's page."""
+    return (folder.path / PAGE).absolute().as_uri()
