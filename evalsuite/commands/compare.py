@@ -20,10 +20,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`"
     )
     parser.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="what a run is called; once for each run, in their order (default: its model)",
+    )
+    parser.add_argument(
         "--to",
         type=Path,
         metavar="DIR",
-        help="folder for comparison.md and its pictures (default: reports/compare-A-B)",
+        help="folder for comparison.md, .html and .json and the pictures (default: reports/compare-A-B)",
     )
 
 
@@ -33,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     folders = [find_folder(options.reports, name) for name in options.names]
     target = options.to or options.reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]
-    file = write_comparison(folders, target, own_declarations())
-    sys.stdout.write(f"comparison: {file}\n")
+    written = write_comparison(folders, target, own_declarations(), options.label)
+    sys.stdout.write(f"{written.at_a_glance()}\n\ncomparison: {written.file}\n")
+    sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")
     return 0

@@ -10,6 +10,7 @@ from evalsuite.decisions.gates import parse_gate
 from evalsuite.reporting.markdown import plain_text
 from evalsuite.reporting.section import Chart, Section, Table
 from evalsuite.reporting.summary import plain_cell
+from evalsuite.reporting.table_looks import without_unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -159,6 +160,7 @@ def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APAR
 
 def _block(block: Block) -> dict[str, Any]:
     if isinstance(block, Table):
+        block = without_unmeasured(block)
         return {
             "kind": "table",
             "title": block.title,

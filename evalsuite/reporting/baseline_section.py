@@ -38,7 +38,7 @@ def baseline_section(against: Against) -> Section:
         Column("baseline", "number", 4),
         Column("now", "number", 4),
         Column("difference with 95% interval", "number", 4),
-        Column("p", "number", 4),
+        Column("p", "pvalue"),
         Column("could have shown (power 80%)", "number", 4),
     ]
     note = (

@@ -1,17 +1,22 @@
-"""Runs side by side: paired statistics against the first, then every benchmark's section with a row a run."""
+"""Runs side by side: paired statistics of all pairs, then every benchmark's section with a row a run."""
 
 from __future__ import annotations
 
+import itertools
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.gates import Measured
 from evalsuite.errors import RunError
 from evalsuite.page.write import write_comparison_page
-from evalsuite.reporting.markdown import render
+from evalsuite.reporting.markdown import render, terminal_table
 from evalsuite.reporting.plots import draw_all
 from evalsuite.reporting.radar import radar
 from evalsuite.reporting.report import benchmark_section, view
 from evalsuite.reporting.section import Block, Cell, Chart, Column, Section, Table
+from evalsuite.reporting.summary import plain_tables
+from evalsuite.reporting.table_looks import best_of, distinct
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.runs import load_run, replace_text
 
@@ -23,30 +28,64 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Bench, Run, RunFolder
     from evalsuite.results.tally import Tally
 
+GLANCE = "At a glance"
 
-def write_comparison(folders: Sequence[RunFolder], target: Path, declarations: Declarations) -> Path:
-    """Writes `comparison.md`, its page and its pictures into a folder.
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was written of a comparison.
+
+    Attributes:
+        file: the Markdown.
+        labels: what the runs are called.
+        sections: what there is to say of them.
+    """
+
+    file: Path
+    labels: Sequence[str]
+    sections: Sequence[Section]
+
+    def at_a_glance(self) -> str:
+        """The table of runs side by side, for a terminal."""
+        return "\n\n".join(
+            terminal_table(block)
+            for section in self.sections
+            if section.title == GLANCE
+            for block in section.blocks
+            if isinstance(block, Table)
+        )
+
+
+def write_comparison(
+    folders: Sequence[RunFolder], target: Path, declarations: Declarations, names: Sequence[str] = ()
+) -> Comparison:
+    """Writes `comparison.md`, its page, `comparison.json` and its pictures into a folder.
 
     Args:
         folders: of the runs, the first being the baseline.
         target: the folder.
         declarations: finds the benchmarks that the records name.
+        names: what the runs are called, one each; empty for their models.
 
     Raises:
         RunError: a run cannot be read, or there is only one.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
+    if names and (len(names) != len(folders) or len(set(names)) < len(names)):
+        raise RunError(f"{len(folders)} runs need {len(folders)} different labels; got {', '.join(names)}")
     runs = [load_run(folder, declarations) for folder in folders]
-    labels = label_runs(runs)
+    labels = list(names) or label_runs(runs)
     sections = compare_runs(runs, labels)
     target.mkdir(parents=True, exist_ok=True)
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     pictures = draw_all(charts, target)
     file = target / "comparison.md"
     replace_text(file, f"# {' against '.join(labels)}\n\n{render(sections, pictures)}\n")
+    plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": plain_tables(sections)}
+    replace_text(target / "comparison.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     write_comparison_page(runs, labels, sections, target)
-    return file
+    return Comparison(file, labels, sections)
 
 
 def label_runs(runs: Sequence[Run]) -> list[str]:
@@ -69,7 +108,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
         section = benchmark_section(name, views, _bench(runs, name))
         extra: list[Block | None] = [
             paired_table(runs, labels, name),
-            radar(name, views, section, _bench(runs, name).primary),
+            radar(name, views, section, _bench(runs, name).primary, _bench(runs, name).lower_is_better),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
@@ -84,11 +123,16 @@ def _bench(runs: Sequence[Run], name: str) -> Bench:
 def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
     """One table: a row a benchmark with the metric that stands for it, a column a run."""
     rows: list[list[Cell]] = []
+    best: list[float | None] = []
     for name in names:
-        metric = _bench(runs, name).primary
-        rows.append([name, metric, *(_estimate(run, name, metric) for run in runs)])
+        bench = _bench(runs, name)
+        metric, falls = bench.primary, bool(bench.primary and bench.lower_is_better(bench.primary))
+        found = [_estimate(run, name, metric) for run in runs]
+        rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *found])
+        best.append(best_of(found, lower_is_better=falls))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
-    return Section("At a glance", [Table("", columns, rows, "Means with 95% intervals.")])
+    note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
+    return Section(GLANCE, [Table("", columns, rows, note, best)])
 
 
 def _estimate(run: Run, name: str, metric: str | None) -> Estimate | None:
@@ -113,29 +157,60 @@ def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
 
 
 def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Differences to the first run, over the cases that both have."""
-    base = runs[0].benchmarks.get(name)
-    if base is None:
-        return None
+    """Differences of all pairs of runs, over the cases that both have, p corrected over the pairs of a metric."""
+    tallies = [
+        (label, run.benchmarks[name].tally)
+        for run, label in zip(runs, labels, strict=True)
+        if name in run.benchmarks
+    ]
+    metrics, repeated = _distinct_metrics([tally for _, tally in tallies])
     rows: list[list[Cell]] = []
-    for run, label in list(zip(runs, labels, strict=True))[1:]:
-        other = run.benchmarks.get(name)
-        if other is not None:
-            rows += [[label, *_paired(base.tally, other.tally, metric)] for metric in other.tally.metrics()]
+    for metric in _primary_first(metrics, _bench(runs, name).primary):
+        rows += _corrected(
+            [
+                [other, base, *_paired(before, after, metric)]
+                for (base, before), (other, after) in itertools.combinations(tallies, 2)
+            ]
+        )
     columns = [
         Column("run"),
+        Column("against"),
         Column("metric"),
         Column("pairs", "count"),
-        Column(labels[0], "number", 3),
+        Column("before", "number", 3),
         Column("here", "number", 3),
         Column("difference", "number", 3),
-        Column("p", "number", 4),
+        Column("p", "pvalue"),
     ]
     note = (
         "Over the cases that both runs scored. p: exact McNemar for 0/1 scores asked once, else the paired "
-        "difference's, with epochs of a sample, and samples that share a source, as one cluster."
+        "difference's, with epochs of a sample, and samples that share a source, as one cluster"
     )
-    return Table(f"Against {labels[0]}, case by case", columns, rows, note) if rows else None
+    corrected = "; Holm's correction over the pairs of a metric." if len(tallies) > 2 else "."
+    also = f" Left out: {'; '.join(repeated)}." if repeated else ""
+    return Table("All pairs, case by case", columns, rows, note + corrected + also) if rows else None
+
+
+def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
+    """The metrics that differ in some case of some run, and a line for each that repeats another."""
+    metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
+    values = [[row.scores.get(metric) for tally in tallies for row in tally] for metric in metrics]
+    return distinct(metrics, values)
+
+
+def _primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
+    return sorted(metrics, key=lambda metric: metric != primary)
+
+
+def _corrected(rows: Sequence[list[Cell]]) -> list[list[Cell]]:
+    """Rows of one metric whose last cells, the p-values, are corrected for being several."""
+    from evalsuite.stats.multiplicity import holm
+
+    places = [place for place, row in enumerate(rows) if isinstance(row[-1], float)]
+    corrected = holm([float(str(rows[place][-1])) for place in places]) if places else []
+    for place, pvalue in zip(places, corrected, strict=True):
+        rows[place][-1] = pvalue
+    return list(rows)
 
 
 def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float]]:

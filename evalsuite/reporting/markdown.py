@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.errors import CONTROL
 from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Table
+from evalsuite.reporting.table_looks import without_unmeasured
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ def render_table(table: Table) -> str:
         return ""
     from tabulate import tabulate
 
+    table = without_unmeasured(table)
     rows = [
-        [show(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
+        [_emphasised(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
+        for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
     ]
     text = tabulate(
         rows,
@@ -58,14 +61,38 @@ def render_table(table: Table) -> str:
         colalign=["left" if column.style == "text" else "right" for column in table.columns],
         disable_numparse=True,
     )
-    title = f"**{escape(table.title)}**" if table.title else ""
+    title = f"### {escape(table.title)}" if table.title else ""
     return "\n\n".join(part for part in (title, text, table.note) if part)
+
+
+def terminal_table(table: Table) -> str:
+    """A table for a terminal, without control characters; the best of a row has a star."""
+    from tabulate import tabulate
+
+    table = without_unmeasured(table)
+    rows = [
+        [_starred(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
+        for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
+    ]
+    return tabulate(
+        rows,
+        [column.title for column in table.columns],
+        "simple",
+        colalign=["left" if column.style == "text" else "right" for column in table.columns],
+        disable_numparse=True,
+    )
+
+
+def _starred(cell: Cell, column: Column, best: float | None) -> str:
+    value = cell.value if isinstance(cell, Estimate) else cell
+    mark = " *" if best is not None and column.style != "text" and value == best else ""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", plain_text(cell, column)) + mark
 
 
 def render_passage(passage: Passage) -> str:
     """A paragraph, or words of others: closed, cut to size unless wanted whole, and nothing but text."""
     if not passage.folded:
-        heading = f"**{escape(passage.title)}**\n\n" if passage.title else ""
+        heading = f"### {escape(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text
     words = passage.text if passage.whole else cut(passage.text, LONGEST)
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
@@ -81,7 +108,26 @@ def _picture(chart: Chart) -> str:
 
 def show(cell: Cell, column: Column) -> str:
     """A cell as its column prints it, in Markdown."""
-    return escape(cell) if isinstance(cell, str) else plain_text(cell, column)
+    # Brackets around an interval are no link; the sign of a small p-value would begin a tag.
+    text = plain_text(cell, column)
+    return escape(text) if isinstance(cell, str) or column.style == "pvalue" else text
+
+
+def _emphasised(cell: Cell, column: Column, best: float | None) -> str:
+    value = cell.value if isinstance(cell, Estimate) else cell
+    is_best = best is not None and column.style != "text" and value == best
+    return f"**{show(cell, column)}**" if is_best else show(cell, column)
+
+
+def contents(sections: Sequence[Section]) -> str:
+    """A line of links to the sections, as GitHub names their anchors."""
+    links = [f"[{escape(section.title)}](#{anchor(section.title)})" for section in sections]
+    return " · ".join(links)
+
+
+def anchor(title: str) -> str:
+    """A heading's anchor: lower case, hyphens for spaces, no other marks."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def plain_text(cell: Cell, column: Column) -> str:
@@ -100,6 +146,8 @@ def plain_text(cell: Cell, column: Column) -> str:
 
 def number(value: float, column: Column) -> str:
     """A number, rounded to the column's digits; percent without its sign, which the heading has."""
+    if column.style == "pvalue":
+        return "<0.0001" if value < 0.0001 else f"{value:.4f}"
     scaled = value * 100 if column.style == "percent" else value
     text = f"{value:,.0f}" if column.style == "count" else f"{scaled:.{column.digits}f}"
     # Nothing is left of a minus but its sign.

@@ -7,10 +7,11 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.reporting.markdown import ABSENT
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.reporting.section import Chart
@@ -79,7 +80,9 @@ def draw(chart: Chart, file: Path) -> None:
 
 def _size(chart: Chart) -> tuple[float, float]:
     if chart.kind == "heatmap":
-        return 2.5 + 0.7 * len(chart.labels), 1.5 + 0.5 * len(chart.series)
+        names = max((len(series.name) for series in chart.series), default=0)
+        cell = max(0.75, LEGEND_LETTER * min(12, max(map(len, chart.labels))))
+        return 2.0 + LEGEND_LETTER * names + cell * len(chart.labels), 1.8 + 0.5 * len(chart.series)
     wanted, height = (6.4, 4.8) if chart.kind == "radar" else (_width(chart), 4.0)
     width = min(14.0, max(6.4, wanted, _legend_entry(chart)))
     return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _legend_columns(chart, width))
@@ -150,10 +153,14 @@ def _legend_entry(chart: Chart) -> float:
 
 def _bars(chart: Chart, figure: Any) -> None:
     axes = _axes(chart, figure)
-    width = 0.8 / len(chart.series)
+    # A few bars stay bars: they do not become a wall as wide as the picture.
+    width = min(0.8 / len(chart.series), 0.1 * max(3, len(chart.labels)))
+    if len(chart.labels) < 3:
+        axes.set_xlim(-1, len(chart.labels))
     for index, series in enumerate(chart.series):
         middle, reach = _points(chart, series.values)
-        places = [place - 0.4 + width * (index + 0.5) for place in range(len(chart.labels))]
+        aside = width * (index - (len(chart.series) - 1) / 2)
+        places = [place + aside for place in range(len(chart.labels))]
         axes.bar(
             places,
             middle,
@@ -192,11 +199,12 @@ def _radar(chart: Chart, figure: Any) -> None:
     turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
     for index, series in enumerate(chart.series):
         middle, _ = _points(chart, series.values)
-        # What was not measured is drawn at the centre; the tables say that it was not.
-        closed = [0.0 if math.isnan(value) else value for value in (*middle, middle[0])]
+        # What was not measured is a gap in the line, and a polygon with a gap is not filled.
+        closed = [*middle, middle[0]]
         colour = COLOURS[index % len(COLOURS)]
         axes.plot([*turns, turns[0]], closed, color=colour, marker=".", label=series.name)
-        axes.fill([*turns, turns[0]], closed, color=colour, alpha=0.08)
+        if not any(math.isnan(value) for value in closed):
+            axes.fill([*turns, turns[0]], closed, color=colour, alpha=0.08)
     axes.set_xticks(turns, [textwrap.fill(label, 14) for label in chart.labels])
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
@@ -221,12 +229,19 @@ def _heatmap(chart: Chart, figure: Any) -> None:
     _name_labels(chart, axes)
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
-            if not math.isnan(value):
-                dark = image.norm(value) > 0.6 or ((low or 0) < 0 and image.norm(value) < 0.25)
-                axes.text(
-                    column, row, f"{value:.2f}", ha="center", va="center", color="white" if dark else "black"
-                )
+            if math.isnan(value):
+                axes.text(column, row, ABSENT, ha="center", va="center", color="#888888")
+                continue
+            colour = "white" if _is_dark(image.cmap(image.norm(value))) else "black"
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
     figure.colorbar(image, ax=axes, shrink=0.8)
+
+
+def _is_dark(colour: Sequence[float]) -> bool:
+    """Whether white is easier to read on a colour than black, by its relative luminance (WCAG 2)."""
+    channels = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+    luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
+    return luminance < 0.179
 
 
 DRAWERS: Mapping[str, Callable[[Chart, Any], None]] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evalsuite.reporting.section import Chart, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalsuite.reporting.section import Section
     from evalsuite.results.tally import RunView, Tally
@@ -17,8 +17,16 @@ FEWEST, MOST = 3, 12
 """Spokes of a radar that can be read."""
 
 
-def radar(name: str, views: Sequence[RunView], section: Section, primary: str | None) -> Chart | None:
+def radar(
+    name: str,
+    views: Sequence[RunView],
+    section: Section,
+    primary: str | None,
+    falls: Callable[[str], bool] = lambda _metric: False,
+) -> Chart | None:
     """A polygon a run; None where the section has a radar already, or nothing has enough spokes.
+
+    Further out is better on every spoke: metrics of which less is better are left out.
 
     The spokes are the metrics that are shares in every run; where these are too few, the values of the first tag
     that has enough of them, with the mean of the primary metric.
@@ -28,13 +36,13 @@ def radar(name: str, views: Sequence[RunView], section: Section, primary: str | 
     )
     if drawn:
         return None
-    if len(metrics := _shares(views)) >= FEWEST:
+    if len(metrics := [one for one in _shares(views) if not falls(one)][:MOST]) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
-        return _chart(name, metrics, series, f"{name}: metrics")
+        return _chart(name, metrics, series, f"{name}: means of its metrics, in percent")
     for tag, values in _groups(views).items():
         if primary and FEWEST <= len(values) <= MOST:
             series = [Series(view.label, _means(view.tally, tag, values, primary)) for view in views]
-            return _chart(name, values, series, f"{name}: {primary} by {tag}")
+            return _chart(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
     return None
 
 
@@ -44,13 +52,12 @@ def _is_seen(chart: Chart) -> bool:
 
 def _shares(views: Sequence[RunView]) -> list[str]:
     """Metrics that every run has and whose values lie in [0, 1]; the first where there are many."""
-    common = [
+    return [
         metric
         for metric in views[0].tally.metrics()
         if all(view.tally.values(metric) for view in views)
         and all(0 <= value <= 1 for view in views for value in view.tally.values(metric))
     ]
-    return common[:MOST]
 
 
 def _groups(views: Sequence[RunView]) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ from evalsuite.results.tally import RunView
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from evalsuite.decisions.gates import GateDecision, Measured
     from evalsuite.decisions.verdict import Verdict
@@ -62,10 +62,13 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
         sections.append(baseline_section(verdict.against))
     if len(run.benchmarks) > 1:
         sections.append(_overview(run, measured))
-    for name, bench in run.benchmarks.items():
-        sections.append(benchmark_section(name, [view(run, name, bench.model)], bench))
+    by_name = {
+        name: benchmark_section(name, [view(run, name, bench.model)], bench)
+        for name, bench in run.benchmarks.items()
+    }
+    sections += by_name.values()
     sections += _errors(run)
-    sections += _lowest(run)
+    sections += _lowest(run, {name for name, own in by_name.items() if _shows_cases(own)})
     sections.append(_signature(run))
     return sections
 
@@ -195,12 +198,17 @@ def _same_words(message: str) -> str:
     return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
 
 
-def _lowest(run: Run) -> list[Section]:
-    """The cases that one would look at first."""
+def _shows_cases(section: Section) -> bool:
+    """Whether a benchmark's own section shows what was said in its worst cases."""
+    return any(isinstance(block, Passage) and block.folded for block in section.blocks)
+
+
+def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
+    """The cases that one would look at first, of benchmarks whose own sections have not shown theirs."""
     blocks: list[Block] = []
-    for bench in run.benchmarks.values():
+    for name, bench in run.benchmarks.items():
         primary = bench.primary
-        if primary is None:
+        if primary is None or name in shown:
             continue
         rows = [row for row in bench.tally if row.outcome != "error" and primary in row.scores]
         lowest = sorted(rows, key=lambda row: _rank(row, primary))[:LOWEST]

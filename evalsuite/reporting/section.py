@@ -13,7 +13,7 @@ from evalsuite.results.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Style = Literal["text", "count", "percent", "number"]
+Style = Literal["text", "count", "percent", "number", "pvalue"]
 ChartKind = Literal["bars", "lines", "radar", "heatmap"]
 
 
@@ -26,7 +26,7 @@ class Column:
 
     Attributes:
         title: heading.
-        style: how its numbers are printed; `percent` multiplies by 100.
+        style: how its numbers are printed; `percent` multiplies by 100, `pvalue` says `<0.0001` below that.
         digits: digits after the point.
     """
 
@@ -37,12 +37,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; None in a cell is printed as a dash, which means: not measured."""
+    """A table; None in a cell is printed as a dash, which means: not measured.
+
+    Attributes:
+        title: heading.
+        columns: see above.
+        rows: cells, one for each column.
+        note: below the table.
+        best: for each row the value that is set in bold, None for none; empty where no row has one.
+    """
 
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
+    best: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True, slots=True)

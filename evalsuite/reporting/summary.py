@@ -51,13 +51,18 @@ def summarise(
             name: {"primary": run.benchmarks[name].primary, **_benchmark(found)}
             for name, found in measured.items()
         },
-        "tables": [
-            {"section": section.title, "title": block.title, **plain_table(block)}
-            for section in sections
-            for block in section.blocks
-            if isinstance(block, Table)
-        ],
+        "tables": plain_tables(sections),
     }
+
+
+def plain_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
+    """All tables of a report."""
+    return [
+        {"section": section.title, "title": block.title, **plain_table(block)}
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, Table)
+    ]
 
 
 def _against(against: Against | None) -> dict[str, Any] | None:

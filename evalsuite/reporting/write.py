@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.errors import in_words
 from evalsuite.page.write import PAGE, write_page
-from evalsuite.reporting.markdown import cut, escape, render
+from evalsuite.reporting.markdown import contents, cut, escape, render
 from evalsuite.reporting.plots import can_draw, draw_all
 from evalsuite.reporting.report import build_report
 from evalsuite.reporting.section import Chart
@@ -67,7 +67,8 @@ class RunReport:
 
     def text(self, pictures: Sequence[str] = ()) -> str:
         """The report as Markdown, with those pictures that were drawn."""
-        text = heading(self.verdict, self.run.info.get("model")) + "\n\n" + render(self.sections, pictures)
+        top = heading(self.verdict, self.run.info.get("model"))
+        text = "\n\n".join((top, contents(self.sections), render(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
 
     @property

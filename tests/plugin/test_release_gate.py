@@ -174,7 +174,7 @@ def after(messages):
     )
     numbers.run(model("before"), "--run=base", "--gate=numbers.token_f1 >= 0")
     numbers.run(model("after"), "--baseline=base", "--gate=numbers.token_f1 >= 0")
-    listed = numbers.report().split("**Cases that changed, the greatest losses first**")[1].split("##")[0]
+    listed = numbers.report().split("### Cases that changed, the greatest losses first")[1].split("##")[0]
     assert re.findall(r"\\\[(\d+)\\\]", listed) == ["002", "001", "000"]
 
 

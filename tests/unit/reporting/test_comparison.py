@@ -50,7 +50,7 @@ def test_the_table_at_a_glance_has_a_row_a_benchmark_and_a_column_a_run(desk: De
     assert isinstance(table, Table)
     assert [column.title for column in table.columns] == ["benchmark", "metric", "one", "two"]
     rows = [[value(cell) for cell in row] for row in table.rows]
-    assert rows == [["capitals", "hit", 0.5, None], ["rivers", "share", None, 0.25]]
+    assert rows == [["capitals", "hit ↑", 0.5, None], ["rivers", "share ↑", None, 0.25]]
 
 
 def test_binary_scores_are_compared_by_exact_mcnemar_over_the_cases_of_both(desk: Desk) -> None:
@@ -58,8 +58,8 @@ def test_binary_scores_are_compared_by_exact_mcnemar_over_the_cases_of_both(desk
     after = {f"s{place}": {"hit": float(place >= 6)} for place in range(8)}
     table = paired_table([run(desk, "one", before), run(desk, "two", after)], ["one", "two"], "capitals")
     assert table
-    label, metric, pairs, here, there, difference, p = table.rows[0]
-    assert (label, metric, pairs, here, there) == ("two", "hit", 8, 1.0, 0.25)
+    label, base, metric, pairs, before_mean, here, difference, p = table.rows[0]
+    assert (label, base, metric, pairs, before_mean, here) == ("two", "one", "hit", 8, 1.0, 0.25)
     assert value(difference) == -0.75
     # Six cases flipped, all one way: two-sided sign test.
     assert p == pytest.approx(binomtest(0, 6).pvalue)
@@ -86,7 +86,7 @@ def test_runs_without_a_common_case_have_no_difference(desk: Desk) -> None:
     runs = [run(desk, "one", {"a": {"hit": 1.0}}), run(desk, "two", {"b": {"hit": 1.0}})]
     table = paired_table(runs, ["one", "two"], "capitals")
     assert table
-    assert list(table.rows[0]) == ["two", "hit", 0, None, None, None, None]
+    assert list(table.rows[0]) == ["two", "one", "hit", 0, None, None, None, None]
 
 
 def test_a_radar_has_a_polygon_a_run_over_the_metrics_that_are_shares(desk: Desk) -> None:
@@ -122,7 +122,7 @@ def test_the_command_writes_the_page_and_its_pictures(desk: Desk, capsys: pytest
     assert f"comparison: {folder / 'comparison.md'}" in capsys.readouterr().out
     text = (folder / "comparison.md").read_text("utf-8")
     assert text.startswith("# one against two\n")
-    assert "![capitals: metrics](capitals_runs.svg)" in text
+    assert "![capitals: means of its metrics, in percent](capitals_runs.svg)" in text
     assert (folder / "capitals_runs.svg").is_file()
 
 

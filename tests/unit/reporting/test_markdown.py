@@ -188,7 +188,7 @@ def test_a_cell_is_shown_as_its_column_says(cell: str | float | Estimate | None,
 def test_columns_of_text_stand_left_and_numbers_right_under_title_and_over_note() -> None:
     table = Table("A *title*", [Column("name"), Column("value", "number", 2)], [["x", 0.5]], note="a note")
     lines = render_table(table).split("\n")
-    assert lines[0] == r"**A \*title\***"
+    assert lines[0] == r"### A \*title\*"
     assert lines[-1] == "a note"
     assert re.fullmatch(r"\|:-+\|-+:\|", lines[3].replace(" ", "")), lines[3]
     assert cells_of(lines[4]) == ["x", "0.50"]
@@ -219,7 +219,7 @@ def test_sections_stand_in_order_and_only_drawn_pictures_are_shown() -> None:
     text = render(sections, ["drawn"])
     assert text.startswith("## First\n\n| a   |\n")
     assert (
-        "![A \\[chart\\]](drawn.svg)\n\n## Second\n\n**Title**\n\nwords **as they are**\n\n## Empty" in text
+        "![A \\[chart\\]](drawn.svg)\n\n## Second\n\n### Title\n\nwords **as they are**\n\n## Empty" in text
     )
     assert "not_drawn" not in text
 

@@ -70,14 +70,24 @@ def test_only_a_value_with_an_interval_gets_its_mark(kind: ChartKind, tmp_path: 
 
 
 def test_a_radar_closes_each_polygon_and_names_every_spoke(tmp_path: Path) -> None:
-    draw(replace(lines("gpt-4", "llama-2"), kind="radar"), tmp_path / "chart.svg")
+    chart = lines("gpt-4", "llama-2", values=[0.5, 0.25, 0.75])
+    draw(replace(chart, kind="radar"), tmp_path / "chart.svg")
     drawn = ET.parse(tmp_path / "chart.svg").getroot()
     words = [text.text for text in drawn.iter(f"{SVG}text")]
     assert {"head", "torso", "tail"} <= set(words)
-    # What was not measured stands at the centre, so that a polygon of three spokes has four corners.
+    # A closed polygon of three spokes comes back to its first.
     outlines = [path.attrib["d"].split() for path in drawn.iter(f"{SVG}path") if "clip-path" in path.attrib]
     corners = [[word for word in outline if word in "ML"] for outline in outlines]
     assert ["M", "L", "L", "L"] in corners
+
+
+def test_a_radar_leaves_a_gap_where_nothing_was_measured(tmp_path: Path) -> None:
+    chart = lines("gpt-4", values=[0.5, None, 0.75, 0.25])
+    draw(replace(chart, kind="radar", labels=["a", "b", "c", "d"]), tmp_path / "chart.svg")
+    drawn = ET.parse(tmp_path / "chart.svg").getroot()
+    outlines = [path.attrib["d"].split() for path in drawn.iter(f"{SVG}path") if "clip-path" in path.attrib]
+    corners = [[word for word in outline if word in "ML"] for outline in outlines]
+    assert ["M", "M", "L", "L"] in corners
 
 
 def test_a_heat_map_writes_each_value_into_its_cell_and_leaves_empty_ones_empty(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_every_format_runs_through_to_its_block_of_the_paper_s_table(pytester: p
     assert scores["html-000"]["element_error"] == 0.0
     assert "error_free" not in scores["html-001"]
     text = report(pytester)
-    blocks = [text.index(f"**{name}**") for name in ("Raw text", "LaTeX", "HTML")]
+    blocks = [text.index(f"### {name}\n") for name in ("Raw text", "LaTeX", "HTML")]
     assert blocks == sorted(blocks)
     assert "![Ability map](struc_bench_abilities.svg)" in text
     assert (pytester.path / "reports" / "one" / "struc_bench_errors.svg").is_file()
@@ -152,7 +152,7 @@ def test_both_modes_side_by_side_have_a_row_each_and_one_row_of_wanted_tables(
     # Both questions were asked; the model under test answers only one of them in a fence.
     assert records["latex-000-direct"]["scores"]["pragmatics"] < 1.0
     assert records["latex-000-format_cot"]["scores"]["pragmatics"] == 1.0
-    sizes = text[text.index("**The wanted tables**") :]
+    sizes = text[text.index("### The wanted tables") :]
     assert sizes.count("\n| LaTeX ") == 1
 
 
@@ -180,7 +180,7 @@ def test_scores_of_people_beside_the_items_add_the_paper_s_third_table(
     (folder / "human_scores.json").write_text(json.dumps(people), encoding="utf-8")
     run(pytester)
     text = report(pytester)
-    table = text[text.index("**Agreement with people") :]
+    table = text[text.index("### Agreement with people") :]
     assert "| Content H-Score" in table
     rows = [line for line in table.splitlines() if line.startswith("| Content H-Score  ")]
     assert rows[0].split("|")[2].strip() == "3"
