@@ -78,7 +78,7 @@ def test_commands_find_it_again_below_the_current_directory(own: Suite) -> None:
     assert compared.returncode == 0, compared.stderr
     text = (own.path / "both" / "comparison.md").read_text("utf-8")
     assert "## Yes or no, in our own words" in text
-    assert re.search(r"\| yes\\_no +\| length +\|", text)
+    assert re.search(r"\| yes\\_no +\| length ↑ +\|", text)
 
 
 def test_where_the_code_is_gone_the_generic_report_says_so_and_nothing_fails(own: Suite) -> None:
