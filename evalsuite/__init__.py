@@ -17,6 +17,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalsuite.applications.case_model import BlockingModel, CaseModel
+    from evalsuite.applications.endpoint import Endpoint
+    from evalsuite.content import audio, file, image
     from evalsuite.errors import (
         BackendUnavailable,
         CallFailed,
@@ -39,9 +42,18 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend, RateLimited, Transient
     from evalsuite.plugin.collection.cases import benchmark
     from evalsuite.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
+    from evalsuite.reporting.case_metrics import (
+        auroc,
+        calibration_error,
+        confusion_matrix,
+        macro_f1,
+        micro_f1,
+        spearman,
+    )
     from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Series, Table
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.tally import Row, RunView, Tally
+    from evalsuite.sample_files import load_samples
     from evalsuite.scorers import (
         ToolUse,
         any_of,
@@ -89,6 +101,18 @@ _HOMES = {
         "ToolError",
     ),
     "evalsuite.judging": ("multiple_evidence", "pairwise", "panel", "rubric", "single", "weighted"),
+    "evalsuite.applications.endpoint": ("Endpoint",),
+    "evalsuite.applications.case_model": ("BlockingModel", "CaseModel"),
+    "evalsuite.reporting.case_metrics": (
+        "auroc",
+        "calibration_error",
+        "confusion_matrix",
+        "macro_f1",
+        "micro_f1",
+        "spearman",
+    ),
+    "evalsuite.content": ("audio", "file", "image"),
+    "evalsuite.sample_files": ("load_samples",),
     "evalsuite.plugin.collection.cases": ("benchmark",),
     "evalsuite.models.protocol": ("Backend", "RateLimited", "Transient"),
     "evalsuite.protocols": ("Benchmark", "Dataset", "JudgedScorer", "Model", "Scorer", "Setup", "Solver"),
@@ -146,13 +170,16 @@ __all__ = [
     "Backend",
     "BackendUnavailable",
     "Benchmark",
+    "BlockingModel",
     "CallFailed",
+    "CaseModel",
     "Cell",
     "Chart",
     "Column",
     "Completion",
     "Dataset",
     "DatasetError",
+    "Endpoint",
     "Estimate",
     "EvalsuiteError",
     "JudgeError",
@@ -193,17 +220,26 @@ __all__ = [
     "__version__",
     "any_of",
     "application",
+    "audio",
+    "auroc",
     "benchmark",
     "bleu",
+    "calibration_error",
     "call",
     "calls",
+    "confusion_matrix",
     "contains",
     "exact_match",
+    "file",
     "functions",
     "generate",
+    "image",
     "interleaved",
     "json_schema",
+    "load_samples",
+    "macro_f1",
     "matches",
+    "micro_f1",
     "multiple_evidence",
     "numeric_match",
     "one_of",
@@ -216,6 +252,7 @@ __all__ = [
     "rubric",
     "similar",
     "single",
+    "spearman",
     "token_f1",
     "tool",
     "tool_uses",

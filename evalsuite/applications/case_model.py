@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
-from evalsuite.errors import EvalsuiteError, RequestRefused
+from evalsuite.errors import CallFailed, EvalsuiteError, RequestRefused
 from evalsuite.gateway.handle import ModelHandle, read_prompt
 from evalsuite.gateway.loop import refuse_in_child
 from evalsuite.types import Message
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
     from evalsuite.applications.case_api import CaseApi
-    from evalsuite.applications.endpoint import Endpoint
+    from evalsuite.applications.endpoint import Endpoint, Listener
     from evalsuite.types import Completion
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class CaseModel(ModelHandle):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.log = CallLog()
-        self._endpoints: list[tuple[asyncio.AbstractEventLoop, Endpoint]] = []
+        self._endpoints: list[tuple[Listener, Endpoint]] = []
 
     async def chat(
         self,
@@ -75,10 +75,17 @@ class CaseModel(ModelHandle):
             name: of the embedding model, at this model's address; None is this model.
             params: further parameters.
         """
-        asked = self.peer(name, self._base_url) if name else self
+        # Parameters that the user set for the run are for its chat model.
+        asked = ModelHandle(self._asker, name or self.name, self._base_url, self._epoch, {}, self.meter)
         with self._noting_failures():
             messages = [Message("user", text) for text in texts]
-            return await ModelHandle.chat(asked, messages, api="embeddings", **params)
+            completion = await asked.chat(messages, api="embeddings", **params)
+            if len(completion.embeddings) != len(texts):
+                raise CallFailed(
+                    f"{asked.name} gave {len(completion.embeddings)} vectors for {len(texts)} texts; is it an "
+                    "embedding model?"
+                )
+            return completion
 
     @contextlib.contextmanager
     def _noting_failures(self) -> Iterator[None]:
@@ -114,17 +121,16 @@ class CaseModel(ModelHandle):
         """As `endpoint`, from any thread."""
         from evalsuite.applications.endpoint import listener_of
 
-        endpoint = listener_of(loop).open(self.api)
-        self._endpoints.append((loop, endpoint))
+        listener = listener_of(loop)
+        endpoint = listener.open(self.api)
+        self._endpoints.append((listener, endpoint))
         return endpoint
 
     def close_endpoints(self) -> None:
         """Ends the addresses; to be called at the end of the case."""
-        from evalsuite.applications.endpoint import listener_of
-
         while self._endpoints:
-            loop, endpoint = self._endpoints.pop()
-            listener_of(loop).close(endpoint)
+            listener, endpoint = self._endpoints.pop()
+            listener.close(endpoint)
 
 
 def _numbered(completion: Completion, place: int) -> Completion:

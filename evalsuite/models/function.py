@@ -14,6 +14,7 @@ from evalsuite.json_codec import dumps, encode_request
 from evalsuite.models.chat_format import split_reasoning
 from evalsuite.models.protocol import RateLimited, Transient
 from evalsuite.types import Completion, TokenLogprob, ToolCall, Usage
+from evalsuite.vectors import encode_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,8 +30,9 @@ class FunctionBackend:
 
     The function is called with the messages, a list of objects in the OpenAI chat format, and with those
     generation parameters (and `tools`) that its signature takes. It returns the answer's text, or an object
-    with `content` and, if it likes, `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and
-    `logprobs` (pairs of token and logprob, with a third item for the alternatives). A plain function runs
+    with `content` and, if it likes, `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and `logprobs` (pairs
+    of token and logprob, with a third item for the alternatives). Asked with `api="embeddings"` it returns an object
+    with `embeddings`, a vector for each message. A plain function runs
     in a thread. What it raises becomes the case's error.
 
     Args:
@@ -120,6 +122,7 @@ class FunctionBackend:
                     1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
                 ),
                 logprobs=None if logprobs is None else tuple(_logprob(*one) for one in logprobs),
+                embeddings=tuple(map(encode_vector, said.get("embeddings") or ())),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RequestRefused(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import BackendUnavailable, RequestRefused
 from evalsuite.json_codec import dumps
-from evalsuite.models import chat_format, responses_format
+from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.access import Access
 from evalsuite.models.address import OPENAI, parse_address, redact
 from evalsuite.models.chat_stream import join_stream
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from evalsuite.models.address import Address
     from evalsuite.types import Completion, Request
 
-APIS = {"chat": ("/chat/completions", chat_format), "responses": ("/responses", responses_format)}
+APIS = {
+    "chat": ("/chat/completions", chat_format),
+    "embeddings": ("/embeddings", embeddings_format),
+    "responses": ("/responses", responses_format),
+}
 """By the parameter `api`: the path, and who writes its bodies and reads its answers."""
 
 SHORTEST_SECRET = 8

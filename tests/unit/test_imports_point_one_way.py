@@ -26,6 +26,8 @@ ROWS = (
         "settings",
         "threads",
         "vectors",
+        "content",
+        "sample_files",
         "keywords",
         "entry_points",
         "declarations",

@@ -183,8 +183,18 @@ function conversationPart(record) {
 
 function message(one) {
   return el("div", { class: `message ${one.role}` }, el("h4", {}, one.role, one.tool_call_id ? ` \u00b7 answers ${one.tool_call_id}` : ""),
-    one.content ? text(one.content) : null,
+    Array.isArray(one.content) ? one.content.map(messagePart) : one.content ? text(one.content) : null,
     (one.tool_calls ?? []).map((call) => el("div", { class: "call" }, el("h4", {}, `calls ${call.function?.name ?? "?"}`, call.id ? ` \u00b7 ${call.id}` : ""), text(prettyJson(call.function?.arguments ?? ""), "code"))));
+}
+
+const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[\w+/=]+$/;
+
+/** A part of a message's content: pictures of kinds that can carry no script are shown, nothing is fetched. */
+function messagePart(part) {
+  const url = part?.image_url?.url ?? "";
+  if (PICTURE.test(url)) return el("img", { class: "figure-of", src: url, alt: "picture in the message" });
+  if (typeof part?.text === "string") return text(part.text);
+  return text(`(${part?.type ?? "part"}${url && !url.startsWith("data:") ? `: ${url}` : part?.file?.filename ? `: ${part.file.filename}` : ""})`);
 }
 
 function prettyJson(source) {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pytest
 
     from evalsuite.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer
+    from evalsuite.reporting.case_metrics import CaseMetric, Measure
     from evalsuite.settings import Settings
     from evalsuite.types import Sample
 
@@ -57,7 +58,7 @@ class Declaration:
     shipped: Mapping[str, Any]
 
 
-def benchmark(
+def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     name: str | Benchmark,
     samples: Sequence[Sample] | None = None,
     *,
@@ -66,6 +67,7 @@ def benchmark(
     epochs: int | None = None,
     at_least: int | None = None,
     shipped: Mapping[str, Any] | None = None,
+    metrics: Sequence[CaseMetric | Measure] = (),
     **args: Any,
 ) -> Callable[[Test], Test]:
     """Makes a test function into a benchmark: one pytest item a sample and epoch.
@@ -85,6 +87,8 @@ def benchmark(
         shipped: arguments, over `args`, for a run on the samples that come with the benchmark, in its default
             modes: what makes a demonstration short. A run on official files (`--data`), or in a mode that was
             chosen (`--mode`), is without them.
+        metrics: over all cases at once (`macro_f1()`), or any named function of a `Tally`; gates name them. A
+            `Benchmark` has its own, as `derived`.
         args: whatever the `Benchmark` takes in `Setup.args`.
 
     Raises:
@@ -103,6 +107,7 @@ def benchmark(
             load=lambda _: Dataset(samples, "samples in the test file"),
             solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
             scorers=lambda _: scorers,
+            **_over_all_cases(name, metrics),
         )
     if not re.fullmatch(r"[a-z][a-z0-9_]*", declared.name):
         raise SettingsError(
@@ -121,6 +126,20 @@ def benchmark(
         return getattr(pytest.mark, MARK)(declaration)(test)  # type: ignore[no-any-return]
 
     return mark
+
+
+def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
+    """Those parts of a `Benchmark` that metrics over all its cases make."""
+    if not metrics:
+        return {}
+    from evalsuite.reporting.case_metrics import as_case_metric, report_with
+
+    read = list(map(as_case_metric, metrics))
+    return {
+        "derived": {metric.name: metric for metric in read},
+        "report": report_with(read, name, name),
+        "lower_is_better": tuple(metric.name for metric in read if metric.lower_is_better),
+    }
 
 
 def _offered(name: str) -> Benchmark:

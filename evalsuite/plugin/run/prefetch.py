@@ -15,7 +15,7 @@ from evalsuite.errors import JudgeError, ModelError, ScoringError
 from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.handle import Meter
 from evalsuite.plugin.run.outcomes import checked_scores
-from evalsuite.protocols import JudgedScorer
+from evalsuite.protocols import JudgedScorer, ModelScorer
 from evalsuite.solvers.any_function import run_solver
 from evalsuite.threads import is_async
 
@@ -94,7 +94,8 @@ async def solve(case: Case, models: Models) -> Solved:
         if case.bound.solver is not None:
             transcript, error = await _attempted(run_solver(case.bound.solver, case.sample, model))
         if transcript is not None:
-            scored = await _score_ahead(case, transcript, models.judge(case.epoch, of_judge))
+            judge = models.judge(case.epoch, of_judge)
+            scored = await _score_ahead(case, transcript, judge, models.model(case.epoch, meter))
     finally:
         model.close_endpoints()
     return Solved(
@@ -124,12 +125,16 @@ class ScoredAhead:
     logs: Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-async def _score_ahead(case: Case, transcript: Transcript, judge: CaseModel | None) -> ScoredAhead:
+async def _score_ahead(
+    case: Case, transcript: Transcript, judge: CaseModel | None, model: CaseModel
+) -> ScoredAhead:
     """Asks those scorers that have something to wait for: a judge, or whatever an async function awaits."""
     asynchronous: list[Any] = [scorer for scorer in case.bound.scorers if is_async(scorer)]
     waiting = [_attempted(_checked(scorer(case.sample, transcript))) for scorer in asynchronous]
     judges = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
     waiting += [_attempted(_checked(_judged(scorer, case, transcript, judge))) for scorer in judges]
+    own = [scorer for scorer in case.bound.scorers if isinstance(scorer, ModelScorer)]
+    waiting += [_attempted(_checked(scorer.scored(case.sample, transcript, model))) for scorer in own]
     results = await asyncio.gather(*waiting)
     errors = [error for _, error in results if error is not None]
     unread = [error for error in errors if isinstance(error, JudgeError) and error.log]

@@ -1,0 +1,103 @@
+"""Metrics over all cases at once: F1 of labels, calibration, ranking. Pure functions of plain sequences."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
+    """F1 of each label that is a target or was given, in the order of their names, each in [0, 1].
+
+    An empty label stands for an answer that named none: it is missed by its target and is no label itself.
+
+    Raises:
+        ValueError: the sequences are of different lengths.
+    """
+    right = Counter(target for target, label in zip(targets, labels, strict=True) if target == label)
+    wanted, given = Counter(targets), Counter(labels)
+    names = sorted((wanted.keys() | given.keys()) - {""})
+    return {name: 2 * right[name] / (wanted[name] + given[name]) for name in names}
+
+
+def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
+    """The plain mean of the labels' F1, in [0, 1].
+
+    Raises:
+        ValueError: there are no labels.
+    """
+    scores = label_f1(targets, labels)
+    if not scores:
+        raise ValueError("macro F1 of no labels is not defined")
+    return math.fsum(scores.values()) / len(scores)
+
+
+def micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
+    """F1 of all decisions together, in [0, 1]; the accuracy, where each answer names one label.
+
+    Raises:
+        ValueError: there is nothing to count.
+    """
+    named = sum(label != "" for label in labels)
+    if not targets:
+        raise ValueError("micro F1 of no cases is not defined")
+    right = sum(target == label for target, label in zip(targets, labels, strict=True))
+    return 2 * right / (len(targets) + named)
+
+
+def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
+    """The chance that a positive case scores above a negative one, ties counting half; in [0, 1].
+
+    Source: Hanley and McNeil, Radiology 143 (1982), by way of the Mann-Whitney statistic.
+
+    Raises:
+        ValueError: there is no positive or no negative case.
+    """
+    above = [score for score, positive in zip(scores, positives, strict=True) if positive]
+    below = sorted(score for score, positive in zip(scores, positives, strict=True) if not positive)
+    if not above or not below:
+        raise ValueError("the area under the ROC curve needs a positive and a negative case")
+    wins = math.fsum((bisect_left(below, score) + bisect_right(below, score)) / 2 for score in above)
+    return wins / (len(above) * len(below))
+
+
+def reliability(
+    confidences: Sequence[float], right: Sequence[float], bins: int = 10
+) -> list[tuple[float, float, int]]:
+    """Mean confidence, share that was right and number of cases for each of the equal bins that has any.
+
+    Raises:
+        ValueError: a confidence is not in [0, 1].
+    """
+    members: dict[int, list[tuple[float, float]]] = {}
+    for confidence, was_right in zip(confidences, right, strict=True):
+        if not 0 <= confidence <= 1:
+            raise ValueError(f"a confidence of {confidence} is not in [0, 1]")
+        members.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, was_right))
+    return [
+        (
+            math.fsum(pair[0] for pair in pairs) / len(pairs),
+            math.fsum(pair[1] for pair in pairs) / len(pairs),
+            len(pairs),
+        )
+        for _, pairs in sorted(members.items())
+    ]
+
+
+def expected_calibration_error(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> float:
+    """How far confidence is from being right, over equal bins weighted by their cases; in [0, 1], 0 is best.
+
+    Source: Naeini, Cooper and Hauskrecht, AAAI 2015; Guo et al., arXiv 1706.04599, equation 3.
+
+    Raises:
+        ValueError: there are no cases, or a confidence is not in [0, 1].
+    """
+    rows = reliability(confidences, right, bins)
+    if not rows:
+        raise ValueError("the calibration error of no cases is not defined")
+    return math.fsum(n * abs(confidence - share) for confidence, share, n in rows) / len(confidences)

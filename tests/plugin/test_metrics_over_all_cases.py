@@ -1,0 +1,52 @@
+"""`@benchmark(..., metrics=[...])`: measured over all cases, in the report and in gates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+CASES = """
+from evalsuite import Sample, benchmark, confusion_matrix, macro_f1, micro_f1, one_of
+
+TARGETS = ["cat", "cat", "cat", "dog", "dog", "emu"]
+ANSWERS = ["cat", "Cat!", "a dog", "dog", "neither", "cat"]
+SAMPLES = [Sample(id=n, input=a, target=t) for n, (t, a) in enumerate(zip(TARGETS, ANSWERS), 1)]
+
+def cases_seen(tally):
+    return len(tally)
+
+@benchmark("own", SAMPLES, solver=lambda sample, model: model.chat(sample.input).text,
+           scorers=[one_of(["cat", "dog", "emu"])],
+           metrics=[macro_f1(), micro_f1(), confusion_matrix(), cases_seen])
+def test_own(scores):
+    pass
+"""
+GATES = (
+    "--gate=own.macro_f1 >= 0.38",
+    "--gate=own.micro_f1 <= 0.55",
+    "--gate=own.cases_seen >= 6",
+    "--gate=own.labels_confused <= 3",
+)
+
+
+def test_gates_name_them_and_the_report_draws_the_matrix(suite: Suite, workers: tuple[str, ...]) -> None:
+    (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
+    result = suite.run(*workers, *GATES)
+    assert result.ret == 0
+    report = suite.report()
+    assert "macro_f1" in report
+    assert "Confusion matrix" in report
+    assert (suite.runs()[-1] / "own_confusion.svg").is_file()
+    matrix = report.split("Confusion matrix")[1].split("Rows are targets")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in matrix.splitlines() if "|" in line
+    ]
+    assert rows[0] == ["target", "cat", "dog", "emu", "(none)"]
+    assert rows[2:] == [["cat", "2", "1", "0", "0"], ["dog", "0", "1", "0", "1"], ["emu", "1", "0", "0", "0"]]
+
+
+def test_a_gate_that_such_a_metric_misses_is_missed(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
+    assert suite.run("--gate=own.macro_f1 >= 0.5").ret == 10

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from evalsuite.applications.call_log import CallLog, LoggedCall
+from evalsuite.types import Completion, Message, ToolCall, Transcript
+
+ASK = Message("user", "Oslo?")
+
+
+def logged(messages: tuple[Message, ...], text: str = "", *calls: ToolCall) -> LoggedCall:
+    return LoggedCall("m", messages, Completion(text, tool_calls=calls), 0.5)
+
+
+def test_calls_that_go_on_are_one_conversation() -> None:
+    first = logged((ASK,), "Which?")
+    again = (ASK, Message("assistant", "Which? "), Message("user", "The city."))
+    transcript = CallLog([first, logged(again, "Norway")]).transcript()
+    assert [message.content for message in transcript.messages] == ["Oslo?", "Which?", "The city.", "Norway"]
+    assert transcript.answer == "Norway"
+
+
+def test_calls_about_other_things_are_conversations_of_their_own() -> None:
+    other = Message("user", "Rome?")
+    transcript = CallLog([logged((ASK,), "Norway"), logged((other,), "Italy")]).transcript()
+    assert [message.content for message in transcript.messages] == ["Oslo?", "Norway", "Rome?", "Italy"]
+
+
+def test_each_call_has_its_own_observation_even_where_ids_repeat() -> None:
+    log = CallLog()
+    messages: tuple[Message, ...] = (ASK,)
+    for answer in ("sunny", "cold"):
+        call = ToolCall("same", "look", '{"at": "sky"}')
+        log.calls.append(logged(messages, "", call))
+        said = Message("assistant", "", (call,))
+        messages = (*messages, said, Message("tool", answer, tool_call_id="same"))
+    log.calls.append(logged(messages, "done"))
+    events = log.transcript().events
+    assert [event["kind"] for event in events] == ["turn", "call", "turn", "call", "turn"]
+    assert [event["observation"] for event in events if event["kind"] == "call"] == ["sunny", "cold"]
+
+
+def test_arguments_that_cannot_be_read_are_a_fault() -> None:
+    log = CallLog([logged((ASK,), "", ToolCall("1", "look", "[oops"))])
+    (_, event) = log.transcript().events
+    assert (event["arguments"], event["faults"]) == ({}, ["unparseable"])
+
+
+def test_a_transcript_that_tells_its_own_story_is_left_alone() -> None:
+    own = Transcript("x", messages=(Message("user", "mine"),))
+    assert CallLog([logged((ASK,), "Norway")]).complete(own) is own

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalsuite.applications.http_answer import BadRequest
+from evalsuite.applications.responses_api import read_response, response_events, response_object
+from evalsuite.types import Completion, Message, ToolCall, Usage
+
+CALL = ToolCall("c1", "weather", '{"city":"Oslo"}')
+
+
+def test_items_become_the_conversation_that_they_tell() -> None:
+    items: list[Any] = [
+        {"role": "user", "content": [{"type": "input_text", "text": "Oslo?"}]},
+        {"type": "reasoning", "summary": []},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city":"Oslo"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "sunny"},
+    ]
+    asked = read_response({"input": items, "instructions": "Be brief."})
+    assert asked.messages == (
+        Message("system", "Be brief."),
+        Message("user", "Oslo?"),
+        Message("assistant", "I look.", (CALL,)),
+        Message("tool", "sunny", tool_call_id="c1"),
+    )
+
+
+def test_pictures_are_sent_on() -> None:
+    part = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+    (message,) = read_response({"input": [{"role": "user", "content": [part]}]}).messages
+    url = {"url": "data:image/png;base64,AAAA", "detail": "auto"}
+    assert message.parts == ({"type": "image_url", "image_url": url},)
+
+
+def test_parameters_get_the_names_of_chat_completions() -> None:
+    body = {
+        "input": "x",
+        "temperature": 0,
+        "max_output_tokens": 7,
+        "reasoning": {"effort": "low"},
+        "store": True,
+        "text": {"format": {"type": "json_schema", "name": "city", "schema": {}, "strict": True}},
+        "tool_choice": {"type": "function", "name": "weather"},
+        "tools": [{"type": "function", "name": "weather", "parameters": {}, "strict": None}],
+    }
+    asked = read_response(body)
+    assert asked.params == {
+        "temperature": 0,
+        "max_completion_tokens": 7,
+        "reasoning_effort": "low",
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "city", "schema": {}, "strict": True},
+        },
+        "tool_choice": {"type": "function", "function": {"name": "weather"}},
+    }
+    assert asked.tools == ({"type": "function", "function": {"name": "weather", "parameters": {}}},)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"input": "x", "tools": [{"type": "web_search"}]}, "web_search: tools that the server runs"),
+        ({"input": 7}, "expected text or a list of items"),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "'item_reference' cannot be sent"),
+        ({"input": [{"role": "user"}]}, "lacks 'content'"),
+        ({"input": ["x"]}, "cannot be sent"),
+    ],
+)
+def test_what_a_chat_model_cannot_be_asked_is_refused(body: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadRequest, match=words):
+        read_response(body)
+
+
+def test_the_openai_package_reads_the_answer_whole_and_streamed() -> None:
+    from openai.types.responses import Response
+
+    completion = Completion("sunny", tool_calls=(CALL,), usage=Usage(1, 10, 5))
+    plain = response_object({"input": "x"}, completion, "m", 1)
+    response = Response.model_validate(plain)
+    assert (response.output_text, response.output[1].type) == ("sunny", "function_call")
+    assert response.usage is not None
+    assert response.usage.total_tokens == 15
+    kinds = [event["type"].removeprefix("response.") for event in response_events(plain)]
+    assert kinds[:3] == ["created", "in_progress", "output_item.added"]
+    assert kinds[-2:] == ["output_item.done", "completed"]
+
+
+def test_an_answer_that_was_cut_off_is_incomplete() -> None:
+    plain = response_object({"input": "x"}, Completion("sun", finish_reason="length"), "m", 1)
+    assert (plain["status"], plain["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})

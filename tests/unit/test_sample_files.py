@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.sample_files import load_samples
+from evalsuite.types import Message
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ITEMS = [
+    {"id": 1, "input": "a?", "target": "A", "lang": "en"},
+    {"id": 2, "input": "b?", "target": "B", "lang": "de"},
+]
+
+
+def written(folder: Path, name: str) -> Path:
+    """The items in the format that the name says."""
+    path = folder / name
+    if path.suffix == ".parquet":
+        import duckdb
+
+        source = folder / "source.json"
+        source.write_text(json.dumps(ITEMS), encoding="utf-8")
+        duckdb.execute(f"COPY (SELECT * FROM read_json('{source}')) TO '{path}' (FORMAT parquet)")
+        return path
+    separator = {".csv": ",", ".tsv": "\t"}.get(path.suffix, "")
+    texts = {
+        ".jsonl": "\n".join(map(json.dumps, ITEMS)) + "\n\n",
+        ".json": json.dumps({"version": 1, "items": ITEMS}),
+        ".yaml": '- {id: 1, input: "a?", target: A, lang: en}\n- {id: 2, input: "b?", target: B, lang: de}\n',
+        ".csv": "",
+        ".tsv": "",
+    }
+    rows = [list(ITEMS[0]), *(map(str, item.values()) for item in ITEMS)]
+    text = texts[path.suffix] or "\n".join(separator.join(row) for row in rows)
+    path.write_text(text, encoding="utf-8-sig")
+    return path
+
+
+@pytest.mark.parametrize("name", ["s.jsonl", "s.json", "s.csv", "s.tsv", "s.yaml", "s.parquet"])
+def test_every_format_gives_the_same_samples(tmp_path: Path, name: str) -> None:
+    samples = load_samples(written(tmp_path, name), id="id", tags=["lang"])
+    assert [(sample.id, sample.input, sample.target, sample.tags) for sample in samples] == [
+        ("1", "a?", "A", {"lang": "en"}),
+        ("2", "b?", "B", {"lang": "de"}),
+    ]
+    assert samples[0].metadata == {"lang": "en"}
+
+
+def test_fields_of_fields_functions_and_messages(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    item = {"ask": {"turns": [{"role": "user", "content": "Hi"}]}, "answers": ["x", "y"], "level": 3}
+    path.write_text(json.dumps(item), encoding="utf-8")
+    (sample,) = load_samples(
+        path,
+        input="ask.turns",
+        target="answers",
+        tags={"hard": lambda row: row["level"] > 2},
+        metadata={"depth": "level"},
+    )
+    assert sample.input == (Message("user", "Hi"),)
+    assert (sample.id, sample.target, sample.tags) == ("1", ["x", "y"], {"hard": "True"})
+    assert sample.metadata == {"depth": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("s.jsonl", '{"input": "a", "target": "b"}\n{"input": ', "line 2: found what is no JSON"),
+        ("s.jsonl", "[1]", r"line 1: found \[1\], expected an object"),
+        ("s.jsonl", '{"question": "a"}', "line 1: found the fields 'question', expected the field 'input'"),
+        ("s.jsonl", '{"input": "", "target": "b"}', "line 1: found the input ''"),
+        ("s.jsonl", "", "found no items"),
+        ("s.json", '{"a": [], "b": []}', "with 2 lists"),
+        ("s.csv", "input,target\na,b\nc\n", "line 3: found 1 fields, expected 2"),
+        ("s.csv", 'input,target\n"a,b\n', "expected separated values with quotes that end"),
+        ("s.csv", "input,input\na,b\n", "line 1: found the names"),
+        ("s.yaml", "a: [", "what is no YAML"),
+        ("s.parquet", "no parquet", "what is no Parquet"),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_place_and_remedy(
+    tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DatasetError, match=words) as caught:
+        load_samples(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_doubled_id_names_both_places(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    line = '{"id": "a", "input": "x", "target": "y"}\n'
+    path.write_text(line * 2, encoding="utf-8")
+    with pytest.raises(DatasetError, match="line 2: found the id 'a' of line 1 again"):
+        load_samples(path, id="id")
+
+
+def test_another_encoding_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes('{"input": "Zürich"}'.encode("latin-1"))
+    with pytest.raises(DatasetError, match=r"byte 12: found bytes that are no UTF-8"):
+        load_samples(path)
+
+
+def test_an_unknown_ending_lists_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"there are \.jsonl, \.json"):
+        load_samples(tmp_path / "s.xlsx")
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(items=st.lists(st.fixed_dictionaries({"input": texts, "target": texts}), min_size=1, max_size=5))
+def test_any_text_survives_json_lines(tmp_path: Path, items: list[dict[str, Any]]) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(
+        "\n".join(json.dumps(item, ensure_ascii=False) for item in items), encoding="utf-8", newline=""
+    )
+    assert [{"input": sample.input, "target": sample.target} for sample in load_samples(path)] == items
