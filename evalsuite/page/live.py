@@ -11,7 +11,8 @@ from evalsuite.errors import RunError
 from evalsuite.page.chunks import FOLDER
 from evalsuite.page.write import PAGE, write_page
 from evalsuite.reporting.report import build_report
-from evalsuite.results.runs import RECORDS, load_run, replace_text
+from evalsuite.results.record_file import JOURNAL, RECORDS
+from evalsuite.results.runs import load_run, replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,10 +33,16 @@ def goes_on(folder: RunFolder) -> bool:
         info = folder.info()
     except RunError:
         return False
-    records = folder.path / RECORDS
-    if "seconds" in info or info.get("stopped") or not records.is_file():
+    if "seconds" in info or info.get("stopped"):
         return False
-    return time.time() - records.stat().st_mtime < QUIET
+    return time.time() - _last_written(folder) < QUIET
+
+
+def _last_written(folder: RunFolder) -> float:
+    """When a case last ended, by the run's journal, or by its records where it has none; 0 without either."""
+    journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
+    files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
+    return max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)
 
 
 def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
@@ -69,11 +76,11 @@ def follow(
         tell: hears how many cases the page shows, whenever it was written.
         wait: called between two looks.
     """
-    size = -1
+    shown = 0.0
     while goes_on(folder):
-        now = (folder.path / RECORDS).stat().st_size
-        if now != size:
-            size = now
+        written = _last_written(folder)
+        if written != shown:
+            shown = written
             tell(write_live_page(folder, declarations))
         wait()
     # The run wrote its own page at its end, which ours may have replaced in the same moment.
