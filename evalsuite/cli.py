@@ -22,6 +22,8 @@ COMMANDS = {
     "judge": "judge a run's answers again, and say how far the judge can be trusted",
     "verify": "prove a run's report from its journal: checksums, records, and every number once more",
     "build": "make a benchmark's data from its sources",
+    "score": "score outputs that exist already",
+    "metaeval": "measure metrics: against human ratings, and on known changes",
 }
 """What each command does; it is the module of its name in `commands/`."""
 

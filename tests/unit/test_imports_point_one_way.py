@@ -42,7 +42,7 @@ ROWS = (
     ("decisions",),
     ("reporting", "page"),
     ("benchmarks",),
-    ("builders",),
+    ("builders", "metaeval"),
     ("commands",),
     ("plugin", "cli", "__main__"),
 )

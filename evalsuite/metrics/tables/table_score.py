@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import ScoringError
-from evalsuite.metrics.tables.any_markup import Reading, read_any, read_wanted
+from evalsuite.metrics.tables.answer import strip_answer
+from evalsuite.metrics.tables.any_markup import Reading, read_any, read_in, read_wanted
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
 from evalsuite.metrics.tables.form_facts import FormFact, form_facts
 from evalsuite.metrics.tables.names import FORMATS
@@ -113,6 +114,9 @@ def match_tables(
     if not wanted.tables:
         raise no_readable_table(reference, format)
     predicted = read_any(prediction, format)
+    if not predicted.tables and format == "html" and not read_in(reference, format).tables:
+        # A list was wanted, and a list may be what there is.
+        predicted = read_wanted(strip_answer(prediction, format), format)
     content = compare_content(predicted.tables, wanted.tables, row_order=row_order, column_order=column_order)
     return TableMatch(predicted, wanted, content)
 

@@ -1,0 +1,150 @@
+"""Known changes to tables: rewrites that mean the same, and corruptions that are worse and worse."""
+
+from __future__ import annotations
+
+import html
+import random
+import re
+from typing import TYPE_CHECKING
+
+from evalsuite.metrics.tables import read_wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from evalsuite.metrics.tables import Format
+
+    Rows = list[list[str]]
+
+RULES = re.compile(r"\\(?:top|mid|bottom)rule\b")
+HLINES = re.compile(r"\\hline\b")
+SEPARATOR = re.compile(r"^[ \t]*\|?[ \t]*:?-{3,}.*$", re.MULTILINE)
+BETWEEN_TAGS = re.compile(r">\s+<")
+TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
+
+
+def rewrites(table: str, written: Format) -> Iterator[tuple[str, str]]:
+    """The table written differently without any difference to a reader, each with its name."""
+    if written == "latex":
+        booktabs = RULES.search(table) is not None
+        yield (
+            ("booktabs as \\hline", RULES.sub(r"\\hline", table))
+            if booktabs
+            else ("\\hline as booktabs", HLINES.sub(r"\\midrule", table))
+        )
+        yield "commented", re.sub(r"\\\\[ \t]*\n", "\\\\\\\\ % a row\n", table)
+        yield "in an answer", f"Here is the table:\n\n```latex\n{table}\n```\n\nI hope that this helps."
+    elif written == "html":
+        yield "minified", BETWEEN_TAGS.sub("><", table)
+        yield "entities", TEXT.sub(lambda match: _entities(match[0]), table)
+        yield "in an answer", f"Here is the table:\n\n```html\n{table}\n```"
+    else:
+        yield "alignment rows", SEPARATOR.sub(lambda match: match[0].replace("---", ":--"), table)
+        yield "wide cells", re.sub(r"(?<!\\)\|", " | ", table)
+        yield "in an answer", f"Here you are:\n\n```\n{table}\n```"
+
+
+def spelled_out(table: str, written: Format) -> str:
+    """The table with each cell that spans others written out in all its places, one table below the other."""
+    grids = read_wanted(table, written).tables
+    return "\n\n".join(_write([list(row) for row in grid.rows], written, grid.name) for grid in grids)
+
+
+def _entities(text: str) -> str:
+    return (
+        "".join(f"&#{ord(char)};" if char.isalpha() else char for char in text) if "&" not in text else text
+    )
+
+
+CORRUPTIONS = (
+    "one typo",
+    "one wrong cell",
+    "a tenth wrong",
+    "half of the rows missing",
+    "nine tenths wrong",
+    "all wrong",
+    "no table",
+)
+"""From the least to the worst."""
+
+
+def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
+    """The table worse and worse, each with its name of `CORRUPTIONS`; the first ones where it has cells enough."""
+    grids = [[list(row) for row in grid.rows] for grid in read_wanted(table, written).tables]
+    names = [grid.name for grid in read_wanted(table, written).tables]
+    cells = sum(bool(cell) for rows in grids for row in rows for cell in row)
+    draw = random.Random(0)  # noqa: S311 - the same changes each time
+
+    def changed(change: Callable[[Rows], Rows]) -> str:
+        return "\n\n".join(
+            _write(change([[*row] for row in rows]), written, name)
+            for rows, name in zip(grids, names, strict=True)
+        )
+
+    yield (
+        "one typo",
+        _once(
+            grids, names, written, lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else None
+        ),
+    )
+    yield "one wrong cell", _once(grids, names, written, lambda cell: _nonsense(cell, draw) if cell else None)
+    if cells >= 20:
+        yield "a tenth wrong", changed(lambda rows: _wrong(rows, 0.1, draw))
+    yield "half of the rows missing", changed(lambda rows: rows[: max(1, len(rows) // 2)])
+    yield "nine tenths wrong", changed(lambda rows: _wrong(rows, 0.9, draw))
+    yield "all wrong", changed(lambda rows: _wrong(rows, 1.0, draw))
+    yield "no table", "I am sorry, but I cannot make a table of this text."
+
+
+def _once(
+    grids: Sequence[Rows], names: Sequence[str], written: Format, change: Callable[[str], str | None]
+) -> str:
+    copies = [[[*row] for row in rows] for rows in grids]
+    places = (
+        (row, column, text)
+        for rows in copies
+        for row in rows
+        for column, cell in enumerate(row)
+        if (text := change(cell)) is not None
+    )
+    if place := next(places, None):
+        place[0][place[1]] = place[2]
+    return "\n\n".join(_write(rows, written, name) for rows, name in zip(copies, names, strict=True))
+
+
+def _wrong(rows: Rows, share: float, draw: random.Random) -> Rows:
+    places = [(row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell]
+    for row, column in draw.sample(places, round(share * len(places))):
+        rows[row][column] = _nonsense(rows[row][column], draw)
+    return rows
+
+
+def _nonsense(cell: str, draw: random.Random) -> str:
+    """Something else of the same kind."""
+    if any(char.isdigit() for char in cell):
+        return str(draw.randrange(10**6, 10**7))
+    return "".join(draw.choice("jkqvwxyz") for _ in range(max(5, len(cell))))
+
+
+def _write(rows: Rows, written: Format, name: str) -> str:
+    if written == "html":
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        return f"<table>{f'<caption>{html.escape(name)}</caption>' if name else ''}{body}</table>"
+    if written == "latex":
+        body = " \\\\\n".join(" & ".join(map(_escaped, row)) for row in rows)
+        width = max(map(len, rows), default=1)
+        caption = f"\\caption{{{_escaped(name)}}}\n" if name else ""
+        begin, end = f"\\begin{{table}}\n{caption}", "\\end{table}"
+        return f"{begin}\\begin{{tabular}}{{{'l' * width}}}\n{body} \\\\\n\\end{{tabular}}\n{end}"
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join([*([f"{name}:"] if name else []), *lines])
+
+
+def _escaped(cell: str) -> str:
+    return re.sub(
+        r"(?<!\\)([&%#_$])",
+        r"\\\1",
+        cell.replace("\\", "\\textbackslash ").replace("{", "\\{").replace("}", "\\}"),
+    )

@@ -1,0 +1,151 @@
+"""`evalsuite metaeval tables` and `evalsuite score tables`, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import evalsuite
+from evalsuite.cli import main
+from evalsuite.metaeval.agreement import agreements, measure
+from evalsuite.metaeval.rated_tables import RatedTable, read_rated_tables
+
+SHIPPED = sorted((Path(evalsuite.__file__).parent / "benchmarks/struc_bench/data").glob("*.json"))
+ROWS = (("name", "points"), ("Ann", 12), ("Bob", 31))
+WANTED = f"<table>{''.join(f'<tr><td>{name}</td><td>{points}</td></tr>' for name, points in ROWS)}</table>"
+
+
+def _rated() -> list[dict[str, object]]:
+    answers = {
+        WANTED: 9.5,
+        WANTED.replace("31", "13"): 6.0,
+        "| name | points |\n| Ann | 99 |": 2.0,
+        "Sorry.": 0.0,
+    }
+    return [
+        {
+            "reference": WANTED.replace("Ann", name),
+            "prediction": answer.replace("Ann", name),
+            "human": [rating - 1, rating + 1],
+            "judge": rating / 10,
+        }
+        for name in ("Ann", "Eve", "Kim")
+        for answer, rating in answers.items()
+    ]
+
+
+def _tables(tmp_path: Path) -> Path:
+    rated = tmp_path / "rated.jsonl"
+    rated.write_text("".join(f"{json.dumps(record)}\n" for record in _rated()))
+    return rated
+
+
+def test_the_grid_holds_on_every_shipped_item(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metaeval", "tables", "--grid", *map(str, SHIPPED)]) == 0
+    assert "all wrong" in capsys.readouterr().out
+
+
+def test_a_broken_rule_of_the_grid_is_status_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "mine.md"
+    table.write_text("| a | b |\n|---|---|\n| 1 | 2 |")
+    monkeypatch.setattr("evalsuite.metaeval.table_grid.NEAR_ZERO", -1.0)
+    assert main(["metaeval", "tables", "--grid", str(table)]) == 1
+
+
+def test_metrics_and_judges_are_measured_against_ratings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rated = _tables(tmp_path)
+    markdown, picture = tmp_path / "out.md", tmp_path / "out.svg"
+    assert main(["metaeval", "tables", str(rated), "--to", str(markdown), "--plot", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    assert "9 outputs, 3 unreadable left out" in shown
+    for name in ("table_score", "teds", "grits_content", "rms", "judge"):
+        assert name in shown
+    assert "| Metric" in markdown.read_text()
+    assert "<svg" in picture.read_text()
+
+
+def test_a_judge_that_gives_peoples_marks_agrees_wholly_and_the_difference_is_paired(tmp_path: Path) -> None:
+    rated = read_rated_tables(_tables(tmp_path))
+    by_name = {line.metric: line for line in agreements(rated, measure(rated))}
+    judge = by_name["judge"]
+    assert [judge.pearson.value, judge.spearman.value, judge.kendall.value] == pytest.approx([1.0, 1.0, 1.0])
+    assert judge.behind
+    assert judge.behind.value == pytest.approx(by_name["table_score"].pearson.value - 1.0)
+    assert (
+        by_name["table_score"].pearson.low
+        <= by_name["table_score"].pearson.value
+        <= by_name["table_score"].pearson.high
+    )
+
+
+def test_a_study_as_published_is_read(tmp_path: Path) -> None:
+    study = tmp_path / "study.json"
+    rows = [[0, WANTED, 9.5, 0.8]]
+    study.write_text(
+        json.dumps(
+            {"references": [WANTED], "columns": ["reference", "output", "human", "teds"], "rows": rows}
+        )
+    )
+    assert read_rated_tables(study) == [RatedTable(WANTED, WANTED, "html", 9.5, {"teds": 0.8}, (9.5,))]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no record"),
+        ("{", "line 1"),
+        ('[{"reference": "a"}]', "record 1"),
+        ('[{"reference": "a", "prediction": "b", "human": "good"}]', "a number or a list of numbers"),
+        ('[{"reference": "a", "prediction": "b", "human": 1, "format": "pdf"}]', "format"),
+        ('{"references": [], "columns": ["reference"], "rows": [[3]]}', "place of one of the references"),
+    ],
+)
+def test_bad_files_are_one_message(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rated.json"
+    file.write_text(text)
+    assert main(["metaeval", "tables", str(file)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_two_files_are_scored_with_a_diff_of_cells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted, answer, page = tmp_path / "wanted.html", tmp_path / "answer.md", tmp_path / "diff.html"
+    wanted.write_text(WANTED)
+    answer.write_text("Sure:\n| name | points | <script>x</script> |\n| Ann | 13 | 1 |")
+    arguments = [
+        "--reference",
+        str(wanted),
+        "--prediction",
+        str(answer),
+        "--format",
+        "html",
+        "--html",
+        str(page),
+    ]
+    assert main(["score", "tables", *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert "[ ] The answer is written in HTML" in shown
+    assert "13 → 12" in shown
+    assert "-bob" in shown
+    assert "table_score|version" in shown
+    assert "<script>" not in page.read_text()
+    assert "<del>13</del> <ins>12</ins>" in page.read_text()
+
+
+def test_a_reference_without_a_table_is_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "empty.html"
+    file.write_text("Nothing here.")
+    assert (
+        main(["score", "tables", "--reference", str(file), "--prediction", str(file), "--format", "html"])
+        == 2
+    )
+    assert "holds no table" in capsys.readouterr().err
