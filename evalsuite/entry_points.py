@@ -33,6 +33,7 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
     "evalsuite.models": {
         "local": "evalsuite.models.llama_cpp:LlamaCppBackend",
         "litellm": "evalsuite.models.litellm:LitellmBackend",
+        "answers": "evalsuite.models.answers:AnswersBackend",
         "function": "evalsuite.models.function:FunctionBackend",
     },
 }

@@ -71,6 +71,12 @@ class Settings:
         "--model-param temperature=0.7; may be repeated",
         "NAME=VALUE",
     )
+    answers: str | None = _setting(
+        None,
+        "score ready-made answers in a model's place, and ask none: JSON lines with `id` and `answer` "
+        "(and `benchmark`, where two share an id)",
+        "FILE",
+    )
     judge_model: str | None = _setting(
         None, "the model that judges answers, named like --model; default: no judge", "MODEL"
     )
@@ -278,6 +284,8 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             "--resume and --replay exclude each other: one asks for what is missing, one never asks"
         )
+    if "answers" in given:
+        given["model"] = f"answers:{given['answers']}"
     settings = Settings(**given, given=frozenset(given))
     _ = settings.model_params, settings.judge_params
     if settings.shard:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evalsuite.errors import SettingsError
+from evalsuite.judging.p_score import check_prompt
 from evalsuite.keywords import read_options
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ class StrucBenchOptions:
         bertscore: folder of an encoder; without one BERTScore is not measured.
         bartscore: folder of an encoder-decoder, likewise.
         bleurt: folder of a BLEURT checkpoint, likewise.
+        p_prompt: what the P-Score's judge is asked; the default is `evalsuite.judging.p_score.PROMPT`, whose places
+            in braces it may have, and {tables} it must.
     """
 
     each: int = 0
@@ -38,12 +42,19 @@ class StrucBenchOptions:
     bertscore: str | None = None
     bartscore: str | None = None
     bleurt: str | None = None
+    p_prompt: str | None = None
 
     @classmethod
     def of(cls, setup: Setup) -> StrucBenchOptions:
         """The options of a run.
 
         Raises:
-            SettingsError: an argument is none of these.
+            SettingsError: an argument is none of these, or a prompt has not the places it must have.
         """
-        return read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})
+        options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})
+        if options.p_prompt is not None:
+            try:
+                check_prompt(options.p_prompt)
+            except ValueError as error:
+                raise SettingsError(f"Struc-Bench: p_prompt {error}") from error
+        return options

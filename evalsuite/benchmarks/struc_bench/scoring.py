@@ -10,8 +10,8 @@ from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
 from evalsuite.benchmarks.struc_bench.error_types import error_types
 from evalsuite.benchmarks.struc_bench.options import NEURAL, StrucBenchOptions
-from evalsuite.errors import ScoringError
-from evalsuite.judging.p_score import p_score
+from evalsuite.errors import JudgeError, ScoringError
+from evalsuite.judging.p_score import PROMPT, p_score
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.types import Score
@@ -52,7 +52,7 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
     if folders:
         found.append(NeuralScorer(folders))
-    return [*found, PScorer()] if setup.judge else found
+    return [*found, PScorer(options.p_prompt or PROMPT)] if setup.judge else found
 
 
 def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
@@ -137,10 +137,23 @@ class NeuralScorer:
 
 
 class PScorer:
-    """The paper's P-Score."""
+    """The paper's P-Score.
+
+    Args:
+        prompt: what the judge is asked.
+    """
+
+    def __init__(self, prompt: str) -> None:
+        self._prompt = prompt
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
-        """Scores one transcript with the judge's help."""
-        answer = strip_answer(transcript.answer, format_of(sample))
-        score = await p_score(judge, answer, str(sample.target), format=format_of(sample))
-        return {"p_content": Score(score.content, log=score.log), "p_format": score.format}
+        """Scores one transcript with the judge's help.
+
+        A judgement that cannot be read costs the P-Score, which is then not measured; the case's other scores hold.
+        """
+        answer, written = strip_answer(transcript.answer, format_of(sample)), format_of(sample)
+        try:
+            score = await p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
+        except JudgeError as error:
+            return {"p_readable": Score(0.0, log=[*error.log, {"error": str(error)}])}
+        return {"p_content": Score(score.content, log=score.log), "p_format": score.format, "p_readable": 1.0}

@@ -174,12 +174,14 @@ class Bound:
         setup: what the run says.
         epochs: times each sample is asked.
         nodeid: of the decorated test function.
+        answers: a file of ready-made answers in the place of a model; empty where a model is asked.
     """
 
     declaration: Declaration
     setup: Setup
     epochs: int
     nodeid: str
+    answers: str = ""
 
     @property
     def name(self) -> str:
@@ -227,6 +229,10 @@ class Bound:
     @cached_property
     def solver(self) -> AnySolver | None:
         """The solver."""
+        if self.answers:
+            from evalsuite.solvers.ready_made import ready_made
+
+            return ready_made(self.answers, self.name)
         return self.declaration.benchmark.solver(self.setup)
 
     @cached_property
@@ -284,7 +290,7 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
         raise SettingsError(
             f"--epochs {epochs}: a sample of {declared.name} holds if at least {declaration.at_least} of its epochs do"
         )
-    return Bound(declaration, setup, epochs, nodeid)
+    return Bound(declaration, setup, epochs, nodeid, settings.answers or "")
 
 
 def chosen_modes(declared: Benchmark, given: Sequence[str]) -> tuple[str, ...]:

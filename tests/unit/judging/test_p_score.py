@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.errors import JudgeError, RequestRefused
-from evalsuite.judging.p_score import PScore, p_score, parse_scores
+from evalsuite.judging.p_score import PScore, check_prompt, p_score, parse_scores
 
 WANTED, SAID = "| Gulls | 7 |", "| Gulls | 9 |"
 
@@ -40,8 +40,8 @@ def test_both_orders_are_asked_at_once_and_averaged(scripted: Any) -> None:
 
 def test_the_log_holds_the_order_with_the_prediction_first_and_then_the_other(scripted: Any) -> None:
     log = scored(scripted(lambda _: answer(1, 2))).log
-    assert [said["role"] for said in log] == ["user", "assistant"] * 2
-    assert [first_table(said["content"]) for said in log[::2]] == [SAID, WANTED]
+    assert [said["role"] for said in log] == ["system", "user", "assistant"] * 2
+    assert [first_table(said["content"]) for said in log[1::3]] == [SAID, WANTED]
 
 
 def test_the_prompt_names_format_scale_and_form_and_asks_for_reasons_first(scripted: Any) -> None:
@@ -53,7 +53,7 @@ def test_the_prompt_names_format_scale_and_form_and_asks_for_reasons_first(scrip
     assert "to 10 (the same)" in prompt
     assert WANTED in prompt
     assert SAID in prompt
-    assert model.calls[0].params == {"max_tokens": 77}
+    assert model.calls[0].params == {"max_tokens": 77, "temperature": 0.1}
 
 
 @pytest.mark.parametrize(("format", "named"), [("latex", "LaTeX"), ("html", "HTML")])
@@ -66,7 +66,7 @@ def test_braces_in_tables_are_only_characters(scripted: Any, format: str, named:
 
 
 def test_a_malformed_answer_is_asked_again_with_its_fault(scripted: Any) -> None:
-    model = scripted(lambda asked: answer(4, 6) if len(asked.messages) > 1 else "8 out of 10")
+    model = scripted(lambda asked: answer(4, 6) if len(asked.messages) > 2 else "8 out of 10")
     found = scored(model)
     assert (found.content, found.format) == (4.0, 6.0)
     assert len(model.calls) == 4
@@ -175,3 +175,26 @@ def test_a_table_cannot_end_its_own_section(scripted: Any) -> None:
     assert model.calls[0].exact.index("Both tables") < model.calls[0].exact.index(
         f'</first_table key="{key}">'
     )
+
+
+def test_the_anchor_is_half_of_the_cells_and_form_is_left_out_of_content(scripted: Any) -> None:
+    model = scripted(lambda _: answer(1, 2))
+    scored(model, temperature=0.7)
+    assert "half of the cells agree is a 5" in model.calls[0].prompt
+    assert "is of no account" in model.calls[0].prompt
+    assert model.calls[0].params == {"temperature": 0.7}
+
+
+def test_a_prompt_of_the_users_own_is_asked(scripted: Any) -> None:
+    model = scripted(lambda _: answer(1, 2))
+    prompt = "Compare these: {tables} {form}"
+    check_prompt(prompt)
+    scored(model, prompt=prompt)
+    assert "Compare these: " in model.calls[0].prompt
+    assert SAID in model.calls[0].prompt
+
+
+@pytest.mark.parametrize("prompt", ["Compare.", "{tables} {third}", "{tables} {", "{0} {tables}"])
+def test_a_prompt_without_its_places_is_refused(prompt: str) -> None:
+    with pytest.raises(ValueError, match=r"place|filled in"):
+        check_prompt(prompt)

@@ -1,0 +1,116 @@
+"""Ready-made answers in the place of a model: what `--answers FILE` gives is scored, and nothing is asked."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import BackendUnavailable, RequestRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evalsuite.types import Completion, Request
+
+EXPECTED = (
+    'JSON lines {"id": ..., "answer": ...}, with or without "benchmark" where two benchmarks share an id'
+)
+NAMES_SHOWN = 3
+
+
+class AnswersBackend:
+    """`answers:FILE`, the model of a run on ready-made answers. It keeps the run's name, and refuses every call.
+
+    Args:
+        file: path of the answers.
+        base_url: has no meaning for a file.
+    """
+
+    metered = False
+    connections: int | None = None
+
+    def __init__(self, file: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
+        self._file = file
+        self.identity = f"answers {Path(file).name}"
+
+    def check(self) -> None:
+        """Reads the file."""
+        read_answers(self._file)
+
+    async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
+        """Refuses: an answer is no model."""
+        raise RequestRefused(
+            f"this run scores the ready-made answers of {self._file}, so there is no model to ask; a judge is named "
+            "with --judge-model"
+        )
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""
+
+
+class Answers:
+    """Answers by sample.
+
+    Args:
+        file: where they came from.
+        by_key: by benchmark and id; the benchmark is empty where the file names none.
+    """
+
+    def __init__(self, file: str, by_key: Mapping[tuple[str, str], str]) -> None:
+        self._file, self._by_key = file, by_key
+
+    def find(self, benchmark: str, ids: Iterable[str]) -> str:
+        """The answer for a sample, by the first of its ids that the file has.
+
+        Raises:
+            RequestRefused: there is none.
+        """
+        names = list(ids)
+        for name in names:
+            for key in ((benchmark, name), ("", name)):
+                if key in self._by_key:
+                    return self._by_key[key]
+        there = ", ".join(repr(name) for _, name in list(self._by_key)[:NAMES_SHOWN])
+        raise RequestRefused(
+            f"{self._file} holds no answer for {names[0]!r} of {benchmark}; its ids are {there}"
+            + (" and so on" if len(self._by_key) > NAMES_SHOWN else "")
+        )
+
+
+@lru_cache(maxsize=8)
+def read_answers(file: str) -> Answers:
+    """Reads a file of answers, once a process.
+
+    Raises:
+        BackendUnavailable: it cannot be read, or a line is not as expected.
+    """
+    try:
+        lines = Path(file).read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BackendUnavailable(f"--answers {file}: {error}; expected {EXPECTED}") from error
+    answers: dict[tuple[str, str], str] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            key, answer = _read(line, f"--answers {file}, line {number}")
+            if key in answers:
+                raise BackendUnavailable(f"--answers {file}, line {number}: a second answer for {key[1]!r}")
+            answers[key] = answer
+    if not answers:
+        raise BackendUnavailable(f"--answers {file}: no answer in it; expected {EXPECTED}")
+    return Answers(file, answers)
+
+
+def _read(line: str, where: str) -> tuple[tuple[str, str], str]:
+    try:
+        record: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BackendUnavailable(f"{where}: no JSON ({error}); expected {EXPECTED}") from error
+    if not isinstance(record, dict):
+        raise BackendUnavailable(f"{where}: {type(record).__name__}; expected {EXPECTED}")
+    name, answer, benchmark = record.get("id"), record.get("answer"), record.get("benchmark", "")
+    if not isinstance(name, str | int) or not isinstance(answer, str) or not isinstance(benchmark, str):
+        raise BackendUnavailable(f"{where}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
+    # Half of a surrogate pair would break whatever file it is written to.
+    return (benchmark, str(name)), answer.encode("utf-8", "replace").decode()
