@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 COMMANDS = {
+    "plan": "say what a suite will take, and which loss it can show, before anything is paid",
     "report": "print a run's report, made again from its records",
     "compare": "put runs side by side, the first being the baseline",
     "view": "show runs in the browser: an index with trends, or one run's page",

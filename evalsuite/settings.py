@@ -223,6 +223,20 @@ class Settings:
         "and say so, or fail, with status 11",
         "pass|fail",
     )
+    plan: bool = _setting(
+        False,
+        "ask nothing: print what the collected cases will take and, with --baseline, which loss they can show",
+        "",
+        kind=bool,
+        kept=False,
+    )
+    detect: float = _setting(
+        0.02,
+        "for --plan, the loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
+        "LOSS",
+        kind=float,
+        kept=False,
+    )
     shard: str | None = _setting(
         None, "this machine's part of the cases, for example 3/8; `evalsuite merge` joins the parts", "K/N"
     )
@@ -299,6 +313,8 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
         )
+    if not 0 < settings.detect < 1:
+        raise SettingsError(f"--detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
     for text in settings.margin:
         parse_margin(text)
     if settings.min_paired > 1:

@@ -19,6 +19,7 @@ from evalsuite.plugin.run.item_stages import begin_item, close_item, note_report
 from evalsuite.plugin.session.plan import note_deselected, send_plan
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
 from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
+from evalsuite.plugin.terminal.plan_tables import show_plan
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -42,9 +43,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With -n, a worker knows its share of the cases at once unless --dist says otherwise."""
-    from evalsuite.plugin.session.session_start import prefer_worksteal
+    """With -n, a worker knows its share of the cases at once; a plan is made without running any."""
+    from evalsuite.plugin.session.session_start import only_plan, prefer_worksteal
 
+    only_plan(config)
     prefer_worksteal(config)
 
 
@@ -147,8 +149,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The verdict and where the report is."""
+    """The verdict and where the report is; or what was planned."""
     show_summary(terminalreporter)
+    show_plan(terminalreporter)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

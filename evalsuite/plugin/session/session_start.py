@@ -30,6 +30,12 @@ def prefer_worksteal(config: pytest.Config) -> None:
         option.dist = "worksteal"
 
 
+def only_plan(config: pytest.Config) -> None:
+    """With --plan, nothing is run."""
+    if config.getoption("evalsuite_plan"):
+        config.option.collectonly = True
+
+
 def start(config: pytest.Config) -> None:
     """Prepares this process for its part.
 

@@ -1,0 +1,39 @@
+"""`evalsuite plan SUITE --baseline RUN --detect 0.02`: what a suite will take, and which loss it can show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the suite, and what it is planned by."""
+    parser.epilog = "It is `pytest --plan SUITE`; any other option of pytest may follow after --."
+    parser.add_argument(
+        "suite", metavar="SUITE", nargs="?", help="folder or file of cases (default: pytest's own)"
+    )
+    parser.add_argument(
+        "--baseline", metavar="RUN", help="earlier run whose usage and variance are expected again"
+    )
+    parser.add_argument(
+        "--detect",
+        metavar="LOSS",
+        help="loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
+    )
+    parser.add_argument("--model", metavar="MODEL", help="the model to be asked, for its price")
+    parser.add_argument("--epochs", metavar="K", help="times each sample is to be asked")
+    parser.add_argument("--limit", metavar="N", help="samples per benchmark at most")
+    parser.add_argument("--reports", metavar="DIR", help="folder of the runs (default: reports)")
+    parser.add_argument("rest", metavar="-- OPTION", nargs="*", help="further options of pytest")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Has pytest collect the suite and print the plan."""
+    import pytest
+
+    named = ("baseline", "detect", "model", "epochs", "limit", "reports")
+    given = [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
+    suite = [options.suite] if options.suite else []
+    return int(pytest.main(["--plan", "-qq", "--no-header", *given, *suite, *options.rest]))

@@ -1,0 +1,280 @@
+"""What a suite will take, and which loss it can show, planned from an earlier run before anything is paid."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from evalsuite.decisions.baseline import declared, subjects
+from evalsuite.decisions.gates import score_of, select
+from evalsuite.decisions.pairing import by_question, common_questions
+from evalsuite.results.built_in import RESOURCES
+from evalsuite.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from evalsuite.decisions.baseline import ComparedMetric
+    from evalsuite.decisions.gates import Gate
+    from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Question, Row, Tally
+    from evalsuite.stats.planning import DifferenceVariance
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A benchmark's part of what is about to run.
+
+    Attributes:
+        benchmark: its name.
+        cases: to be run.
+        questions: samples among them.
+        epochs: of each sample, at most.
+    """
+
+    benchmark: str
+    cases: int
+    questions: int
+    epochs: int
+
+
+def count_asked(cases: Iterable[tuple[str, str]]) -> list[Asked]:
+    """The parts of a run, from the benchmark and sample of each case."""
+    epochs: dict[str, Counter[str]] = {}
+    for benchmark, sample in cases:
+        epochs.setdefault(benchmark, Counter())[sample] += 1
+    return [
+        Asked(name, counts.total(), len(counts), max(counts.values()))
+        for name, counts in sorted(epochs.items())
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Expense:
+    """What a benchmark's cases are expected to take, by the means of an earlier run.
+
+    Attributes:
+        asked: the cases.
+        usage: of model and judge; None where the earlier run says nothing of the benchmark.
+        minutes: of waiting and scoring, were cases as much at once as in the earlier run.
+    """
+
+    asked: Asked
+    usage: Usage | None = None
+    minutes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Which loss of one metric can be seen.
+
+    Attributes:
+        subject: metric and cases.
+        questions: of the suite, of this subject.
+        before: epochs of the baseline.
+        after: epochs planned.
+        loss: that is to be shown, on the metric's own scale.
+        variance: of the difference between two runs.
+        source: where the variance was taken from, in words.
+        noise_known: whether the earlier run has epochs, so that it is known what more of them would help.
+    """
+
+    subject: ComparedMetric
+    questions: int
+    before: int
+    after: int
+    loss: float
+    variance: DifferenceVariance
+    source: str
+    noise_known: bool
+
+    @property
+    def visible(self) -> float:
+        """The smallest loss that the suite as it is shows with a power of 80%."""
+        return self.variance.detectable(self.questions, self.before, self.after)
+
+    @property
+    def needed(self) -> int | None:
+        """Questions needed with as many epochs as there are; None where a billion do not suffice."""
+        try:
+            return self.variance.questions(self.loss, self.before, self.after)
+        except ValueError:
+            return None
+
+    @property
+    def needed_epochs(self) -> int | None:
+        """Epochs needed, in both runs, with the questions that there are; None where no number suffices."""
+        return self.variance.epochs(self.loss, self.questions) if self.noise_known else None
+
+    @property
+    def with_twice_the_questions(self) -> float:
+        """The smallest loss shown by twice the questions, asked in both runs as often as now."""
+        return self.variance.detectable(2 * self.questions, self.before, self.after)
+
+    @property
+    def with_twice_the_epochs(self) -> float | None:
+        """The smallest loss shown by twice the epochs in both runs; None where the noise is not known."""
+        if not self.noise_known:
+            return None
+        return self.variance.detectable(self.questions, 2 * self.before, 2 * self.after)
+
+
+def expenses(
+    asked: Iterable[Asked], baseline: Run | None, price: Callable[[int, int], float] | None = None
+) -> list[Expense]:
+    """What each benchmark is expected to take.
+
+    Args:
+        asked: what is about to run.
+        baseline: an earlier run; without it nothing but the number of cases is known.
+        price: US dollars for prompt and completion tokens of the model to be asked; None keeps the earlier run's cost.
+    """
+    return [_expense(one, baseline, price) for one in asked]
+
+
+def _expense(asked: Asked, baseline: Run | None, price: Callable[[int, int], float] | None) -> Expense:
+    bench = baseline.benchmarks.get(asked.benchmark) if baseline else None
+    rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
+    if not rows or baseline is None:
+        return Expense(asked)
+    factor = asked.cases / len(rows)
+    model = _times(sum((row.usage for row in rows), Usage()), factor)
+    judge = _times(sum((row.judge_usage for row in rows), Usage()), factor)
+    if price is not None:
+        model = replace(model, cost=price(model.prompt_tokens, model.completion_tokens))
+    return Expense(asked, model + judge, _minutes(rows, baseline, factor))
+
+
+def _times(usage: Usage, factor: float) -> Usage:
+    return Usage(
+        math.ceil(usage.calls * factor),
+        math.ceil(usage.prompt_tokens * factor),
+        math.ceil(usage.completion_tokens * factor),
+        usage.cost * factor,
+    )
+
+
+def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
+    """A benchmark's share of the earlier run's time, by the seconds of its cases; waiting overlapped there, too."""
+    total = math.fsum(row.seconds for row in baseline.all_rows())
+    seconds = baseline.info.get("seconds")
+    if not seconds or not total:
+        return None
+    return float(seconds) * math.fsum(row.seconds for row in rows) / total * factor / 60
+
+
+def sights(
+    asked: Iterable[Asked],
+    baseline: Run,
+    earlier: Run | None,
+    gates: Iterable[Gate],
+    detect: float,
+) -> list[Sight]:
+    """What can be seen of each gated metric, or without gates of each primary one.
+
+    Args:
+        asked: what is about to run.
+        baseline: the run that the next one will be compared with.
+        earlier: another run of the same suite, by which is known how far two runs differ; its own baseline, as a rule.
+        gates: of the next run.
+        detect: the loss to be shown, as a share of a metric's range.
+    """
+    parts = {one.benchmark: one for one in asked}
+    return [
+        sight
+        for subject in subjects(baseline, gates)
+        if subject.benchmark in parts and subject.metric not in RESOURCES
+        if (sight := _sight(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
+    ]
+
+
+def _sight(
+    subject: ComparedMetric, asked: Asked, baseline: Run, earlier: Run | None, detect: float
+) -> Sight | None:
+    tally = select(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
+    scores = _scores(by_question(tally), subject.metric)
+    width = _width(baseline, subject, scores)
+    if len(scores) < 2 or width is None:
+        return None
+    whole = len(by_question(baseline.benchmarks[subject.benchmark].tally))
+    questions = max(2, round(asked.questions * len(by_question(tally)) / whole))
+    before = max(map(len, scores.values()))
+    loss = detect * width
+    variance, source = _variance(subject, tally, scores, earlier, loss, width)
+    return Sight(subject, questions, before, asked.epochs, loss, variance, source, before > 1)
+
+
+def _scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:
+    scores = {
+        question: [score for row in epochs if (score := score_of(row, metric)) is not None]
+        for question, epochs in rows.items()
+    }
+    return {question: epochs for question, epochs in scores.items() if epochs}
+
+
+def _width(run: Run, subject: ComparedMetric, scores: Mapping[Question, Sequence[float]]) -> float | None:
+    """The width of a metric's range; None where it is not known, or the metric is no mean over cases."""
+    limits = declared(run, subject.benchmark, subject.metric).range
+    if limits is not None:
+        return limits[1] - limits[0]
+    return 1.0 if all(_is_share(epochs) for epochs in scores.values()) else None
+
+
+def _is_share(scores: Iterable[float]) -> bool:
+    return all(score in {0.0, 1.0} for score in scores)
+
+
+def _variance(
+    subject: ComparedMetric,
+    tally: Tally,
+    scores: Mapping[Question, Sequence[float]],
+    earlier: Run | None,
+    loss: float,
+    width: float,
+) -> tuple[DifferenceVariance, str]:
+    """The variance of a difference: as between two earlier runs, else by epochs, else as large as it can be."""
+    from evalsuite.stats.planning import DifferenceVariance, one_sided_loss, within_variance
+
+    within = within_variance(scores.values())
+    crowding = _crowding(tally, subject.metric)
+    shares = crowding == 1 and all(_is_share(epochs) for epochs in scores.values())
+    pairs = (
+        common_questions(earlier.benchmarks[subject.benchmark].tally, tally).pairs(subject.metric)
+        if earlier and subject.benchmark in earlier.benchmarks
+        else []
+    )
+    if len(pairs) > 1:
+        spread = _variance_of([one.after - one.before for one in pairs])
+        noise = 0.0 if within is None else 2 * within / max(map(len, scores.values()))
+        between, source = max(spread - noise, 0.0), f"{len(pairs)} questions of two earlier runs"
+    elif within is not None:
+        between, source = 0.0, "the baseline's epochs"
+    else:
+        between = 2 * _variance_of([epochs[0] for epochs in scores.values()])
+        source = (
+            "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
+        )
+    # A loss has to fall on some questions: it is no smaller than where each is lost wholly.
+    between = max(between, one_sided_loss(loss, width))
+    return DifferenceVariance(between, within or 0.0, shares, crowding), source
+
+
+def _variance_of(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def _crowding(tally: Tally, metric: str) -> float:
+    """By how much questions that share a source inflate the variance of a mean, at least 1."""
+    from evalsuite.stats import clustered_mean
+
+    rows = by_question(tally)
+    scores = _scores(rows, metric)
+    sources = [rows[question][0].cluster for question in scores]
+    if len(set(sources)) == len(sources) or len(set(sources)) < 2:
+        return 1.0
+    means = [math.fsum(epochs) / len(epochs) for epochs in scores.values()]
+    apart, together = clustered_mean(means).error, clustered_mean(means, sources).error
+    return max(1.0, (together / apart) ** 2) if apart else 1.0

@@ -1,0 +1,95 @@
+"""What `--plan` prints when all cases have been collected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.plugin.marks import case_of
+from evalsuite.plugin.session.process_state import PROCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from evalsuite.decisions.planning import Asked
+    from evalsuite.results.runs import Run
+    from evalsuite.settings import Settings
+
+
+def show_plan(terminal: pytest.TerminalReporter) -> None:
+    """Prints the tables, if a plan was asked for and there are cases."""
+    process = terminal.config.stash.get(PROCESS, None)
+    session = getattr(terminal, "_session", None)
+    if process is None or not process.settings.plan or session is None:
+        return
+    from evalsuite.decisions.planning import count_asked
+    from evalsuite.errors import EvalsuiteError, in_words
+
+    cases = [case for item in session.items if (case := case_of(item)) is not None]
+    terminal.section("evalsuite plan")
+    if not cases:
+        terminal.write_line("no cases were collected")
+        return
+    asked = count_asked((case.bound.name, case.sample.id) for case in cases)
+    try:
+        lines = _lines(process.settings, process.model_name, terminal.config, asked)
+    except EvalsuiteError as error:
+        lines = [f"evalsuite: {in_words(error)}"]
+        session.exitstatus = 4
+    for line in lines:
+        terminal.write_line(line)
+
+
+def _lines(settings: Settings, model: str | None, config: pytest.Config, asked: list[Asked]) -> list[str]:
+    from evalsuite.decisions.gates import parse_gate
+    from evalsuite.decisions.planning import expenses, sights
+    from evalsuite.reporting.markdown import terminal_table
+    from evalsuite.reporting.plan_section import advice, expense_table, sight_table
+    from evalsuite.results.runs import find_folder, load_run
+
+    reports = config.rootpath / settings.reports
+    baseline = load_run(find_folder(reports, settings.baseline)) if settings.baseline else None
+    spent = expenses(asked, baseline, _price(settings, model))
+    lines = [*terminal_table(expense_table(spent)).splitlines(), ""]
+    if baseline is None:
+        return [
+            *lines,
+            "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN",
+        ]
+    lines += [
+        f"{one.asked.benchmark}: nothing is known of it, as {baseline.folder.name} has no case of it"
+        for one in spent
+        if one.usage is None
+    ]
+    gates = [parse_gate(text) for text in settings.gate]
+    seen = sights(asked, baseline, _earlier(baseline, settings, config), gates, settings.detect)
+    if seen:
+        lines += [
+            f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",
+            "",
+            *terminal_table(sight_table(seen)).splitlines(),
+            "",
+            *(advice(one) for one in seen),
+            *(f"{one.subject}: the variance is that of {one.source}." for one in seen),
+        ]
+    return lines
+
+
+def _earlier(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
+    """The baseline's own baseline, where it is still there."""
+    from evalsuite.errors import RunError
+    from evalsuite.results.runs import find_folder, load_run
+
+    name = baseline.info.get("settings", {}).get("baseline")
+    try:
+        return load_run(find_folder(config.rootpath / settings.reports, name)) if name else None
+    except RunError:
+        return None
+
+
+def _price(settings: Settings, model: str | None) -> Callable[[int, int], float] | None:
+    from evalsuite.gateway.spend import price_of, read_prices
+
+    price = price_of(model, read_prices(settings.price)) if model else None
+    return price.of if price else None

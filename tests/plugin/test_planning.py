@@ -1,0 +1,54 @@
+"""`pytest --plan` and `evalsuite plan`: what a suite will take, with nothing asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+MANY = """
+from evalsuite import Sample, benchmark, exact_match, generate
+
+SAMPLES = [Sample(id=str(n), input="a" if n % 2 else "b", target="a") for n in range(40)]
+
+@benchmark("letters", SAMPLES, solver=generate(max_tokens=8), scorers=[exact_match()])
+def test_letters(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+
+def test_a_plan_says_what_cases_take_and_which_loss_they_show(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_letters=MANY)
+    assert suite.run("--run=before", "--epochs=2", "test_letters.py").ret == 1
+    result = suite.run("--plan", "--baseline=before", "--epochs=2", "--detect=0.05", "test_letters.py")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["letters *80 *80 *", "letters.exact_match *40 *2 *", "*questions instead of 40*"]
+    )
+    assert [run.name for run in suite.runs()] == ["before"]
+
+
+def test_a_plan_without_a_baseline_counts_cases_and_says_what_is_missing(suite: Suite) -> None:
+    result = suite.run("--plan")
+    result.stdout.fnmatch_lines(["capitals *3*", "*--baseline RUN"])
+    assert not suite.runs()
+
+
+def test_the_command_is_the_same_plan(suite: Suite) -> None:
+    suite.run("--run=before")
+    result = suite.pytester.run("evalsuite", "plan", ".", "--baseline=before", "--model=function:app:echo")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["capitals *3 *3 *"])
+
+
+def test_a_baseline_that_is_not_there_is_one_message(suite: Suite) -> None:
+    result = suite.run("--plan", "--baseline=never")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*no run 'never'*"])
+
+
+def test_a_loss_of_everything_is_no_loss_to_plan_for(suite: Suite) -> None:
+    result = suite.run("--plan", "--detect=1")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--detect 1: it lies between 0 and 1*"])
