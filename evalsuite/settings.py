@@ -309,6 +309,12 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
                 "--shard and --stop-when-decided exclude each other: the gates of a shard are decided when all "
                 "shards have been joined"
             )
+    _check_comparison(settings)
+    return settings
+
+
+def _check_comparison(settings: Settings) -> None:
+    """Sees that what runs are compared by makes sense."""
     if not 0 < settings.max_regression < 1:
         raise SettingsError(
             f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
@@ -325,7 +331,6 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
         )
-    return settings
 
 
 def _is_given(value: Any) -> bool:

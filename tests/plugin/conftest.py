@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -88,6 +89,10 @@ class Suite:
     def report(self, run: str | None = None) -> str:
         folder = self.path / "reports" / run if run else self.runs()[-1]
         return (folder / "report.md").read_text("utf-8")
+
+    def rendered(self, run: str | None = None) -> str:
+        """The report as its reader sees it, without Markdown's escapes."""
+        return html.unescape(re.sub(r"\\(.)", r"\1", self.report(run)))
 
 
 @pytest.fixture

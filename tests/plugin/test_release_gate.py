@@ -114,7 +114,7 @@ def test_a_regression_ends_with_status_11_and_the_first_screen_says_why(
     assert result.ret == 11
     reason = "numbers.exact_match is worse than in base: 0.75 after 0.95 (p = 0.0078)"
     result.stdout.fnmatch_lines([f"*{reason}*", "*a regression (exit status 11)*"])
-    assert reason in first_screen(baseline.report())
+    assert reason in first_screen(baseline.rendered())
     assert reason in baseline.summary()["reasons"]
 
 
@@ -123,7 +123,7 @@ def test_an_undecided_comparison_stays_green_and_says_what_could_have_been_shown
     assert result.ret == 0
     remark = "numbers.exact_match is undecided against base: 0.95 after 0.95; 40 cases could have shown"
     result.stdout.fnmatch_lines([f"*{remark} a loss of 0.* or more (power 80%)*"])
-    assert remark in first_screen(baseline.report())
+    assert remark in first_screen(baseline.rendered())
     found = baseline.summary()["baseline"]["metrics"][0]
     assert 0.02 < found["detectable"] < 0.3
 
@@ -185,7 +185,7 @@ def test_without_gates_the_first_metric_is_compared(baseline: Suite) -> None:
 def test_a_missed_gate_outranks_a_regression(baseline: Suite) -> None:
     gate = "--gate=numbers.exact_match >= 0.9"
     assert baseline.run(model("ten_wrong"), gate, "--baseline=base").ret == 10
-    assert "is worse than in base" in first_screen(baseline.report())
+    assert "is worse than in base" in first_screen(baseline.rendered())
 
 
 def test_a_baseline_may_be_a_folder_with_little_more_than_its_records(baseline: Suite) -> None:
@@ -251,7 +251,7 @@ def test_a_sample_that_holds_in_too_few_epochs_fails_the_run(
         "repeated, which no gate covers: 2 samples that hold in too few epochs (s101, s103) among 20 cases"
     )
     result.stdout.fnmatch_lines([f"*{reason}*"])
-    assert reason in first_screen(numbers.report())
+    assert reason in first_screen(numbers.rendered())
 
 
 def test_fewer_epochs_than_must_hold_are_refused(numbers: Suite) -> None:
@@ -294,7 +294,7 @@ def test_a_run_stops_as_soon_as_its_gates_are_decided_and_says_so_everywhere(
     assert found
     assert 8 <= int(found[1]) < 200
     folder = numbers.runs()[-1]
-    assert said.search(first_screen(numbers.report()))
+    assert said.search(first_screen(numbers.rendered()))
     assert said.search(numbers.summary()["shortened"])
     assert said.search((folder / "comment.md").read_text("utf-8"))
     assert said.search((numbers.path / "step.md").read_text("utf-8"))
@@ -417,7 +417,7 @@ def test_a_shard_decides_no_gate_and_says_so(numbers: Suite) -> None:
     assert result.ret == 0
     words = "shard 1/2: gates are decided when `evalsuite merge` has joined all shards"
     result.stdout.fnmatch_lines([f"*{words}*"])
-    assert words in first_screen(numbers.report())
+    assert words in first_screen(numbers.rendered())
     assert not numbers.summary()["gates"]
 
 
@@ -569,7 +569,7 @@ def test_a_gate_on_a_misspelt_metric_ends_the_run_after_its_first_scored_case(
     assert result.ret != 0
     words = "no such metric; did you mean exact_match?"
     result.stdout.fnmatch_lines([f"*{words}*"])
-    assert words in first_screen(numbers.report())
+    assert words in first_screen(numbers.rendered())
     assert len(numbers.records()) < 200
 
 
