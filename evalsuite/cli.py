@@ -19,6 +19,7 @@ COMMANDS = {
     "view": "show runs in the browser: an index with trends, or one run's page",
     "merge": "join the shards of a run into one run",
     "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
+    "doctor": "say what works here before a run spends anything: model, key, sandbox, extras, disk",
     "label": "write a sheet with a random part of a run's cases, for people to label",
     "judge": "judge a run's answers again, and say how far the judge can be trusted",
     "verify": "prove a run's report from its journal: checksums, records, and every number once more",

@@ -60,7 +60,9 @@ class Model(Protocol):
 class Solver(Protocol):
     """Turns a sample into a transcript. Any async function of this shape is one.
 
-    A solver that holds something open may have an `async def aclose()`, called at the end of the run.
+    A solver that holds something open may have an `async def aclose()`, called at the end of the run. One that
+    runs programs has a `sandbox_for(sample)`, which gives the `Sandbox` that the sample's programs would run in,
+    or None where it needs none; so may a scorer. It is tried before the run's first call.
     """
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:

@@ -18,7 +18,7 @@ from evalsuite.models.access import Access
 from evalsuite.models.address import OPENAI, parse_address, redact
 from evalsuite.models.chat_stream import join_stream
 from evalsuite.models.failures import exhausted_for, failure, server_words
-from evalsuite.models.protocol import Broken, LostAnswer, Unreachable
+from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,6 +134,34 @@ class OpenAIBackend:
         if self.on_exhausted is not None and (seconds := exhausted_for(response.headers)):
             self.on_exhausted(seconds)
         return completion
+
+    async def offers(self) -> list[str] | None:
+        """The names of the models that the server offers, which costs nothing; None where it keeps no list.
+
+        Raises:
+            ModelError: the server cannot be reached, or refuses the key.
+        """
+        self.check()
+        outcome = await self._listed()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def _listed(self) -> list[str] | Exception | None:
+        import httpx2
+
+        try:
+            client = await self._opened()
+            async with asyncio.timeout(self._access.timeouts.connect):
+                options: Any = {"headers": self._headers}
+                response = await client.get("/models", cast_to=httpx2.Response, options=options)
+            listed = json.loads(response.content)
+            return [str(model["id"]) for model in listed["data"]]
+        except (ValueError, KeyError, TypeError):
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever the client raises
+            cause = self._failure(error)
+            return None if isinstance(cause, Hopeless) and " 404" in str(cause) else cause
 
     def _failure(self, error: Exception) -> Exception:
         """What an exception of the client's means, without its frames."""

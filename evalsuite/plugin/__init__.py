@@ -13,6 +13,7 @@ import pytest
 
 from evalsuite.plugin.collection.parameters import carry_parameters
 from evalsuite.plugin.collection.preflight import check_asked
+from evalsuite.plugin.collection.programs_here import check_sandboxes
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.run.item_stages import begin_item, close_item, note_report
@@ -106,12 +107,13 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
-def pytest_choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """This machine's shard, in the order of this run; after -k and -m have had their say.
 
     pytest passes over functions whose name does not begin with its own, whatever they implement.
     """
     choose_items(config, items)
+    check_sandboxes(session, items)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

@@ -99,6 +99,19 @@ class Sandbox:
         """
         return ProgramSession(self, tables or {}, timeout)
 
+    async def probe(self) -> Tier:
+        """Sees whether programs can be run here, in a tenth of a second as nothing is preloaded.
+
+        Returns:
+            The tier whose walls would hold them.
+
+        Raises:
+            SandboxUnavailable: none can be had; the message says how to get one.
+        """
+        warm = await _start(self.tiers, self.limits, ())
+        warm.close("it was started to see whether it can be")
+        return warm.tier
+
     async def aclose(self) -> None:
         """Ends the warm interpreter and every program; a later `run` starts anew."""
         running, self._running = self._running, None

@@ -100,6 +100,10 @@ class PassesTests:
                 ]
         return []
 
+    def sandbox_for(self, _sample: Sample) -> Sandbox:
+        """Where the sample's tests would run."""
+        return self.sandbox
+
     async def aclose(self) -> None:
         """Ends the sandbox, if it was made for this scorer."""
         if self.owns_sandbox:

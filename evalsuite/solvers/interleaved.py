@@ -75,7 +75,7 @@ class Interleaved:
         described = await programs.description(self.sandbox, tables, self.describe)
         said = list(programs.conversation(self.prompt, sample, described))
         events: list[Mapping[str, Any]] = []
-        state = "missing"
+        ended: dict[str, Any] = {"program": "missing"}
         async with self.sandbox.session(tables, self.timeout) as session:
             while True:
                 completion = await self._ask(model, said)
@@ -83,7 +83,7 @@ class Interleaved:
                 if code is None:
                     break
                 execution = await session.run(code)
-                state = programs.verdict(execution)
+                ended = programs.ending(execution)
                 events.append(programs.event(code, execution))
                 said.append(Message("user", self.result(execution, self.rounds - len(events))))
         boxed = last_boxed_answer(completion.text)
@@ -92,13 +92,17 @@ class Interleaved:
             messages=tuple(said),
             reasoning=completion.reasoning,
             events=tuple(events),
-            facts={"rounds": len(events), "program": state, "finish": completion.finish_reason},
+            facts={"rounds": len(events), **ended, "finish": completion.finish_reason},
         )
 
     async def _ask(self, model: Model, said: list[Message]) -> Completion:
         completion = await model.chat(tuple(said), **self.params)
         said.append(Message("assistant", completion.text))
         return completion
+
+    def sandbox_for(self, _sample: Sample) -> Sandbox:
+        """Where the sample's programs would run."""
+        return self.sandbox
 
     async def aclose(self) -> None:
         """Ends the sandbox, if it was made for this solver."""

@@ -50,20 +50,24 @@ class ProgramOfThought:
         described = await programs.description(self.sandbox, tables, self.describe)
         asked = programs.conversation(self.prompt, sample, described)
         completion = await model.chat(asked, **self.params)
-        answer, state = "", "missing"
+        answer, ended = "", {"program": "missing"}
         events: tuple[Mapping[str, Any], ...] = ()
         code = programs.python_block(completion.text)
         if code is not None:
             execution = await self.sandbox.run(code, tables, self.timeout)
-            state, events = programs.verdict(execution), (programs.event(code, execution),)
-            answer = execution.stdout.strip() if state == "ok" else ""
+            ended, events = programs.ending(execution), (programs.event(code, execution),)
+            answer = execution.stdout.strip() if ended["program"] == "ok" else ""
         return Transcript(
             answer=answer,
             messages=(*asked, Message("assistant", completion.text)),
             reasoning=completion.reasoning,
             events=events,
-            facts={"program": state, "finish": completion.finish_reason},
+            facts={**ended, "finish": completion.finish_reason},
         )
+
+    def sandbox_for(self, _sample: Sample) -> Sandbox:
+        """Where the sample's program would run."""
+        return self.sandbox
 
     async def aclose(self) -> None:
         """Ends the sandbox, if it was made for this solver."""
@@ -84,8 +88,9 @@ def program_of_thought(
 
     The last Python block of the answer runs. What it prints, without white space around it, is the answer;
     where there is no block, or the program fails or takes too long, the answer is empty. The transcript's
-    fact `program` says which: `ok`, `missing`, `failed` or `timed out`; its event of the kind `program` holds
-    `code`, `stdout`, `error`, `timed_out` and `seconds`.
+    fact `program` says which: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (with its name as
+    the fact `package`) or `timed out`; the fact `sandbox` says which tier held it. Its event of the
+    kind `program` holds `code`, `stdout`, `error`, `timed_out` and `seconds`.
 
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the

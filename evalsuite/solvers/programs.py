@@ -28,6 +28,11 @@ _FENCE = re.compile(
     r"(?P<code>.*?)(?:^[ \t>]*+(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
     re.DOTALL | re.MULTILINE,
 )
+# A name with a dot is no package that is missing: its parent is there, so the model is wrong about it.
+_MISSING_PACKAGE = re.compile(
+    r"ModuleNotFoundError: No module named '([^'.]+)'$"
+    r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"
+)
 _DESCRIBE = """
 for _name in {names!r}:
     _table = globals()[_name]
@@ -115,10 +120,32 @@ def _without_margin(code: str, margin: str) -> str:
 
 
 def verdict(execution: Execution) -> str:
-    """`ok`, `failed` or `timed out`."""
+    """How a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
     if execution.timed_out:
         return "timed out"
-    return "ok" if execution.error is None else "failed"
+    if execution.error is None:
+        return "ok" if execution.stdout.strip() else "printed nothing"
+    return "package missing" if missing_package(execution) else "failed"
+
+
+def missing_package(execution: Execution) -> str:
+    """The package whose absence ended a program, by the last line of its traceback; else empty."""
+    last = (execution.error or "").strip().rpartition("\n")[2]
+    package = _MISSING_PACKAGE.match(last)
+    return next(filter(None, package.groups())) if package else ""
+
+
+def ending(execution: Execution) -> dict[str, Any]:
+    """How a program ended, for the facts of its transcript.
+
+    `program` is its verdict, `sandbox` the tier that held it, `package` the one that it lacked.
+    """
+    package = missing_package(execution)
+    return {
+        "program": verdict(execution),
+        "sandbox": execution.tier,
+        **({"package": package} if package else {}),
+    }
 
 
 def event(code: str, execution: Execution) -> Mapping[str, Any]:

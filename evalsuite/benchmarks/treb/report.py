@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import RunView, Tally
 
 RULES = "instruction_following"
-PROGRAM_STATES = ("ok", "failed", "timed out", "missing")
+# Titles of the counts, by the fact `program`.
+PROGRAM_STATES = {
+    "ok": "ok",
+    "failed": "failed",
+    "package missing": "package missing",
+    "timed out": "timed out",
+    "printed nothing": "printed nothing",
+    "missing": "no program",
+}
 # The picture shows the first of these that was measured: the authors' leaderboard ranks by the judge.
 PICTURED = ("judge", "rouge_l")
 
@@ -124,17 +132,28 @@ def _subtasks(views: Sequence[RunView]) -> Table:
 def _programs(views: Sequence[RunView]) -> Iterator[Table]:
     """How the programs of PoT and ICoT ended, which explains most zeros."""
     rows: list[list[Cell]] = []
+    packages: Counter[str] = Counter()
     for view in views:
         for mode, title in (("pot", "PoT"), ("icot", "ICoT")):
-            counts = Counter(row.facts.get("program") for row in view.tally.where(mode=mode))
+            cases = view.tally.where(mode=mode)
+            counts = Counter(row.facts.get("program") for row in cases)
             del counts[None]  # errors leave no facts
             if counts:
-                rows.append([view.label, title, counts.total(), *(counts[state] for state in PROGRAM_STATES)])
+                held = Counter(str(row.facts["sandbox"]) for row in cases if row.facts.get("sandbox"))
+                tiers = ", ".join(sorted(held))
+                rows.append(
+                    [view.label, title, tiers, counts.total(), *(counts[state] for state in PROGRAM_STATES)]
+                )
+                packages.update(str(row.facts["package"]) for row in cases if row.facts.get("package"))
     if rows:
         heads = [
             Column("Run"),
             Column("Mode"),
-            *(Column(name, "count") for name in ("Cases", *PROGRAM_STATES)),
+            Column("Sandbox"),
+            *(Column(name, "count") for name in ("Cases", *PROGRAM_STATES.values())),
         ]
         note = "Of ICoT the last program of a case. In PoT all but the first kind are zero on every metric."
+        if packages:
+            missing = ", ".join(f"{name} ({count})" for name, count in packages.most_common(10))
+            note += f" Packages that programs wanted and did not find: {missing}."
         yield Table("Programs", heads, rows, note)

@@ -134,6 +134,10 @@ def failed_program(sample: Sample, transcript: Transcript) -> str:
     state = transcript.facts.get("program", "ok")
     if sample.tags["mode"] != "pot" or state == "ok":
         return ""
-    return {"missing": "the model wrote no program", "timed out": "its program took too long"}.get(
-        state, "its program failed"
-    )
+    package = transcript.facts.get("package", "that is not there")
+    return {
+        "missing": "the model wrote no program",
+        "printed nothing": "its program printed nothing",
+        "package missing": f"its program wanted the package {package}",
+        "timed out": "its program took too long",
+    }.get(state, "its program failed")

@@ -10,6 +10,7 @@ from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.treb import prompts
 from evalsuite.benchmarks.treb.answers import answer_in_words
 from evalsuite.benchmarks.treb.options import TrebOptions
+from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, TCOT
 from evalsuite.benchmarks.treb.tables import SourceTable, from_csv, from_markdown
 from evalsuite.errors import DatasetError
 from evalsuite.sandbox import Sandbox
@@ -81,6 +82,10 @@ class Reasoner:
             ModelError: a call failed for good.
         """
         return await self.modes[sample.tags["mode"]](sample, model)
+
+    def sandbox_for(self, sample: Sample) -> Sandbox | None:
+        """Where the sample's programs would run; None in TCoT, where there are none."""
+        return self.sandbox if COLUMN_OF[sample.tags["mode"]] != TCOT else None
 
     async def aclose(self) -> None:
         """Ends the sandbox."""

@@ -89,7 +89,7 @@ def _start_controller(config: pytest.Config) -> None:
         settings, selection = adopt(settings, reports, selection)
         lease = take_lease(settings)
         select_again(config, selection)
-    _make_importable(config, settings)
+    make_importable(config, settings)
     if settings.given:
         from evalsuite.plugin.session.model_check import check_given
 
@@ -124,7 +124,7 @@ class LocalAsker:
         return await gateway.ask(request)
 
 
-def _make_importable(config: pytest.Config, settings: Settings) -> None:
+def make_importable(config: pytest.Config, settings: Settings) -> None:
     """A function named as model is looked for from the root directory, as the tests themselves are."""
     root = str(config.rootpath)
     names = (settings.model or "", settings.judge_model or "")

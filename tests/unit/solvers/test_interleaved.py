@@ -47,7 +47,12 @@ def test_variables_live_from_round_to_round_and_the_boxed_words_are_the_answer(
 ) -> None:
     transcript = solve(step("total = df.people.sum()"), step("print(total)"), r"So it is \boxed{1000}.")
     assert transcript.answer == "1000"
-    assert transcript.facts == {"rounds": 2, "program": "ok", "finish": "stop"}
+    assert transcript.facts == {
+        "rounds": 2,
+        "program": "ok",
+        "sandbox": transcript.events[0]["tier"],
+        "finish": "stop",
+    }
     assert [event["stdout"] for event in transcript.events] == ["", "1000\n"]
     assert [message.role for message in transcript.messages] == ["user", "assistant"] * 3
     assert "The code printed nothing." in transcript.messages[2].content

@@ -45,7 +45,11 @@ def block(code: str) -> str:
 def test_what_the_program_prints_is_the_answer(solve: Callable[..., Transcript]) -> None:
     transcript = solve(block("print(df.people.sum())"))
     assert transcript.answer == "1000"
-    assert transcript.facts == {"program": "ok", "finish": "stop"}
+    assert transcript.facts == {
+        "program": "ok",
+        "sandbox": transcript.events[0]["tier"],
+        "finish": "stop",
+    }
     assert transcript.reasoning == "thought"
     event = dict(transcript.events[0])
     assert event.pop("seconds") > 0
@@ -99,6 +103,9 @@ def test_a_large_table_is_shown_by_its_first_ten_rows(solve: Callable[..., Trans
         (block("print(1000)\nimport os; os._exit(1)"), "failed", "ended with status 1"),
         (block("print(1000)\nwhile True: pass"), "timed out", "stopped after 3 s"),
         (block("while True: print('1' * 9999)"), "failed", "were printed"),
+        (block("import no_such_package"), "package missing", "no_such_package"),
+        (block("import pandas.no_such_module"), "failed", "no_such_module"),
+        (block("try:\n    import no_such_package\nexcept ImportError:\n    1 / 0"), "failed", "ZeroDivision"),
     ],
 )
 def test_without_a_program_that_ends_well_the_answer_is_empty_and_the_facts_say_why(
@@ -107,6 +114,7 @@ def test_without_a_program_that_ends_well_the_answer_is_empty_and_the_facts_say_
     transcript = solve(text, timeout=3)
     assert transcript.answer == ""
     assert transcript.facts["program"] == state
+    assert transcript.facts.get("package") == ("no_such_package" if state == "package missing" else None)
     assert [error in event["error"] for event in transcript.events] == ([True] if error else [])
 
 

@@ -233,13 +233,17 @@ def test_an_interval_of_a_subtask_stays_within_the_metrics_range() -> None:
 
 def test_programs_are_counted_by_how_they_ended() -> None:
     rows = [
-        row("Table Query", "TBO", "pot", number, facts={"program": state})
-        for number, state in enumerate(["ok", "ok", "failed", "missing"])
+        row("Table Query", "TBO", "pot", number, facts={"program": state, "sandbox": "landlock"})
+        for number, state in enumerate(["ok", "ok", "failed", "missing", "printed nothing"])
     ]
-    table = tables(view(*rows, row("Table Query", "TBO", "icot", 9, facts={"program": "timed out"})))[
-        "Programs"
+    lacking = {"program": "package missing", "package": "seaborn", "sandbox": "bubblewrap"}
+    rows += [row("Table Query", "TBO", "icot", 9, facts=lacking)]
+    table = tables(view(*rows))["Programs"]
+    assert table.rows == [
+        ["gpt", "PoT", "landlock", 5, 2, 1, 0, 0, 1, 1],
+        ["gpt", "ICoT", "bubblewrap", 1, 0, 0, 1, 0, 0, 0],
     ]
-    assert table.rows == [["gpt", "PoT", 4, 2, 1, 0, 1], ["gpt", "ICoT", 1, 0, 0, 1, 0]]
+    assert "seaborn (1)" in table.note
 
 
 def test_answers_cut_off_by_the_limit_on_tokens_are_told() -> None:

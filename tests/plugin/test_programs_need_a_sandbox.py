@@ -1,0 +1,60 @@
+"""A run whose cases need a sandbox that cannot be had stops with one message before it asks anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+PROGRAMS = """
+from evalsuite import Sample, benchmark, exact_match, generate, program_of_thought
+from evalsuite.sandbox import Sandbox
+
+SAMPLES = [Sample(id=str(n), input=f"```python\\nprint({n})\\n```", target=str(n)) for n in range(3)]
+
+@benchmark("words", SAMPLES, solver=generate(), scorers=[exact_match()])
+def test_words(scores):
+    pass
+
+PROGRAMS = program_of_thought(prompt="{input}", sandbox=Sandbox(tiers=TIERS))
+
+@benchmark("programs", SAMPLES, solver=PROGRAMS, scorers=[exact_match()])
+def test_programs(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+
+def run(suite: Suite, *args: str, tiers: str = "()") -> pytest.RunResult:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_it=PROGRAMS.replace("TIERS", tiers))
+    return suite.run(*args)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_without_a_sandbox_nothing_is_asked_and_one_message_says_why(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    result = run(suite, *workers)
+    text = result.stdout.str() + result.stderr.str()
+    assert "3 cases of programs run programs that a model writes" in text
+    assert text.count("Nothing was asked") == 1
+    assert "evalsuite doctor" in text
+    assert "INTERNALERROR" not in text
+    assert result.ret != 0
+    assert suite.runs() == []
+
+
+def test_cases_that_are_not_chosen_need_no_sandbox(suite: Suite) -> None:
+    run(suite, "-k", "words").assert_outcomes(passed=3)
+
+
+def test_collecting_alone_needs_no_sandbox(suite: Suite) -> None:
+    assert run(suite, "--collect-only", "-q").ret == 0
+
+
+def test_where_there_is_a_sandbox_programs_run(suite: Suite) -> None:
+    tiers = "('bubblewrap', 'landlock')"
+    run(suite, "-k", "programs", tiers=tiers).assert_outcomes(passed=3)
