@@ -16,12 +16,15 @@ from evalsuite.settings import OPTIONS, Option, Settings, parse_shard, read_sett
 TEXT = {
     "shard": "2/3",
     "model_param": ["temperature=0.5", "stop=a"],
+    "judge_param": ["max_tokens=2048", "stop=a"],
+    "margin": ["quality=0.05", "cost=1"],
+    "on_undecided": "fail",
     "price": ["gpt-4=1/2", "x=0/0"],
     "mode": ["treb=pot", "single"],
     "gate": ["a.b >= 0.5", "a.c <= 0.1 @95%"],
 }
 # These exclude others.
-ALONE = {"replay", "resume", "shard", "stop_when_decided"}
+ALONE = {"replay", "resume", "shard", "stop_when_decided", "answers"}
 
 
 def some(option: Option) -> Any:
@@ -42,7 +45,8 @@ def test_each_option_is_read_and_known_to_be_given(option: Option) -> None:
     for form in (value, as_text):
         read = read_settings({option.name: form})
         assert getattr(read, option.name) == (tuple(value) if option.repeat else value)
-        assert read.given == {option.name}
+        # Ready-made answers stand in for a model.
+        assert read.given == {option.name} | ({"model"} if option.name == "answers" else set())
 
 
 def test_nothing_given_leaves_the_defaults() -> None:

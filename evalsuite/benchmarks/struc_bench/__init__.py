@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
 from evalsuite.benchmarks.struc_bench.dataset import DEFAULT_MODES, MODES, load
 from evalsuite.protocols import Benchmark
 from evalsuite.types import SHARE, Metric
@@ -51,10 +52,12 @@ STRUC_BENCH = Benchmark(
     title="Struc-Bench: writing tables",
     primary="table_score",
     metrics={
-        **dict.fromkeys(
-            ("table_*", "teds*", "grits*", "rms*", "h_*", "bleu", "sacrebleu", "rouge_l", "*_error"), SHARE
-        ),
-        "p_*": Metric(range=(0.0, 10.0)),
+        **dict.fromkeys(("table_*", "h_content", "h_format", "p_readable", "error_free", *ABILITIES), SHARE),
+        **dict.fromkeys(("bleu", "sacrebleu", "rouge_l*"), SHARE),
+        "*_error": Metric(range=(0.0, 1.0), better="lower"),
+        "h_content_released": Metric(range=(0.0, 3.0)),
+        "h_format_released": Metric(range=(0.0, 4.0)),
+        **dict.fromkeys(("p_content", "p_format"), Metric(range=(0.0, 10.0))),
     },
     lower_is_better=("*_error",),
     load=load,

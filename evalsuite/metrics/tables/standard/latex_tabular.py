@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, tidy
 from evalsuite.metrics.tables.standard.latex_columns import read_columns
 from evalsuite.metrics.tables.standard.latex_macros import BOLD, CAPTIONS, ROW_END_MACROS, RULES
-from evalsuite.metrics.tables.standard.latex_text import TextReader, read_caption
+from evalsuite.metrics.tables.standard.latex_text import NICE, TABULARRAY, TextReader, read_caption
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -22,6 +22,11 @@ TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})
 """Their argument holds rows."""
 SET_CELL = re.compile(r"\b([cr])\s*=\s*([0-9]{1,6})")
 BLOCK = re.compile(r"\s*([0-9]{1,6})\s*-\s*([0-9]{1,6})\s*")
+OUTER_CAPTION = re.compile(r"\bcaption\s*=\s*(?=(?P<brace>\{)?)")
+HORIZONTAL = re.compile(r"\bhv?lines\b")
+VERTICAL = re.compile(r"\b(?:hv|v)lines\b")
+"""Options of tabularray and nicematrix that draw all rules of a kind."""
+PLAIN = frozenset({"text", "blank", "verbatim"})
 TABS = frozenset("=>")
 """What parts the cells of a `tabbing`."""
 HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"})
@@ -78,13 +83,39 @@ class Tabular:
         columns, place = self._text.after_columns(source.tokens[begin].value, begin + 1)
         self.alignment = read_columns(columns)
         self._borders = columns.count("|")
+        self._draws_rules = False
+        if source.tokens[begin].value in TABULARRAY | NICE:
+            self._read_options(begin, place)
         self._read_rows(*head)
-        self._read_rows(place, self.end)
+        self._read_rows(self._after_code_before(place), self.end)
         self._end_row()
+
+    def _read_options(self, begin: int, end: int) -> None:
+        """What tabularray and nicematrix say of a table before its first row: its caption and its rules."""
+        first = self.source.tokens[begin].end
+        options = self.source.text[first : self.source.tokens[end - 1].end]
+        self._draws_rules = HORIZONTAL.search(options) is not None
+        self._borders += VERTICAL.search(options) is not None
+        if match := OUTER_CAPTION.search(options):
+            self.caption = self._option_value(begin, end, first + match.end())
+
+    def _option_value(self, begin: int, end: int, start: int) -> str:
+        """The text of an option's value, which begins at this character: a group, or what stands before the comma."""
+        tokens = self.source.tokens
+        place = next((at for at in range(begin, end) if tokens[at].end > start), end)
+        if place < end and tokens[place].kind == "open":
+            return self._text.read_all(place, self.source.group_end(place))
+        value = re.match(r"[^,\]{}]*", self.source.text[start : tokens[end - 1].end])
+        return tidy(value[0]) if value else ""
 
     def _read_rows(self, place: int, end: int) -> None:
         inside = 0
+        tokens = self.source.tokens
         while place < end:
+            # Most tokens are text, so they are looked at for nothing else.
+            if tokens[place].kind in PLAIN:
+                place = self._text.read(place)
+                continue
             inside = max(0, inside + self._step_inside(place))
             place = self._read_inside(place) if inside else self._read(place)
 
@@ -130,7 +161,7 @@ class Tabular:
                 if (end := min(len(written), row + max(1, cell.span.rows))) > row
             ),
             bold=tuple(self._bold),
-            rules=len(self._rules),
+            rules=len(self._rules) + self._draws_rules,
             borders=self._borders,
         )
 
@@ -150,8 +181,6 @@ class Tabular:
     def _read(self, place: int) -> int:
         """Reads a token of the tabular itself; gives the place after it and its arguments."""
         token = self.source.tokens[place]
-        if token.kind in {"text", "blank"}:
-            return self._text.read(place)
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
             return place + 1
@@ -170,6 +199,8 @@ class Tabular:
         if name in TABLE_HEADS and (end := self.source.group_end(place + 1)) > place + 1:
             self._read_rows(self.source.after_blank(place + 1) + 1, end - 1)
             return end
+        if name == "CodeAfter":
+            return self.end
         if name == "startdata":
             self._end_row()
             return place + 1
@@ -180,6 +211,13 @@ class Tabular:
         if name in HEADS_AND_FEET:
             self._end_head(name)
         return self._read_inside(place)
+
+    def _after_code_before(self, place: int) -> int:
+        r"""The place after nicematrix's `\CodeBefore ... \Body`, which draws what lies below the table."""
+        first = self.source.after_blank(place)
+        if first >= self.end or not self._is_macro(first, ("CodeBefore",)):
+            return place
+        return next((at + 1 for at in range(first, self.end) if self._is_macro(at, ("Body",))), place)
 
     def _read_inside(self, place: int) -> int:
         """Reads a token of a cell's text."""

@@ -22,6 +22,8 @@ WIDTH_FIRST = frozenset({
 })  # fmt: skip
 TABULARRAY = frozenset({"tblr", "longtblr", "talltblr"})
 """Their cells under a span are written, and blank; their columns may be one of several settings."""
+NICE = frozenset({"NiceTabular", "NiceTabular*", "NiceTabularX", "NiceArray"})
+"""Their options may stand after their columns."""
 COLUMN_SETTING = re.compile(r"colspec\s*=\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^,]*))")
 FARTHEST_COLUMNS = 8
 """Tokens that may stand between `tabu` and its columns: `\\begin{tabu} to 0.5\\textwidth {lc}`."""
@@ -154,7 +156,7 @@ class TextReader:
         if name in TABULARRAY and "=" in columns:
             setting = COLUMN_SETTING.search(columns)
             columns = (setting[1] or setting[2] or "") if setting else ""
-        return columns, end
+        return columns, self.source.option_end(end) if name in NICE else end
 
 
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +34,11 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 IGNORED = frozenset({"comment", "dollar"})
+PAIRED = frozenset({"begin", "end", "open", "close"})
 LONGEST_OPTION = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of LaTeX.
 
     Attributes:
@@ -78,6 +78,8 @@ class LatexSource:
         waiting: list[int] = []
         environments: Counter[str] = Counter()
         for place, token in enumerate(self.tokens):
+            if token.kind not in PAIRED:
+                continue
             if token.kind in {"open", "begin"}:
                 waiting.append(place)
                 environments[token.value] += 1

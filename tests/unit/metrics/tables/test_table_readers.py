@@ -31,10 +31,29 @@ def rows_of(markup: str, written: str) -> Rows:
         ("+---+---+\n| a | b |\n+===+===+\n| 1 | 2 |\n+---+---+", [["a", "b"], ["1", "2"]]),
         ("| a |\r\n|---|\r\n| 1 |\r\n", [["a"], ["1"]]),
         ("| a | b\n| 1 | 2 | 3", [["a", "b"], ["1", "2", "3"]]),
+        ("a\tb\n1\t2", [["a", "b"], ["1", "2"]]),
+        ('```\na,b\n1,"2,5"\n```', [["a", "b"], ["1", "2,5"]]),
+        ("a;b\n1;2", [["a", "b"], ["1", "2"]]),
     ],
 )
 def test_raw_text_tables_are_read_in_every_style(markup: str, rows: Rows) -> None:
     assert rows_of(markup, "markdown") == rows
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "First, the Hawks won.\nThen, the Bulls lost.",
+        "a,b\n1,2,3",
+        "one\ttwo",
+        (
+            "A sentence that goes on, and on, and on until it is longer than any field of a file would ever be\n"
+            "and another, which, like the first of the two, is far too long to be a row of comma-separated values"
+        ),
+    ],
+)
+def test_prose_with_commas_and_lone_lines_are_no_delimited_table(text: str) -> None:
+    assert read_tables(text, "markdown") == []
 
 
 def test_raw_text_tables_take_the_name_above_them() -> None:
