@@ -115,7 +115,7 @@ def test_attempts_and_parameters_may_be_given_where_the_benchmark_is_declared(ju
 
 
 def test_other_arguments_are_refused_by_name(judged: Any) -> None:
-    with pytest.raises(SettingsError, match="no argument 'turns'; there are attempts, params"):
+    with pytest.raises(SettingsError, match="no argument 'turns'; it takes attempts, and generation"):
         judged(obedient, turns=3)
 
 
