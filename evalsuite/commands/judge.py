@@ -148,8 +148,7 @@ async def _all(
         }
     finally:
         await gateway.aclose()
-    best = scorer.criteria.best if scorer.criteria else 1.0
-    passes = best if scorer.passes is None else scorer.passes
+    passes = scorer.passes if scorer.passes is not None else scorer.criteria.best if scorer.criteria else 1.0
     return JudgeResults(settings.judge_model or "", scores, len(records), passes, results, judging.signature)
 
 

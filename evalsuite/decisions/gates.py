@@ -5,6 +5,8 @@ head_to_tail[tail].hallucination <= 0.2   over the cases with a tag of this valu
 treb[skill=TU].rouge_l >= 0.2             the same, naming the tag as well
 struc_bench.h_content >= 0.85 @95%        the interval's bound must hold, not the point
 treb.* >= 0.5                             every metric of the benchmark
+judge.kappa >= 0.6 @95%                   the agreement of the run's judges with people's labels
+qa.corrected_faithful >= 0.8 @95%         a judged mean, corrected by people's labels
 """
 
 from __future__ import annotations
@@ -51,6 +53,15 @@ DERIVED_CONFIDENCE = 0.95
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 """A metric that every benchmark has: the share of its scored cases whose test passed."""
+
+
+JUDGE = "judge"
+"""In the place of a benchmark: all cases of the run that people have labelled."""
+
+NO_LABELS = (
+    "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "
+    "there are judge.accuracy, judge.kappa and judge.rho"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +223,7 @@ def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) ->
     names = sorted(measured) if gate.benchmark == "*" else [gate.benchmark]
     if not names or names[0] not in measured:
         reason = f"no case of {gate.benchmark} ran{near(gate.benchmark, measured)}"
+        reason = NO_LABELS if gate.benchmark == JUDGE else reason
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
     return [
         decision for name in names for decision in _decide_benchmark(gate, name, measured[name], error_share)

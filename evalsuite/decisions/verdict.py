@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.baseline import Against, Rules, compare_to_baseline
 from evalsuite.decisions.gates import (
+    JUDGE,
     PASS_RATE,
     Gate,
     GateDecision,
@@ -18,14 +19,16 @@ from evalsuite.decisions.gates import (
     sample_holds,
     select,
 )
+from evalsuite.results.judge_labels import JUDGE_METRICS, labelled
 from evalsuite.results.runs import interruption
+from evalsuite.results.tally import Tally
 from evalsuite.settings import parse_margin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Row, Tally
+    from evalsuite.results.tally import Row
     from evalsuite.types import Outcome
 
 
@@ -185,7 +188,10 @@ def _has_cases(gate: Gate, run: Run) -> bool:
 
 def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     share = run.info.get("settings", {}).get("max_error_share", 0.01)
-    decisions = decide(gates, measure(run), share)
+    measured = measure(run)
+    decisions = [
+        decision for gate in gates for decision in decide([gate], {**_judges(run, gate), **measured}, share)
+    ]
     early = run.info.get("early")
     if not early:
         return decisions
@@ -197,6 +203,14 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
         else one
         for one in decisions
     ]
+
+
+def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
+    """The run's labelled cases, for a gate that is about its judges; a benchmark of that name goes before it."""
+    if gate.benchmark != JUDGE:
+        return {}
+    rows = Tally.of(row for row in run.all_rows() if labelled(Tally((row,))))
+    return {JUDGE: Measured(rows, JUDGE_METRICS)} if len(rows) else {}
 
 
 def _shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) -> str:

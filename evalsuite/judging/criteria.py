@@ -44,6 +44,11 @@ class Criteria(Protocol):
     """What is judged, and on which scale."""
 
     @property
+    def worst(self) -> float:
+        """The lowest value."""
+        ...
+
+    @property
     def best(self) -> float:
         """The highest value."""
         ...
@@ -70,7 +75,7 @@ class YesNo:
     """One question; yes is 1.0, no is 0.0."""
 
     question: str
-    best = 1.0
+    worst, best = 0.0, 1.0
 
     def request(self) -> str:
         """See `Criteria`."""
@@ -118,6 +123,11 @@ class Likert:
             raise SettingsError(f"anchors for {off} are off the scale from {self.low} to {self.high}")
 
     @property
+    def worst(self) -> float:
+        """See `Criteria`."""
+        return float(self.low)
+
+    @property
     def best(self) -> float:
         """See `Criteria`."""
         return float(self.high)
@@ -157,7 +167,7 @@ class Checklist:
     """Several yes/no questions with weights; the value is the weight of those met, as a share of all."""
 
     weights: Mapping[str, float]
-    best = 1.0
+    worst, best = 0.0, 1.0
 
     def __post_init__(self) -> None:
         """Refuses an empty list and weights that are none."""
@@ -222,6 +232,11 @@ class Tree:
         _leaves(self.root)
 
     @property
+    def worst(self) -> float:
+        """See `Criteria`."""
+        return min(_leaves(self.root))
+
+    @property
     def best(self) -> float:
         """See `Criteria`."""
         return max(_leaves(self.root))
@@ -268,6 +283,11 @@ class Each:
     low: int = 0
     high: int = 1
     none: float = 1.0
+
+    @property
+    def worst(self) -> float:
+        """See `Criteria`."""
+        return float(self.low)
 
     @property
     def best(self) -> float:

@@ -7,12 +7,11 @@ import math
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import DatasetError
+from evalsuite.judging.people_facts import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "first": 1.0, "tie": 0.5, "second": 0.0}
 
 
 def read_labels(path: Path) -> dict[str, float]:
@@ -52,10 +51,10 @@ def _mean(values: Sequence[float]) -> float:
 def _number(label: str, path: Path, number: int) -> float:
     word = label.casefold()
     try:
-        value = WORDS[word] if word in WORDS else float(label.replace(",", "."))
+        value = LABELS[word] if word in LABELS else float(label.replace(",", "."))
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        expected = f"a number or one of {', '.join(WORDS)}"
+        expected = f"a number or one of {', '.join(LABELS)}"
         raise DatasetError(path, f"line {number}, column label", repr(label[:60]), expected)
     return value

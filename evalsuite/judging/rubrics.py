@@ -13,8 +13,10 @@ from evalsuite.judging.fields import as_fields, sections
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.marks import marked
 from evalsuite.judging.parse_retry import ask_until_parsed
+from evalsuite.judging.people_facts import people_facts
 from evalsuite.judging.repeated_judge import OFFICE
 from evalsuite.judging.signature import signature
+from evalsuite.keywords import generation_params
 from evalsuite.types import Message, Score
 
 if TYPE_CHECKING:
@@ -75,7 +77,14 @@ class Rubric:
         seats = [(model, at) for model in models for at in range(self.samples)]
         votes = await together(self._ask(criteria, parts, model, at) for model, at in seats)
         value, votes = await self._confirmed(criteria, parts, models[0], votes)
-        return {self.name: self._score(value, votes, criteria, models)}
+        people = people_facts(
+            sample, [self.name], scale=(criteria.worst, criteria.best), passes=self._bar(criteria)
+        )
+        return {self.name: self._score(value, votes, criteria, models, people)}
+
+    def _bar(self, criteria: Criteria) -> float:
+        """The least value that is no failure."""
+        return criteria.best if self.passes is None else self.passes
 
     def _fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:
@@ -87,7 +96,7 @@ class Rubric:
         self, criteria: Criteria, parts: Sequence[Part], model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
         """A failure that is to be confirmed is asked again, until there are `confirm_failures` votes."""
-        value, bar = self._settled(votes), criteria.best if self.passes is None else self.passes
+        value, bar = self._settled(votes), self._bar(criteria)
         if value >= bar or len(votes) >= self.confirm_failures:
             return value, votes
         again = range(len(votes), self.confirm_failures)
@@ -112,7 +121,12 @@ class Rubric:
         return AGGREGATES[self.aggregate](values)
 
     def _score(
-        self, value: float, votes: Sequence[Vote], criteria: Criteria, models: Sequence[Model]
+        self,
+        value: float,
+        votes: Sequence[Vote],
+        criteria: Criteria,
+        models: Sequence[Model],
+        people: Mapping[str, Any],
     ) -> Score:
         read = [vote.reading for vote in votes if vote.reading]
         spoken = min(read, key=lambda reading: abs(reading.value - value))
@@ -123,6 +137,7 @@ class Rubric:
             "calls": sum(said["role"] == "assistant" for vote in votes for said in vote.log),
             "ballots": [vote.plain(self.name) for vote in votes if vote.reading],
             "signature": self.signature(criteria, [model.name for model in models]),
+            **people,
         }
         facts |= {"parts": dict(spoken.parts)} if spoken.parts else {}
         facts |= {"unreadable": lost} if lost else {}
@@ -262,7 +277,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         passes,
         confirm_failures,
         attempts,
-        params,
+        generation_params(rubric, params),
     )
 
 

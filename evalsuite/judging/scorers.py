@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -10,13 +11,14 @@ from evalsuite.judging.forms import QUALITY, Aspect, ChoiceForm, PairedScores, S
 from evalsuite.judging.g_eval import STARS, Weighted
 from evalsuite.judging.judged_input import JudgedInput, conversation, without_names
 from evalsuite.judging.panels import Panel
+from evalsuite.judging.people_facts import people_facts
 from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
 from evalsuite.keywords import generation_params
 from evalsuite.types import Score
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from evalsuite.judging.forms import Form
     from evalsuite.judging.opinions import Assessment, Judge
@@ -57,10 +59,17 @@ class JudgeScorer:
         name, *others = (values := _values(found))
         facts = {**found.plain(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _known(sample) if self.rival else {}
+        facts |= self._people(sample, list(values))
         # Two judges of one case would overwrite each other's facts: a prefix keeps them apart, too.
         facts = {self.prefix: facts} if self.prefix else facts
         first = Score(values[name], note=_note(found), facts=facts, log=found.log)
         return {self.prefix + name: first, **{self.prefix + other: values[other] for other in others}}
+
+    def _people(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
+        """People's labels, by the names under which the scores are kept."""
+        if self.rival and not isinstance(sample.metadata.get("human"), (str, Mapping)):
+            return {}
+        return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rival))
 
     def given(
         self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = ""

@@ -2,7 +2,8 @@
 
 `latency_p50`, `latency_p95` (any whole percentile): seconds of solving and scoring, by case. `cost`: US dollars per
 case. `tokens`, `calls`: per case. `pass_at_K`, `pass_hat_K`: the chance that one of K attempts at a sample
-passes, or all of them, from the epochs of each.
+passes, or all of them, from the epochs of each. `judge_accuracy`, `judge_kappa`, `judge_rho`: the judge's agreement
+with people on labelled cases; `corrected_SCORE`: a judged score's mean, corrected by people's labels.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.results.estimate import Estimate
+from evalsuite.results.judge_labels import JUDGE_METRICS, corrected
 from evalsuite.results.tally import Row, Tally
 from evalsuite.types import SHARE, Metric
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LATENCY = re.compile(r"latency_p(\d{1,2})")
+JUDGE = "judge_"
+CORRECTED = "corrected_"
 REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
 
 
@@ -48,6 +52,10 @@ def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
     """The metric of this name, if there is one."""
     if name in AMOUNTS:
         return partial(_mean_amount, name)
+    if name.removeprefix(JUDGE) in JUDGE_METRICS and name.startswith(JUDGE):
+        return JUDGE_METRICS[name.removeprefix(JUDGE)]
+    if name.startswith(CORRECTED) and name != CORRECTED:
+        return partial(corrected, name.removeprefix(CORRECTED))
     if latency := LATENCY.fullmatch(name):
         return partial(_latency, int(latency[1]) / 100)
     if repeated := REPEATED.fullmatch(name):
@@ -60,6 +68,10 @@ class BuiltInMetrics(dict[str, Metric]):
 
     def __missing__(self, name: str) -> Metric:
         if built_in(name) is not None:
+            if name.startswith(CORRECTED):
+                return super().get(name.removeprefix(CORRECTED)) or Metric()
+            if name.startswith(JUDGE):
+                return Metric(range=(-1.0, 1.0))
             return SHARE if REPEATED.fullmatch(name) else Metric(better="lower")
         for pattern, metric in self.items():
             if fnmatchcase(name, pattern):

@@ -185,3 +185,51 @@ def test_a_mode_that_is_none_is_refused_with_those_there_are(judges: Suite) -> N
     result = judges.run("--mode=chat_eval=panel:shouting", fresh=True)
     assert result.ret not in (0, 1)
     result.stdout.fnmatch_lines_random(["*panel:one_by_one: each hears all that was said before*"])
+
+
+LABELLED = """
+from evalsuite import Sample, benchmark, generate, rubric
+
+SAMPLES = [
+    Sample(f"{at}", f"Question {at}", metadata={"human": "yes" if at % 2 else "no"}) for at in range(6)
+] + [Sample("new", "Another question")]
+
+@benchmark("labelled", SAMPLES, solver=lambda sample, model: sample.id, scorers=[rubric("Is it odd?", name="odd")])
+def test_labelled(scores):
+    assert "odd" in scores
+"""
+ODD = """
+import re
+
+def odd(messages):
+    answer = re.search(r'<answer key="\\w+">\\n(.*?)\\n</answer', messages[-1]["content"], re.S)[1]
+    return "Verdict: " + ("yes" if answer in "135" else "no")
+
+def stubborn(messages):
+    return "Verdict: yes"
+"""
+
+
+@pytest.mark.parametrize(
+    ("judge", "gate", "status"),
+    [
+        ("odd", "judge.kappa >= 0.9", 0),
+        ("odd", "labelled.judge_accuracy >= 0.9", 0),
+        ("odd", "judge.kappa >= 0.9 @95%", 10),
+        ("stubborn", "judge.kappa >= 0.1", 10),
+        ("odd", "labelled.corrected_odd >= 0.1", 12),
+    ],
+)
+def test_a_gate_may_demand_that_the_judge_agrees_with_people(
+    suite: Suite, judge: str, gate: str, status: int
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_labelled=LABELLED, odds=ODD)
+    assert suite.run(f"--judge-model=function:odds:{judge}", f"--gate={gate}").ret == status
+    assert "Judges against people" in suite.report()
+
+
+def test_a_gate_on_the_judge_is_red_where_nobody_has_labelled_anything(suite: Suite) -> None:
+    ran = suite.run("--gate=judge.kappa >= 0.6")
+    assert ran.ret == 12
+    assert "no case has both a judge's score and people's label" in ran.stdout.str()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.chat_eval.human_scores import dialogues, pairs
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.reporting.judges import corrected_mean
-from evalsuite.reporting.judges.corrected import FEWEST
+from evalsuite.results.judge_labels import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -55,13 +55,14 @@ def _unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _baseless_gate(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.gates import near, parse_gate
+    from evalsuite.decisions.gates import JUDGE, near, parse_gate
 
     names = {case.bound.name for case in cases}
     for gate in map(parse_gate, texts):
-        if gate.benchmark not in {"*", *names}:
+        if gate.benchmark not in {"*", JUDGE, *names}:
             return f"--gate '{gate.text}': no case of {gate.benchmark} is here{near(gate.benchmark, names)}"
-        tags = {pair for case in cases if gate.covers(case.bound.name) for pair in case.sample.tags.items()}
+        concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]
+        tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if gate.value and not _has_tag(gate, tags):
             asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
             known = {f"{tag}={value}" if gate.tag else value for tag, value in tags}

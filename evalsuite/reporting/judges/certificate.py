@@ -11,13 +11,13 @@ from evalsuite.reporting.judges.corrected import corrected_mean
 from evalsuite.reporting.judges.shares import share
 from evalsuite.reporting.section import Block, Column, Section, Table
 from evalsuite.results.estimate import Estimate
+from evalsuite.results.judge_labels import kappa, rho
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.reporting.section import Cell
-
-Pair = tuple[float, float]
+    from evalsuite.results.judge_labels import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], shee
         verdicts = [(float(label >= one.passes), float(score >= one.passes)) for label, score in pairs]
         cases = [str(at) for at in range(len(pairs))]
         right = share([float(label == score) for label, score in verdicts], cases)
-        rows.append((one.judge, right, kappa(verdicts), correlation(pairs), len(pairs)))
+        rows.append((one.judge, right, kappa(verdicts), rho(pairs), len(pairs)))
     columns = (
         Column("Judge"),
         Column("Accuracy", "percent"),
@@ -105,44 +105,6 @@ def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], shee
 def labelled(judge: JudgeResults, people: Mapping[str, float]) -> list[Pair]:
     """People's label and the judge's score of each case that has both."""
     return [(label, judge.scores[case]) for case, label in people.items() if case in judge.scores]
-
-
-def kappa(verdicts: Sequence[Pair]) -> Estimate | None:
-    """Cohen's kappa with the jackknife's interval; None where it is undefined."""
-    from evalsuite.stats import cohen_kappa
-
-    return _jackknifed(
-        verdicts, lambda some: cohen_kappa([one for one, _ in some], [other for _, other in some])
-    )
-
-
-def correlation(pairs: Sequence[Pair]) -> Estimate | None:
-    """Spearman's rho with the jackknife's interval; None where it is undefined."""
-    from evalsuite.stats.jackknife import interval_of_replicates
-    from evalsuite.stats.rank_tables import without_each_cluster
-
-    if len(pairs) < 3:
-        return None
-    people, judge = zip(*pairs, strict=True)
-    value, without = without_each_cluster(people, judge, range(len(pairs)), "spearman")
-    if math.isnan(value):
-        return None
-    interval = interval_of_replicates(value, without, bounds=(-1.0, 1.0))
-    return _estimate(value, interval.low, interval.high, len(pairs))
-
-
-def _jackknifed(items: Sequence[Pair], statistic: Callable[[list[Pair]], float]) -> Estimate | None:
-    from evalsuite.stats.jackknife import jackknife_interval
-
-    value = statistic(list(items)) if items else math.nan
-    if math.isnan(value):
-        return None
-    interval = jackknife_interval([[one] for one in items], statistic, bounds=(-1.0, 1.0))
-    return _estimate(value, interval.low, interval.high, len(items))
-
-
-def _estimate(value: float, low: float, high: float, n: int) -> Estimate:
-    return Estimate(value, n=n) if math.isnan(low) else Estimate(value, low, high, n)
 
 
 def _corrected(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:

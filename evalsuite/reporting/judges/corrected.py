@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from evalsuite.reporting.section import Column, Table
 from evalsuite.results.estimate import Estimate
+from evalsuite.results.judge_labels import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.stats import Interval
-
-FEWEST = 30
-"""Labels below which the normal interval of prediction-powered inference is not to be trusted."""
 
 
 @dataclass(frozen=True, slots=True)

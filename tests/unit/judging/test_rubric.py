@@ -37,6 +37,31 @@ def test_a_question_is_answered_by_yes_or_no_and_the_reason_is_the_note(scripted
     assert isinstance(rubric("x?"), JudgedScorer)
 
 
+@pytest.mark.parametrize(("human", "label"), [("yes", 1.0), (0, 0.0), (True, 1.0), ({"rubric": "no"}, 0.0)])
+def test_a_label_in_the_metadata_is_kept_beside_the_verdict(scripted: Any, human: Any, label: float) -> None:
+    sample = Sample("sky", "Why?", metadata={"human": human})
+    facts = judged(rubric("Right?"), scripted(lambda _: yes()), sample).facts["rubric"]
+    assert facts["people"] == {"rubric": {"label": label, "scale": [0.0, 1.0], "passes": 1.0}}
+
+
+def test_a_label_that_is_none_is_refused_with_its_sample(scripted: Any) -> None:
+    with pytest.raises(ScoringError, match="sample sky has the label 'perhaps'"):
+        judged(
+            rubric("Right?"), scripted(lambda _: yes()), Sample("sky", "Why?", metadata={"human": "perhaps"})
+        )
+
+
+def test_no_judge_is_shown_the_label(scripted: Any) -> None:
+    model = scripted(lambda _: yes())
+    judged(rubric("Right?"), model, Sample("sky", "Why?", metadata={"human": "no", "note": "x"}))
+    assert "human" not in model.calls[0].prompt
+
+
+def test_a_parameter_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(SettingsError, match="temprature"):
+        rubric("Right?", temprature=0.2)
+
+
 def test_a_scale_has_words_for_its_points_which_the_judge_reads(scripted: Any) -> None:
     model = scripted(lambda _: '{"reason": "short", "score": 2}')
     assert judged(rubric("Is it clear?", anchors={1: "muddled", 3: "lucid"}), model).value == 2.0

@@ -1,0 +1,64 @@
+"""People's labels that samples bring along, kept beside what the judge said, so that the two can be compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import ScoringError
+
+if TYPE_CHECKING:
+    from evalsuite.types import Sample
+
+LABELS: Mapping[str, float] = {
+    "yes": 1.0,
+    "no": 0.0,
+    "true": 1.0,
+    "false": 0.0,
+    "first": 1.0,
+    "tie": 0.5,
+    "second": 0.0,
+}
+"""What words mean as labels, in the metadata of samples and in people's sheets."""
+
+
+def people_facts(
+    sample: Sample,
+    names: Sequence[str],
+    *,
+    scale: tuple[float, float] | None = None,
+    passes: float | None = None,
+    nominal: bool = False,
+) -> dict[str, Any]:
+    """The fact `people`, by score: `label`, and how it is compared; empty where nobody has labelled the sample.
+
+    Args:
+        sample: its metadata may hold `human`: a label for every score, or a mapping of labels by score.
+        names: of the judge's scores.
+        scale: lowest and highest score, where they are known.
+        passes: the least score that passes, where there are verdicts.
+        nominal: whether each score is a verdict by itself.
+
+    Raises:
+        ScoringError: a label is neither a number nor a word that means one.
+    """
+    human = sample.metadata.get("human")
+    by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
+    labels = {name: _label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
+    compared: dict[str, Any] = {"scale": list(scale)} if scale else {}
+    compared |= {"passes": passes} if passes is not None else {}
+    compared |= {"nominal": True} if nominal else {}
+    return (
+        {"people": {name: {"label": label, **compared} for name, label in labels.items()}} if labels else {}
+    )
+
+
+def _label(sample: Sample, label: Any) -> float:
+    value = LABELS.get(label.strip().casefold()) if isinstance(label, str) else label
+    if not isinstance(value, (bool, int, float)) or not math.isfinite(value):
+        raise ScoringError(
+            f"sample {sample.id} has the label {label!r:.60} under 'human' in its metadata; a label is a number or one "
+            f"of {', '.join(LABELS)}"
+        )
+    return float(value)

@@ -1,0 +1,224 @@
+"""How far judges agree with people on the cases that people have labelled: for gates, reports and certificates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalsuite.results.tally import Row
+
+Pair = tuple[float, float]
+"""People's label, and the judge's score."""
+
+FEWEST = 30
+"""Labels, and cases without, below which no mean is corrected."""
+
+CANARY = "canary"
+"""The tag of cases that are there to watch the judge: their answers are fixed, and no random part of any others."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledScore:
+    """A score of a judge that people have given a label for.
+
+    Attributes:
+        row: of its case.
+        score: its name.
+        label: people's.
+        judge: the judge's value.
+        passes: the least value that passes; None where there are no verdicts.
+        nominal: whether each value is a verdict by itself, as in comparisons.
+        scale: lowest and highest value; None where that is not known.
+    """
+
+    row: Row
+    score: str
+    label: float
+    judge: float
+    passes: float | None = None
+    nominal: bool = False
+    scale: tuple[float, float] | None = None
+
+    @property
+    def verdicts(self) -> Pair | None:
+        """People's verdict and the judge's; None where scores are not verdicts."""
+        if self.nominal:
+            return self.label, self.judge
+        if self.passes is None:
+            return None
+        return float(self.label >= self.passes), float(self.judge >= self.passes)
+
+
+def labelled(tally: Tally) -> list[LabelledScore]:
+    """Every labelled score of the cases that were judged."""
+    return [one for row in tally if row.outcome != "error" for one in _labelled(row)]
+
+
+def _labelled(row: Row) -> Iterator[LabelledScore]:
+    for facts in (row.facts, *row.facts.values()):
+        people = facts.get("people") if isinstance(facts, Mapping) and facts.get("ballots") else None
+        for name, label in (people or {}).items():
+            if name in row.scores:
+                yield _score(row, name, label)
+
+
+def _score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
+    scale = label.get("scale")
+    return LabelledScore(
+        row,
+        name,
+        label["label"],
+        row.scores[name],
+        label.get("passes"),
+        bool(label.get("nominal")),
+        (scale[0], scale[1]) if scale else None,
+    )
+
+
+def labels_of(tally: Tally, score: str) -> Tally:
+    """The cases with a label for this score, each with this score alone."""
+    rows = [one.row for one in labelled(tally) if one.score == score]
+    return Tally(tuple(row.with_scores({score: row.scores[score]}) for row in rows))
+
+
+def judge_accuracy(tally: Tally) -> Estimate | None:
+    """The share of verdicts that are people's own; None where people have given none."""
+    rows = [
+        one.row.with_scores({"accuracy": float(both[0] == both[1])})
+        for one in labelled(tally)
+        if (both := one.verdicts) is not None
+    ]
+    return Tally(tuple(rows)).share("accuracy")
+
+
+def judge_kappa(tally: Tally) -> Estimate | None:
+    """Cohen's kappa of the judge's verdicts with people's; None where it is undefined."""
+    both = [(one.verdicts, one.row.cluster) for one in labelled(tally)]
+    pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
+    return kappa([pair for pair, _ in pairs], [cluster for _, cluster in pairs])
+
+
+def judge_rho(tally: Tally) -> Estimate | None:
+    """Spearman's correlation of the judge's scores with people's; None where it is undefined.
+
+    Scores of several names may have several scales: then all must be of one name.
+    """
+    scores = labelled(tally)
+    if len({one.score for one in scores}) != 1:
+        return None
+    return rho([(one.label, one.judge) for one in scores], [one.row.cluster for one in scores])
+
+
+def corrected(score: str, tally: Tally) -> Estimate | None:
+    """The mean that people would have given, by prediction-powered inference; see `stats.prediction_powered`.
+
+    None with fewer than 30 labels, or as few judged cases without. Labelled cases must be a random part of all.
+    """
+    from evalsuite.stats.prediction_powered import ppi_mean
+
+    cases = tally.where(lambda row: CANARY not in row.tags)
+    labels = [one for one in labelled(cases) if one.score == score]
+    has_label = {one.row.case for one in labels}
+    rest = [row.scores[score] for row in cases.scored(score) if row.case not in has_label]
+    if min(len(labels), len(rest)) < FEWEST:
+        return None
+    mean = ppi_mean(
+        [one.label for one in labels], [one.judge for one in labels], rest, bounds=labels[0].scale
+    )
+    return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
+
+
+JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
+    "accuracy": judge_accuracy,
+    "kappa": judge_kappa,
+    "rho": judge_rho,
+}
+"""What a gate may demand of the judges of a whole run, as in `judge.kappa >= 0.6 @95%`."""
+
+
+def kappa(verdicts: Sequence[Pair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
+    """Cohen's kappa with an interval; None where it is undefined.
+
+    The jackknife's interval shrinks to nothing where people and judge agree on every case. So it is widened to what
+    the interval of the raw agreement comes to as kappa, at the same agreement by chance.
+
+    Args:
+        verdicts: people's and the judge's.
+        clusters: what each belongs to; None where each stands for itself.
+    """
+    from evalsuite import stats
+
+    def statistic(some: Sequence[Pair]) -> float:
+        return stats.cohen_kappa([one for one, _ in some], [other for _, other in some])
+
+    groups = _grouped(verdicts, clusters)
+    value = statistic(verdicts) if verdicts else math.nan
+    if math.isnan(value):
+        return None
+    if len(groups) < 3:
+        return Estimate(value, n=len(verdicts))
+    low, high = _jackknifed(groups, statistic)
+    raw = [float(one == other) for one, other in verdicts]
+    at = list(range(len(raw))) if clusters is None else list(clusters)
+    agreement = stats.share_interval(raw, clusters=[str(one) for one in at])
+    # At a fixed agreement by chance, kappa is a straight line in the raw agreement.
+    mean = math.fsum(raw) / len(raw)
+    slope = (1 - value) / (1 - mean) if mean < 1 else _slope(verdicts)
+    low, high = (
+        min(low, value + slope * (agreement.low - mean)),
+        max(high, value + slope * (agreement.high - mean)),
+    )
+    return Estimate(value, max(-1.0, low), min(1.0, high), len(verdicts))
+
+
+def _slope(verdicts: Sequence[Pair]) -> float:
+    """1 / (1 - chance) where both agree on everything."""
+    shares = [
+        sum(one == label for one, _ in verdicts) / len(verdicts) for label in {one for one, _ in verdicts}
+    ]
+    return 1 / (1 - math.fsum(share**2 for share in shares))
+
+
+def rho(pairs: Sequence[Pair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
+    """Spearman's rho with the jackknife's interval; None where it is undefined.
+
+    Without an interval where it has no width: a perfect correlation of a few pairs shows no perfect judge.
+    """
+    from evalsuite.stats.jackknife import interval_of_replicates
+    from evalsuite.stats.rank_tables import without_each_cluster
+
+    if len(pairs) < 3:
+        return None
+    people, judge = zip(*pairs, strict=True)
+    value, without = without_each_cluster(people, judge, clusters or range(len(pairs)), "spearman")
+    if math.isnan(value):
+        return None
+    interval = interval_of_replicates(value, without, bounds=(-1.0, 1.0))
+    if not interval.low < interval.high:
+        return Estimate(value, n=len(pairs))
+    return Estimate(value, interval.low, interval.high, len(pairs))
+
+
+def _grouped(verdicts: Sequence[Pair], clusters: Sequence[Hashable] | None) -> list[list[Pair]]:
+    if clusters is None:
+        return [[one] for one in verdicts]
+    groups: dict[Hashable, list[Pair]] = {}
+    for one, cluster in zip(verdicts, clusters, strict=True):
+        groups.setdefault(cluster, []).append(one)
+    return list(groups.values())
+
+
+def _jackknifed(groups: Sequence[Sequence[Pair]], statistic: Callable[[list[Pair]], float]) -> Pair:
+    from evalsuite.stats.jackknife import jackknife_interval
+
+    interval = jackknife_interval(groups, statistic, bounds=(-1.0, 1.0))
+    # Where one group alone makes the statistic, nothing is known without it.
+    return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)

@@ -1,0 +1,157 @@
+"""How far judges agree with people, read off the cases that people have labelled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from evalsuite import stats
+from evalsuite.decisions.gates import Measured, decide, parse_gate
+from evalsuite.results.built_in import built_in
+from evalsuite.results.judge_labels import (
+    JUDGE_METRICS,
+    corrected,
+    judge_accuracy,
+    judge_kappa,
+    judge_rho,
+    kappa,
+    rho,
+)
+from evalsuite.results.tally import Row, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def row(at: int, judge: float, label: float | None, tags: dict[str, str] | None = None, **more: Any) -> Row:
+    people = {} if label is None else {"people": {"right": {"label": label, "passes": 1.0, **more}}}
+    facts = {"right": {"ballots": [{}], **people}}
+    return Row(f"case {at:04}", f"sample {at}", 1, "passed", tags or {}, {"right": judge}, facts)
+
+
+def of(pairs: Sequence[tuple[float, float | None]], **more: Any) -> Tally:
+    return Tally(tuple(row(at, judge, label, **more) for at, (judge, label) in enumerate(pairs)))
+
+
+MIXED = [(1.0, 1.0)] * 12 + [(0.0, 0.0)] * 10 + [(1.0, 0.0)] * 2 + [(0.0, 1.0)] * 1 + [(1.0, None)] * 20
+
+
+def test_accuracy_and_kappa_are_of_the_labelled_verdicts_alone() -> None:
+    accuracy, agreement = judge_accuracy(of(MIXED)), judge_kappa(of(MIXED))
+    assert accuracy is not None
+    assert agreement is not None
+    assert (accuracy.value, accuracy.n) == (22 / 25, 25)
+    labelled = [pair for pair in MIXED if pair[1] is not None]
+    assert agreement.value == stats.cohen_kappa(
+        [judge for judge, _ in labelled], [label for _, label in labelled]
+    )
+
+
+def test_scores_and_labels_are_verdicts_by_the_bar_of_their_rubric() -> None:
+    tally = Tally((row(0, 4.0, 5.0, passes=4.0), row(1, 3.0, 4.0, passes=4.0)))
+    accuracy = judge_accuracy(tally)
+    assert accuracy is not None
+    assert accuracy.value == 0.5
+
+
+def test_a_comparison_is_a_verdict_by_itself_ties_included() -> None:
+    tally = Tally((row(0, 0.5, 0.5, passes=None, nominal=True), row(1, 1.0, 0.5, passes=None, nominal=True)))
+    accuracy = judge_accuracy(tally)
+    assert accuracy is not None
+    assert accuracy.value == 0.5
+
+
+def test_without_labels_nothing_is_known_of_the_judge() -> None:
+    tally = of([(1.0, None)] * 5)
+    assert [measure(tally) for measure in JUDGE_METRICS.values()] == [None, None, None]
+
+
+def test_full_agreement_on_few_cases_does_not_show_a_perfect_judge() -> None:
+    few = kappa([(1.0, 1.0), (0.0, 0.0)] * 4)
+    assert few is not None
+    assert few.low is not None
+    assert few.value == 1.0
+    assert few.low < 0.6
+
+
+def test_two_cases_have_no_interval_and_a_perfect_correlation_has_none() -> None:
+    two, perfect = kappa([(1.0, 1.0), (0.0, 0.0)]), rho([(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)])
+    assert two is not None
+    assert perfect is not None
+    assert two.low is None
+    assert perfect.low is None
+
+
+@pytest.mark.parametrize("right", [0.8, 0.97])
+@pytest.mark.parametrize("labels", [10, 50])
+def test_the_interval_of_kappa_holds_with_few_labels(labels: int, right: float) -> None:
+    rng, repetitions, held, given = np.random.default_rng(3), 150, 0, 0
+    truth = 2 * right - 1
+    for _ in range(repetitions):
+        people = (rng.random(labels) < 0.5).astype(float)
+        judge = np.where(rng.random(labels) < right, people, 1 - people)
+        found = kappa(list(zip(people.tolist(), judge.tolist(), strict=True)))
+        if found is not None and found.low is not None and found.high is not None:
+            given += 1
+            held += found.low <= truth <= found.high
+    assert held / given >= 0.92
+
+
+def test_a_gate_may_demand_agreement_with_people_and_its_bound() -> None:
+    measured = {"judge": Measured(of(MIXED), JUDGE_METRICS)}
+    gates = [
+        parse_gate(text) for text in ("judge.kappa >= 0.6", "judge.kappa >= 0.6 @95%", "judge.rho > 0.99")
+    ]
+    assert [one.verdict for one in decide(gates, measured)] == ["met", "missed", "missed"]
+
+
+def test_a_gate_on_a_judge_that_nobody_has_checked_has_no_data() -> None:
+    (decision,) = decide([parse_gate("judge.kappa >= 0.6")], {})
+    assert decision.verdict == "no data"
+    assert "'human'" in decision.reason
+
+
+def test_a_judged_mean_is_corrected_by_a_random_part_of_labels() -> None:
+    rng = np.random.default_rng(5)
+    people = (rng.random(400) < 0.6).astype(float)
+    judge = np.where(rng.random(400) < 0.3, 1.0, people)
+    found = corrected(
+        "right",
+        of(
+            [
+                (float(j), float(p) if at < 100 else None)
+                for at, (j, p) in enumerate(zip(judge, people, strict=True))
+            ]
+        ),
+    )
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= 0.6 <= found.high < float(judge.mean())
+    assert built_in("corrected_right") is not None
+
+
+@pytest.mark.parametrize("labels", [0, 29])
+def test_fewer_than_thirty_labels_correct_nothing(labels: int) -> None:
+    assert corrected("right", of([(1.0, 1.0)] * labels + [(1.0, None)] * 100)) is None
+
+
+def test_a_canary_is_no_random_part_of_the_cases_and_corrects_nothing() -> None:
+    canaries = tuple(row(at, 1.0, 1.0, {"canary": "judge"}) for at in range(40))
+    assert corrected("right", Tally(canaries) + of([(1.0, None)] * 100)) is None
+
+
+def test_scores_of_two_names_have_no_correlation_in_common() -> None:
+    other = Row(
+        "z",
+        "z",
+        1,
+        "passed",
+        {},
+        {"clear": 3.0},
+        {"clear": {"ballots": [{}], "people": {"clear": {"label": 2.0}}}},
+    )
+    assert judge_rho(of(MIXED)) is not None
+    assert judge_rho(Tally((*of(MIXED), other))) is None
