@@ -67,6 +67,12 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
         if report.when == "call" and findings.scores.get("calls") == 0.0:
             lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
             report.sections.append(("tool calls: - expected, + made", lines))
+        if report.failed and findings.outcome == "failed":
+            from evalsuite.plugin.run.explanation import explain
+            from evalsuite.reporting.case_block import case_block
+
+            model = item.config.stash[PROCESS].model_name or ""
+            explain(item, call, report, case_block(findings.record(item, case, model)))
 
 
 def close_item(item: pytest.Item, report: pytest.TestReport) -> None:

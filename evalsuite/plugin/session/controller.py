@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.planned_order import PlannedOrder
 from evalsuite.declarations import Declarations
-from evalsuite.errors import SettingsError
+from evalsuite.errors import RunError, SettingsError
 from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usage
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.provenance import versions
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
     from evalsuite.plugin.session.watchers import Watchers
     from evalsuite.protocols import Benchmark
+    from evalsuite.results.runs import Run
     from evalsuite.settings import Settings
 
 CRASH = "WorkerDied"
@@ -256,6 +257,25 @@ class Controller:
     def covered(self) -> int:
         """Failed reports that a gate decides about: errors of cases of gated benchmarks."""
         return sum(self._failures.values())
+
+    def recall(self, report: pytest.TestReport) -> None:
+        """Adds what the baseline answered to a failed case's explanation."""
+        from evalsuite.plugin.run.explanation import add_baseline
+        from evalsuite.reporting.case_block import baseline_line
+
+        baseline = self._baseline
+        if baseline is not None and report.nodeid in baseline.offsets:
+            add_baseline(report, baseline_line(baseline.read(report.nodeid)))
+
+    @cached_property
+    def _baseline(self) -> Run | None:
+        from evalsuite.results.runs import load_run
+
+        try:
+            return load_run(find_folder(self.reports, self.settings.baseline or ""))
+        except RunError:
+            # The verdict says what is wrong with it.
+            return None
 
     def _keep(self, case: str, same: str, line: str) -> None:
         self.journal.record(case, same, line)

@@ -149,6 +149,8 @@ class Listener:
             self._passed_over.add(report.nodeid)
             if self.begun:
                 self.controller.pass_over(report.nodeid)
+        elif report.failed and self.settings.baseline and self.begun:
+            self.controller.recall(report)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
