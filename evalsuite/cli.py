@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import EvalsuiteError, in_words
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "plan": "say what a suite will take, and which loss it can show, before anything is paid",
+    "init": "write a first case, a gate and a CI workflow into a project of your own",
+    "runs": "list the runs there are, the newest first",
+    "show": "show one case: question, answer, target, scores and reasons",
+    "diff": "list the cases that two runs answered differently",
+    "prune": "remove old runs",
     "report": "print a run's report, made again from its records",
     "compare": "put runs side by side, the first being the baseline",
     "view": "show runs in the browser: an index with trends, or one run's page",
@@ -48,6 +54,7 @@ def make_parser(given: Sequence[str]) -> argparse.ArgumentParser:
         prog="evalsuite",
         description="Reads the runs that `pytest cases/` left in reports/, and builds benchmarks from their sources.",
     )
+    parser.add_argument("--version", action="version", version=f"evalsuite {version('evalsuite')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, what in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")

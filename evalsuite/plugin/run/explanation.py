@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
+from _pytest._code.code import (
+    ExceptionRepr,
+    ReprEntryNative,
+    ReprExceptionInfo,
+    ReprFileLocation,
+    ReprTraceback,
+)
 
 from evalsuite.errors import for_terminal
 
@@ -30,6 +36,9 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         block: see `reporting.case_block`.
     """
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
+    if item.config.option.tbstyle != "auto" and isinstance(report.longrepr, ExceptionRepr):
+        report.longrepr.addsection(SECTION, block, "-")
+        return
     message = call.excinfo.exconly(tryshort=True)
     entry = next(
         (entry for entry in reversed(call.excinfo.traceback) if entry.path == item.path),
@@ -40,9 +49,6 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     if not NUMBERS_ALONE.fullmatch(message):
         lines += [f"E   {line}\n" for line in for_terminal(message).splitlines()]
     trace = ReprTraceback([ReprEntryNative(lines)], None, "native")
-    if item.config.option.tbstyle != "auto" and hasattr(report.longrepr, "addsection"):
-        report.longrepr.addsection(SECTION, block, "-")
-        return
     explained = ReprExceptionInfo(trace, place)
     explained.addsection(SECTION, block, "-")
     report.longrepr = explained

@@ -1,0 +1,51 @@
+"""`evalsuite prune`: removes old runs, once it is told to."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+
+from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.commands.runs import newest_first
+from evalsuite.page.live import goes_on
+from evalsuite.page.run_index import all_runs
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds how many runs stay, and the word that removes the others."""
+    add_reports_folder(parser)
+    parser.add_argument(
+        "--keep", type=_count, default=10, metavar="N", help="newest runs to keep (default: 10)"
+    )
+    parser.add_argument(
+        "--also", action="append", default=[], metavar="RUN", help="keep this one, too; repeatable"
+    )
+    parser.add_argument("--yes", action="store_true", help="remove them; without it they are only listed")
+    parser.epilog = (
+        "The answers that were paid for go with their run. A run that still goes on is never removed."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Lists or removes all but the newest runs."""
+    old = [
+        folder
+        for folder in newest_first(all_runs(options.reports))[options.keep :]
+        if folder.name not in options.also and not goes_on(folder)
+    ]
+    for folder in old:
+        if options.yes:
+            shutil.rmtree(folder.path)
+        sys.stdout.write(f"{'removed' if options.yes else 'would remove'} {folder.path}\n")
+    if old and not options.yes:
+        sys.stdout.write("nothing is removed yet: say --yes\n")
+    elif not old:
+        sys.stdout.write("nothing to remove\n")
+    return 0
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a number of runs from 0; got {text!r}")
+    return int(text)
