@@ -139,10 +139,10 @@ class Settings:
     )
     max_cost: float | None = _setting(
         None,
-        "US dollars at most: the call that might pass it is not made, and the cases left are errors",
+        "US dollars at most, over all sessions of a run: the call that might pass it is not made, and the cases left "
+        "are errors",
         "USD",
         kind=float,
-        kept=False,
     )
     price: tuple[str, ...] = _setting(
         (),

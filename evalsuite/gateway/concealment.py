@@ -11,20 +11,29 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
 from evalsuite.models.address import KEY, LOGIN, redact
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.models.protocol import Backend
     from evalsuite.settings import Settings
-    from evalsuite.types import Request
+    from evalsuite.types import Completion, Request
 
 SECRET_WORDS = {
     *("key", "keys", "apikey", "token", "secret", "password", "passwd", "pwd", "auth", "authorization"),
     *("bearer", "credential", "credentials", "signature", "sig", "cookie"),
 }
 """A text under a name with one of these words is a secret; `max_tokens` and `tokenizer` have none of them."""
+
+PARAMETER_FLAGS = ("--model-param", "--judge-param")
+PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")
+ECHOED = 8
+"""Characters from which on a secret that a server repeats is masked."""
 
 HEADERS = {"headers", "extra_headers", "default_headers"}
 MARK = "sha256:"
@@ -53,6 +62,28 @@ class Vault:
             return request
         return dataclasses.replace(request, params=self._reveal(request.params))
 
+    async def complete(self, backend: Backend, request: Request) -> Completion:
+        """Has the backend answer the request as it is sent; secrets that it repeats are put back to hashes."""
+        try:
+            completion = await backend.complete(self.reveal(request))
+        except Exception as error:
+            error.args = tuple(self._mask(words) if isinstance(words, str) else words for words in error.args)
+            raise
+        if not self._secrets:
+            return completion
+        calls = tuple(
+            dataclasses.replace(call, arguments=self._mask(call.arguments)) for call in completion.tool_calls
+        )
+        text, reasoning = self._mask(completion.text), self._mask(completion.reasoning)
+        return dataclasses.replace(completion, text=text, reasoning=reasoning, tool_calls=calls)
+
+    def _mask(self, text: str) -> str:
+        for mark, secret in self._secrets.items():
+            # A short one is likelier to be a word of the answer's.
+            if len(secret) >= ECHOED:
+                text = text.replace(secret, mark)
+        return text
+
     def conceal_settings(self, settings: Settings) -> Settings:
         """Settings as files and workers may hold them."""
         return dataclasses.replace(
@@ -60,7 +91,22 @@ class Vault:
             model_base_url=settings.model_base_url and _marked(settings.model_base_url),
             judge_base_url=settings.judge_base_url and _marked(settings.judge_base_url),
             model_param=tuple(map(self._conceal_option, settings.model_param)),
+            judge_param=tuple(map(self._conceal_option, settings.judge_param)),
         )
+
+    def conceal_arguments(self, arguments: Sequence[str]) -> list[str]:
+        """A command's arguments with hashes in place of secret parameters."""
+        concealed = []
+        for before, argument in pairwise(("", *arguments)):
+            option = PARAMETER_OPTION.match(argument)
+            if before in PARAMETER_FLAGS:
+                concealed.append(self._conceal_option(argument))
+            elif option and argument[option.end() :].startswith("="):
+                start = option.end() + 1
+                concealed.append(argument[:start] + self._conceal_option(argument[start:]))
+            else:
+                concealed.append(argument)
+        return concealed
 
     def _conceal_option(self, text: str) -> str:
         name, equals, value = text.partition("=")
@@ -129,10 +175,11 @@ def demand_secrets(settings: Settings, run: str) -> None:
                 f"--resume {run}: the address {base_url} had a login or a key, which the run's folder does not "
                 f"hold: give --{name}-base-url again"
             )
-    for text in settings.model_param:
-        name, _, value = text.partition("=")
-        if MARK in value:
-            raise SettingsError(
-                f"--resume {run}: that run was given a secret {name}, which its folder does not hold: give "
-                f"--model-param {name}=... again"
-            )
+    for flag, texts in zip(PARAMETER_FLAGS, (settings.model_param, settings.judge_param), strict=True):
+        for text in texts:
+            name, _, value = text.partition("=")
+            if MARK in value:
+                raise SettingsError(
+                    f"--resume {run}: that run was given a secret {name}, which its folder does not hold: give "
+                    f"{flag} {name}=... again"
+                )

@@ -42,6 +42,7 @@ from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Literal
 
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.spend import Price
@@ -57,6 +58,25 @@ NEVER_REACHED = 3
 
 GRACE = 10.0
 """Seconds that the end of a run waits for calls under way that cost money."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Call:
+    """One call on its way through the gateway.
+
+    Attributes:
+        key: of the request, in the store.
+        request: as it is sent, but for its secrets.
+        tokens: that it may take, as the limiter counts them.
+        reserved: US dollars set aside for it.
+        attempt: its number in the journal, once it is sent.
+    """
+
+    key: str
+    request: Request
+    tokens: int
+    reserved: float
+    attempt: int | None = None
 
 
 class Asker(Protocol):
@@ -160,7 +180,7 @@ class Gateway:
 
     async def _fly(self, key: str, backend: Backend, request: Request) -> Completion:
         price = self._price(backend, request.model)
-        completion = await self._persist(backend, request, price)
+        completion = await self._persist(key, backend, request, price)
         # By the backend's own name for its address, which has no secrets in it.
         self._keep(key, dataclasses.replace(request, base_url=backend.identity), completion)
         self._used[key] = completion.usage
@@ -187,12 +207,12 @@ class Gateway:
             raise error
         return price
 
-    async def _persist(self, backend: Backend, request: Request, price: Price | None) -> Completion:
+    async def _persist(self, key: str, backend: Backend, request: Request, price: Price | None) -> Completion:
         """Tries until it succeeds, can never succeed, or the bounds are reached."""
         effort = Effort(self._clock, self._patience)
         while True:
             try:
-                return await self._attempt(backend, request, price)
+                return await self._attempt(key, backend, request, price)
             except RateLimited as error:
                 await asyncio.sleep(effort.after_refusal(error))
             except Transient as error:
@@ -218,27 +238,46 @@ class Gateway:
             self._give_up(backend, gone)
             raise gone from error
 
-    async def _attempt(self, backend: Backend, request: Request, price: Price | None) -> Completion:
+    async def _attempt(self, key: str, backend: Backend, request: Request, price: Price | None) -> Completion:
         """One call, with what it may cost set aside before, and what it did or may have cost booked after."""
         # Only where money is limited: another bound could cut off an answer.
         sent = bounded(request) if price and self.ledger.limit is not None else request
         reserved = price.of(prompt_bound(sent), answer_bound(sent)) if price else 0.0
+        call = _Call(key, sent, estimate_tokens(sent) + answer_bound(sent), reserved)
         await self.ledger.reserve(reserved)
-        attempt = None
+        usage, answered = None, True
         try:
-            completion = await self._call(backend, sent, estimate_tokens(sent) + answer_bound(sent))
-            completion = dataclasses.replace(
-                completion, usage=self._usage(backend, request, completion, price)
-            )
-            attempt = Attempt(request.model, completion.usage)
-        except (LostAnswer, Withheld, asyncio.CancelledError):
-            if price:
-                attempt = Attempt(request.model, Usage(1, 0, 0, reserved, 1), answered=False)
+            completion = await self._call(backend, call)
+            usage = self._usage(backend, request, completion, price)
+            self._note_end(call, "answered", usage)
+        except (LostAnswer, Withheld, asyncio.CancelledError) as error:
+            # One that still waited for its turn was never sent.
+            if price and call.attempt is not None:
+                usage, answered = Usage(1, 0, 0, reserved, 1), False
+            self._note_end(call, "failed", words=str(error))
+            raise
+        except BaseException as error:
+            self._note_end(call, "refused", words=str(error))
             raise
         else:
-            return completion
+            return dataclasses.replace(completion, usage=usage)
         finally:
-            self.ledger.settle(reserved, attempt)
+            self.ledger.settle(reserved, Attempt(request.model, usage, answered) if usage else None)
+
+    def _note_start(self, backend: Backend, call: _Call) -> None:
+        """Has the journal know of a call that may cost money, before it is made."""
+        if backend.metered and not self.store.read_only:
+            call.attempt = self.store.sent(call.key, call.reserved)
+
+    def _note_end(
+        self,
+        call: _Call,
+        state: Literal["answered", "failed", "refused"],
+        usage: Usage | None = None,
+        words: str = "",
+    ) -> None:
+        if call.attempt is not None:
+            self.store.ended(call.attempt, state, usage, words)
 
     def _usage(
         self, backend: Backend, request: Request, completion: Completion, price: Price | None
@@ -247,34 +286,33 @@ class Gateway:
         cost = price.of(usage.prompt_tokens, usage.completion_tokens) if price else usage.cost
         return dataclasses.replace(usage, cost=cost)
 
-    async def _call(self, backend: Backend, request: Request, tokens: int) -> Completion:
+    async def _call(self, backend: Backend, call: _Call) -> Completion:
         completion = None
         while completion is None:
             probes = await self._breaker(backend).passage()
             try:
-                completion = await self._admitted(backend, request, tokens, probes=probes)
+                completion = await self._admitted(backend, call, probes=probes)
             finally:
                 if probes:
                     self._breaker(backend).tried()
         self._answered.add(backend)
         used = completion.usage.prompt_tokens + completion.usage.completion_tokens
-        self._limiter(backend).accepted(tokens, used or tokens)
+        self._limiter(backend).accepted(call.tokens, used or call.tokens)
         return completion
 
-    async def _admitted(
-        self, backend: Backend, request: Request, tokens: int, *, probes: bool
-    ) -> Completion | None:
+    async def _admitted(self, backend: Backend, call: _Call, *, probes: bool) -> Completion | None:
         """The call itself; None where the server went down while it waited for its turn."""
         limiter, breaker = self._limiter(backend), self._breaker(backend)
-        async with self._slot(backend), limiter.admit(tokens) as admitted:
+        async with self._slot(backend), limiter.admit(call.tokens) as admitted:
             if breaker.is_open and not probes:
                 return None
             if self._lost:
                 raise CallFailed(f"not asked, as no answer can be kept any more: {self._lost}")
             if backend in self._hopeless:
                 raise BackendUnavailable(self._hopeless[backend])
+            self._note_start(backend, call)
             try:
-                completion = await backend.complete(self._vault.reveal(request))
+                completion = await self._vault.complete(backend, call.request)
             except Outage as error:
                 breaker.down(str(error))
                 raise

@@ -8,6 +8,7 @@ from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.spend import Ledger, read_prices
 from evalsuite.models.access import MEBIBYTE, Access, Timeouts
 from evalsuite.models.credentials import Credentials, Grant
+from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,11 @@ def credentials_of(settings: Settings) -> Credentials:
     return Credentials(grants, Access(timeouts=timeouts, max_answer=int(settings.max_answer_mb * MEBIBYTE)))
 
 
+def _paid_before(store: Answers) -> Usage:
+    """What earlier sessions paid for the answers that are kept here; a replay pays nothing."""
+    return Usage() if store.read_only else Usage(cost=store.spent())
+
+
 def open_gateway(
     settings: Settings,
     store: Answers,
@@ -64,7 +70,7 @@ def open_gateway(
         lambda model, base_url: around(open_backend(model, base_url, credentials)),
         store,
         Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
-        Ledger(settings.max_cost),
+        Ledger(settings.max_cost, _paid_before(store)),
         read_prices(settings.price),
         on_hopeless,
         vault=vault,

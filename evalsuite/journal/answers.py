@@ -60,6 +60,11 @@ class Answers:
         """The journal's file."""
         return self._database.path
 
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be kept here, as in a replay."""
+        return self._database.read_only
+
     def get(self, key: str) -> Completion | None:
         """The completion kept under this key, if there is one and it is undamaged."""
         try:

@@ -181,6 +181,38 @@ def test_the_spend_limit_stops_before_the_call_that_would_pass_it(
     result.stdout.fnmatch_lines(["*the spend limit is reached*--resume last*"])
 
 
+def test_the_spend_limit_holds_over_all_sessions_of_a_run(many: Suite, chat_server: ChatServer) -> None:
+    many.pytester.makepyfile(test_many=MANY.replace("generate()", "generate(max_tokens=10)"))
+    many.run("--run=r", "--price=gpt-test=1/1", "--max-cost=0.0002", "--max-connections=1")
+    first = len(chat_server.bodies)
+    assert 0 < first < 14
+    # Neither the limit nor the price is given again.
+    many.run("--resume=r", "--max-connections=1", model=False)
+    assert len(chat_server.bodies) == first
+    many.run("--resume=r", "--max-cost=0.0003", "--max-connections=1", model=False)
+    assert first < len(chat_server.bodies) <= 20
+    assert many.summary()["usage"]["cost"] <= 0.0003
+    many.run("--resume=r", "--max-cost=1", model=False).assert_outcomes(passed=30)
+
+
+def test_a_call_that_a_killed_session_had_sent_counts_as_spent(many: Suite, chat_server: ChatServer) -> None:
+    many.pytester.makepyfile(test_many=MANY.replace("generate()", "generate(max_tokens=10)"))
+    price = ("--price=gpt-test=0/1", "--max-connections=4", "--run=r")
+    chat_server.reply = lambda _: chat_server.say("x", delay=30.0)
+    command = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", *many.model, *price]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=many.path) as process:
+        deadline = time.monotonic() + 60
+        while len(chat_server.bodies) < 4 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    chat_server.bodies.clear()
+    chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"])
+    # Four calls of ten tokens may have been billed; there is room for one more of five, but not of ten.
+    result = many.run("--resume=r", "--max-cost=0.000045", model=False)
+    assert not chat_server.bodies
+    result.stdout.fnmatch_lines(["*$0.0000 of --max-cost $4.5e-05 is spent*"])
+
+
 def test_a_keyboard_interrupt_leaves_a_report_of_what_was_done(many: Suite) -> None:
     file = many.path / "test_many.py"
     file.write_text(
@@ -208,6 +240,35 @@ def test_secrets_are_in_no_file_of_the_run(
     for file in many.runs()[0].iterdir():
         assert b"verysecret" not in file.read_bytes(), file
         assert b"pa55word" not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_key_is_in_no_traceback_no_junit_file_and_nothing_that_the_run_leaves(
+    many: Suite, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret-1234567890")
+    chat_server.reply = lambda body: chat_server.say(status=400, body={"error": {"message": str(body)}})
+    parameter = "--model-param=api_key=pa55word-1234567890"
+    result = many.run(
+        "--limit=3",
+        "-vv",
+        "--showlocals",
+        "--tb=long",
+        "--junitxml=junit.xml",
+        parameter,
+        *workers,
+        fresh=True,
+    )
+    result.assert_outcomes(errors=3)
+    assert chat_server.headers[0]["Authorization"] == "Bearer sk-verysecret-1234567890"
+    shown = [result.stdout.str().encode(), result.stderr.str().encode()]
+    shown += [file.read_bytes() for file in many.path.rglob("*") if file.is_file() and "reports" in str(file)]
+    shown.append((many.path / "junit.xml").read_bytes())
+    for content in shown:
+        assert b"verysecret" not in content
+        # pytest itself prints the command of a session that it was given.
+        assert b"pa55word" not in content.replace(parameter.encode(), b"")
+    assert many.runs()[0].joinpath("run.json").read_text().count("sha256:") >= 2
 
 
 def test_a_run_cut_short_in_the_middle_of_a_record_can_be_reported_and_resumed(many: Suite) -> None:

@@ -163,10 +163,9 @@ def test_a_later_run_takes_over_what_it_is_not_told_and_keeps_what_it_is() -> No
             assert getattr(taken, option.name) == getattr(Settings(), option.name), option.name
 
 
-def test_money_places_and_the_run_itself_are_not_taken_over() -> None:
-    assert {"max_cost", "run", "reports", "resume", "replay"} <= {
-        option.name for option in OPTIONS if not option.kept
-    }
+def test_places_and_the_run_itself_are_not_taken_over_and_the_spend_limit_is() -> None:
+    assert next(option.kept for option in OPTIONS if option.name == "max_cost")
+    assert {"run", "reports", "resume", "replay"} <= {option.name for option in OPTIONS if not option.kept}
 
 
 @pytest.fixture

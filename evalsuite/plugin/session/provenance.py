@@ -7,6 +7,7 @@ import shlex
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from evalsuite.gateway.concealment import Vault
 from evalsuite.models.address import redact
 
 if TYPE_CHECKING:
@@ -27,5 +28,5 @@ def versions() -> dict[str, str]:
 
 
 def command_line(args: Sequence[str]) -> str:
-    """The command as one could type it, but for the secrets in addresses."""
-    return redact(shlex.join(["pytest", *args]))
+    """The command as one could type it, but for the secrets in addresses and parameters."""
+    return redact(shlex.join(["pytest", *Vault().conceal_arguments(args)]))
