@@ -9,7 +9,7 @@ from typing import Any
 
 from evalsuite.errors import DatasetError, SettingsError
 
-Part = dict[str, Any]
+MessagePart = dict[str, Any]
 Source = str | Path | bytes
 """A file, the bytes themselves, or (text only) an address that begins with http or data."""
 
@@ -17,7 +17,7 @@ MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image
 SOUNDS = {".wav": "wav", ".mp3": "mp3"}
 
 
-def image(source: Source, *, detail: str = "auto") -> Part:
+def image(source: Source, *, detail: str = "auto") -> MessagePart:
     """A picture: PNG, JPEG, GIF or WebP.
 
     It stands among a message's parts: `Message("user", parts=["What is this?", image("cat.png")])`.
@@ -43,7 +43,7 @@ def _picture(source: Source) -> str:
     return _data(kind, content)
 
 
-def audio(source: Path | str | bytes, *, format: str | None = None) -> Part:  # noqa: A002 - the API's own word
+def audio(source: Path | str | bytes, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word
     """A recording, WAV or MP3.
 
     Args:
@@ -61,7 +61,7 @@ def audio(source: Path | str | bytes, *, format: str | None = None) -> Part:  # 
     return {"type": "input_audio", "input_audio": {"data": data, "format": chosen}}
 
 
-def file(source: Path | str | bytes, *, name: str | None = None) -> Part:
+def file(source: Path | str | bytes, *, name: str | None = None) -> MessagePart:
     """A file, a PDF for example.
 
     Args:

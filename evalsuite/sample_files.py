@@ -13,7 +13,7 @@ from typing import Any
 from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.types import Sample
 
-Row = tuple[str, Mapping[str, Any]]
+SourceItem = tuple[str, Mapping[str, Any]]
 """Where an item stands, in words, and the item."""
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for fields of fields; or a function of the item."""
@@ -146,7 +146,7 @@ def load_samples(
     return samples
 
 
-def _rows(path: str | Path, split: str) -> Iterator[Row]:
+def _rows(path: str | Path, split: str) -> Iterator[SourceItem]:
     file = Path(path)
     reader = READERS.get(file.suffix.lower())
     if reader is not None:
@@ -181,7 +181,7 @@ def _item(value: Any, file: Path, where: str) -> Mapping[str, Any]:
     return value
 
 
-def _json_lines(file: Path) -> Iterator[Row]:
+def _json_lines(file: Path) -> Iterator[SourceItem]:
     # Not splitlines, which also splits at characters that JSON allows within a text.
     for number, line in enumerate(_text(file).split("\n"), 1):
         if line.strip():
@@ -195,7 +195,7 @@ def _json_lines(file: Path) -> Iterator[Row]:
             yield where, _item(value, file, where)
 
 
-def _json(file: Path) -> Iterator[Row]:
+def _json(file: Path) -> Iterator[SourceItem]:
     try:
         value = json.loads(_text(file))
     except (ValueError, RecursionError) as error:
@@ -203,7 +203,7 @@ def _json(file: Path) -> Iterator[Row]:
     return _listed(value, file)
 
 
-def _yaml(file: Path) -> Iterator[Row]:
+def _yaml(file: Path) -> Iterator[SourceItem]:
     try:
         import yaml
     except ImportError as error:
@@ -215,7 +215,7 @@ def _yaml(file: Path) -> Iterator[Row]:
     return _listed(value, file)
 
 
-def _listed(value: Any, file: Path) -> Iterator[Row]:
+def _listed(value: Any, file: Path) -> Iterator[SourceItem]:
     lists = (
         [inner for inner in value.values() if isinstance(inner, list)]
         if isinstance(value, Mapping)
@@ -232,8 +232,8 @@ def _listed(value: Any, file: Path) -> Iterator[Row]:
         yield f"item {number}", _item(item, file, f"item {number}")
 
 
-def _separated(separator: str) -> Callable[[Path], Iterator[Row]]:
-    def read(file: Path) -> Iterator[Row]:
+def _separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
+    def read(file: Path) -> Iterator[SourceItem]:
         csv.field_size_limit(CSV_LIMIT)
         reader = csv.reader(io.StringIO(_text(file), newline=""), delimiter=separator, strict=True)
         try:
@@ -260,7 +260,7 @@ def _separated(separator: str) -> Callable[[Path], Iterator[Row]]:
     return read
 
 
-def _parquet(file: Path) -> Iterator[Row]:
+def _parquet(file: Path) -> Iterator[SourceItem]:
     try:
         import duckdb
     except ImportError as error:
@@ -281,7 +281,7 @@ def _parquet(file: Path) -> Iterator[Row]:
         ) from error
 
 
-def _hub_rows(name: str, split: str) -> Iterator[Row]:
+def _hub_rows(name: str, split: str) -> Iterator[SourceItem]:
     try:
         from datasets import load_dataset
     except ImportError as error:
@@ -298,7 +298,7 @@ def _hub_rows(name: str, split: str) -> Iterator[Row]:
     return ((f"row {number}", row) for number, row in enumerate(rows, 1))
 
 
-READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
+READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
     ".jsonl": _json_lines,
     ".json": _json,
     ".csv": _separated(","),

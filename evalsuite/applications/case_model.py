@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
     from evalsuite.applications.case_api import CaseApi
-    from evalsuite.applications.endpoint import Endpoint, Listener
+    from evalsuite.applications.endpoint import Endpoint, LoopbackServer
     from evalsuite.types import Completion
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class CaseModel(ModelHandle):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.log = CallLog()
-        self._endpoints: list[tuple[Listener, Endpoint]] = []
+        self._endpoints: list[tuple[LoopbackServer, Endpoint]] = []
 
     async def chat(
         self,

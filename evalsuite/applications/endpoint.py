@@ -55,7 +55,7 @@ class Endpoint:
         }
 
 
-class Listener:
+class LoopbackServer:
     """Answers HTTP requests on loopback from when it is made until its loop ends.
 
     Args:
@@ -123,11 +123,11 @@ class Listener:
         return self._apis.get(key), request.path.removeprefix("/v1")
 
 
-_listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, Listener] = WeakKeyDictionary()
+_listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopbackServer] = WeakKeyDictionary()
 
 
-def listener_of(loop: asyncio.AbstractEventLoop) -> Listener:
+def listener_of(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
     """The loop's listener, which is made when a case first asks for it."""
     if loop not in _listeners:
-        _listeners[loop] = Listener(loop)
+        _listeners[loop] = LoopbackServer(loop)
     return _listeners[loop]

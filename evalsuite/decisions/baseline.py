@@ -28,7 +28,7 @@ MOST_GROUPS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ComparisonRules:
     """By what a run is compared with its baseline.
 
     Attributes:
@@ -103,7 +103,7 @@ class Against:
     """
 
     name: str
-    rules: Rules
+    rules: ComparisonRules
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
     flips: Sequence[Flip]
     left_out: Mapping[str, Sequence[str]]
@@ -161,10 +161,10 @@ class _Compared:
 
 
 def compare_to_baseline(
-    baseline: Run, run: Run, gates: Iterable[Gate], rules: Rules | None = None
+    baseline: Run, run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
 ) -> Against:
     """Compares a run with its baseline, on the gated metrics, or, without gates, on the primary ones."""
-    rules = rules or Rules()
+    rules = rules or ComparisonRules()
     matches = {
         name: common_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
@@ -197,7 +197,9 @@ def compare_to_baseline(
     )
 
 
-def subjects(run: Run, gates: Iterable[Gate], rules: Rules | None = None) -> Iterator[ComparedMetric]:
+def subjects(
+    run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
+) -> Iterator[ComparedMetric]:
     """What is compared: each gated metric once, in the gates' order.
 
     What a run took (`RESOURCES`) has no range that a margin could be a share of, and is compared only where
@@ -242,7 +244,9 @@ def _selected(baseline: Run, run: Run, subject: ComparedMetric) -> Common:
     return common_questions(old, now)
 
 
-def _obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: Rules) -> str:
+def _obstacle(
+    common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
+) -> str:
     """Why a subject cannot be compared; empty where it can."""
     name = baseline.folder.name
     if not common.before:
@@ -279,7 +283,7 @@ def _is_derived(bench: Bench, metric: str) -> bool:
     return metric in bench.derived
 
 
-def own_margin(subject: ComparedMetric, rules: Rules) -> float | None:
+def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
     """The loss that `--margin` says matters for a subject, on the metric's own scale."""
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
@@ -308,14 +312,14 @@ def _scale(
     return width, own
 
 
-def _compare(common: Common, subject: ComparedMetric, run: Run, rules: Rules) -> _Compared | str:
+def _compare(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> _Compared | str:
     if _is_derived(run.benchmarks[subject.benchmark], subject.metric):
         return _compare_derived(common, subject, run, rules)
     return _compare_means(common.pairs(subject.metric), subject, run, common, rules)
 
 
 def _compare_means(
-    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: Common, rules: Rules
+    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
 ) -> _Compared | str:
     from evalsuite import stats
 
@@ -349,7 +353,9 @@ def _as_gains(parts: dict[str, float], subject: ComparedMetric) -> dict[str, flo
     return {name: -part for name, part in parts.items()} if subject.lower_is_better else parts
 
 
-def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: Rules) -> _Compared | str:
+def _compare_derived(
+    common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules
+) -> _Compared | str:
     """Compares what is no mean over cases by leaving out clusters: both runs lose the same ones."""
     from evalsuite import stats
 

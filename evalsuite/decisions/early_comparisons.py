@@ -14,25 +14,27 @@ from evalsuite.decisions.sequential_gates import EarlyComparison
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evalsuite.decisions.baseline import ComparedMetric, Rules
+    from evalsuite.decisions.baseline import ComparedMetric, ComparisonRules
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
 
 
 def early_comparisons(
-    baseline: Run, gates: Sequence[Gate], rules: Rules
+    baseline: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
     """The comparisons of all gated metrics of the baseline, once their share of the error is known."""
     return partial(_make, baseline, list(subjects(baseline, gates, rules)), rules)
 
 
 def _make(
-    baseline: Run, compared: Sequence[ComparedMetric], rules: Rules, share: float
+    baseline: Run, compared: Sequence[ComparedMetric], rules: ComparisonRules, share: float
 ) -> list[EarlyComparison]:
     return [_comparison(baseline, subject, rules, share) for subject in compared]
 
 
-def _comparison(baseline: Run, subject: ComparedMetric, rules: Rules, share: float) -> EarlyComparison:
+def _comparison(
+    baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
+) -> EarlyComparison:
     """One comparison; without anything to compare with where the metric's range is not declared."""
     metric = declared(baseline, subject.benchmark, subject.metric)
     before = {}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlannedBenchmark:
     """A benchmark's part of what is about to run.
 
     Attributes:
@@ -40,13 +40,13 @@ class Asked:
     epochs: int
 
 
-def count_asked(cases: Iterable[tuple[str, str]]) -> list[Asked]:
+def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
     """The parts of a run, from the benchmark and sample of each case."""
     epochs: dict[str, Counter[str]] = {}
     for benchmark, sample in cases:
         epochs.setdefault(benchmark, Counter())[sample] += 1
     return [
-        Asked(name, counts.total(), len(counts), max(counts.values()))
+        PlannedBenchmark(name, counts.total(), len(counts), max(counts.values()))
         for name, counts in sorted(epochs.items())
     ]
 
@@ -61,7 +61,7 @@ class Expense:
         minutes: of waiting and scoring, were cases as much at once as in the earlier run.
     """
 
-    asked: Asked
+    asked: PlannedBenchmark
     usage: Usage | None = None
     minutes: float | None = None
 
@@ -122,7 +122,7 @@ class Sight:
 
 
 def expenses(
-    asked: Iterable[Asked], baseline: Run | None, price: Callable[[int, int], float] | None = None
+    asked: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[int, int], float] | None = None
 ) -> list[Expense]:
     """What each benchmark is expected to take.
 
@@ -134,7 +134,9 @@ def expenses(
     return [_expense(one, baseline, price) for one in asked]
 
 
-def _expense(asked: Asked, baseline: Run | None, price: Callable[[int, int], float] | None) -> Expense:
+def _expense(
+    asked: PlannedBenchmark, baseline: Run | None, price: Callable[[int, int], float] | None
+) -> Expense:
     bench = baseline.benchmarks.get(asked.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
     if not rows or baseline is None:
@@ -166,7 +168,7 @@ def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
 
 
 def sights(
-    asked: Iterable[Asked],
+    asked: Iterable[PlannedBenchmark],
     baseline: Run,
     earlier: Run | None,
     gates: Iterable[Gate],
@@ -191,7 +193,7 @@ def sights(
 
 
 def _sight(
-    subject: ComparedMetric, asked: Asked, baseline: Run, earlier: Run | None, detect: float
+    subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> Sight | None:
     tally = select(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     scores = _scores(by_question(tally), subject.metric)

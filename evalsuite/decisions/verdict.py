@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.baseline import Against, Rules, compare_to_baseline
+from evalsuite.decisions.baseline import Against, ComparisonRules, compare_to_baseline
 from evalsuite.decisions.gates import (
     JUDGE,
     PASS_RATE,
@@ -154,9 +154,9 @@ def _grounds(
     ]
 
 
-def comparison_rules(settings: Mapping[str, Any]) -> Rules:
+def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
     """By what a run's settings want it compared with its baseline."""
-    return Rules(
+    return ComparisonRules(
         settings.get("max_regression", 0.02),
         dict(parse_margin(text) for text in settings.get("margin", ())),
         settings.get("min_paired", 0.9),

@@ -45,7 +45,7 @@ STEPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class WeightedScore:
     """A weighted score.
 
     Attributes:
@@ -114,7 +114,7 @@ class Weighted:
         alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
         return {place: (one, self.aspects[0]) for place, one in zip(("first", "second"), alone, strict=True)}
 
-    async def _expected(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> Expected:
+    async def _expected(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
         steps, log = await self._steps(aspect, model)
         request = f"Score the answer on {aspect.described()}.{steps} Reply with the number alone."
         prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}")]
@@ -137,23 +137,25 @@ class Weighted:
         )
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
-    async def _from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> Expected:
+    async def _from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
         # Samples at temperature 0 are all the same: there is nothing to weigh.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
         samples = await together(asked)
         mean = math.fsum(sample.value for sample in samples) / len(samples)
-        return Expected(mean, "samples", 1.0, tuple(entry for sample in samples for entry in sample.log))
+        return WeightedScore(mean, "samples", 1.0, tuple(entry for sample in samples for entry in sample.log))
 
 
-async def _from_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect) -> Expected | None:
+async def _from_logprobs(
+    ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect
+) -> WeightedScore | None:
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
         # Some servers refuse the parameter; if it was something else, the samples are refused too.
         return None
     weighted = expectation(judgement.logprobs or (), aspect)
-    return Expected(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
+    return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
 
 
 def _some_text(text: str) -> str:

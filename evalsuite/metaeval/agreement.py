@@ -20,9 +20,9 @@ FIRST = "table_score"
 RESAMPLES = 1_000
 FEWEST = 3
 
-Metric = Callable[[str, str, tables.Format], float]
+TableMetric = Callable[[str, str, tables.Format], float]
 Correlate = Callable[..., float]
-METRICS: Mapping[str, Metric] = {
+METRICS: Mapping[str, TableMetric] = {
     FIRST: lambda one, two, written: tables.table_score(one, two, format=written).value,
     "table_content": lambda one, two, written: tables.table_score(one, two, format=written).content,
     "table_form": lambda one, two, written: tables.table_score(one, two, format=written).form,
@@ -47,7 +47,7 @@ class Correlation:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class MetricAgreement:
     """One metric against people.
 
     Attributes:
@@ -82,14 +82,14 @@ def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     return values | {named[name]: [one.others.get(name, float("nan")) for one in rated] for name in others}
 
 
-def _value(metric: Metric, rated: RatedTable) -> float:
+def _value(metric: TableMetric, rated: RatedTable) -> float:
     try:
         return metric(rated.prediction, rated.reference, rated.format)
     except ScoringError:
         return float("nan")
 
 
-def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[Agreement]:
+def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
     """Each metric against the ratings. Outputs for one reference are drawn together: they are no independent ones."""
     import numpy as np
 
@@ -120,7 +120,7 @@ def _agreement(
     human: NDArray[Any],
     draws: Sequence[NDArray[Any]],
     first: NDArray[Any] | None,
-) -> Agreement:
+) -> MetricAgreement:
     import numpy as np
 
     has = ~np.isnan(column)
@@ -137,7 +137,7 @@ def _agreement(
         )
     # Kendall's tau takes much longer than the others.
     kendall = interval(_kendall, RESAMPLES // 5)
-    return Agreement(name, int(has.sum()), interval(_pearson), interval(_spearman), kendall, behind)
+    return MetricAgreement(name, int(has.sum()), interval(_pearson), interval(_spearman), kendall, behind)
 
 
 def _interval(

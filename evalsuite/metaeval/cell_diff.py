@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables import Format, TableScore
     from evalsuite.metrics.tables.content import TablePair
 
-Verdict = Literal["equal", "differs", "missing", "surplus"]
-COLOURS: dict[Verdict, str] = {"equal": "", "differs": "33", "missing": "31", "surplus": "35"}
+CellState = Literal["equal", "differs", "missing", "surplus"]
+COLOURS: dict[CellState, str] = {"equal": "", "differs": "33", "missing": "31", "surplus": "35"}
 PAGE = """\
 <!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Cells compared</title>
@@ -38,7 +38,7 @@ wanted after it; red cells are missing, violet ones were not wanted.</p>
 class DiffCell:
     """What stands in one place of either table, or of both."""
 
-    verdict: Verdict
+    verdict: CellState
     predicted: str = ""
     wanted: str = ""
 

@@ -11,7 +11,7 @@ from evalsuite.results.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.metaeval.agreement import Agreement, Correlation
+    from evalsuite.metaeval.agreement import Correlation, MetricAgreement
     from evalsuite.metaeval.table_grid import GridLine
     from evalsuite.reporting.section import Cell
 
@@ -19,7 +19,7 @@ CORRELATIONS = ("Pearson", "Spearman", "Kendall")
 FAILURES_SHOWN = 3
 
 
-def agreement_table(agreements: Sequence[Agreement], title: str) -> Table:
+def agreement_table(agreements: Sequence[MetricAgreement], title: str) -> Table:
     """A row a metric, the one that agrees best first."""
     columns = [
         Column("Metric"),
@@ -38,7 +38,7 @@ def agreement_table(agreements: Sequence[Agreement], title: str) -> Table:
     return Table(title, columns, rows, note)
 
 
-def agreement_chart(agreements: Sequence[Agreement], title: str) -> Chart:
+def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     """Pearson and Spearman correlation, a pair of bars a metric."""
     ranked = _ranked(agreements)
     series = [
@@ -71,7 +71,7 @@ def grid_table(lines: Sequence[GridLine]) -> Table:
     return Table("Known changes", columns, rows)
 
 
-def _ranked(agreements: Sequence[Agreement]) -> list[Agreement]:
+def _ranked(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
     return sorted(agreements, key=lambda line: (math.isnan(line.pearson.value), -line.pearson.value))
 
 

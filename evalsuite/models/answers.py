@@ -50,7 +50,7 @@ class AnswersBackend:
         """Nothing was opened."""
 
 
-class Answers:
+class ReadyAnswers:
     """Answers by sample.
 
     Args:
@@ -80,7 +80,7 @@ class Answers:
 
 
 @lru_cache(maxsize=8)
-def read_answers(file: str) -> Answers:
+def read_answers(file: str) -> ReadyAnswers:
     """Reads a file of answers, once a process.
 
     Raises:
@@ -99,7 +99,7 @@ def read_answers(file: str) -> Answers:
             answers[key] = answer
     if not answers:
         raise BackendUnavailable(f"--answers {file}: no answer in it; expected {EXPECTED}")
-    return Answers(file, answers)
+    return ReadyAnswers(file, answers)
 
 
 def _read(line: str, where: str) -> tuple[tuple[str, str], str]:

@@ -22,13 +22,13 @@ CHUNK = 1 << 20
 ASKED, ANSWERED, EXPECTED = 160, 160, 80
 """Characters of a case's texts that the list shows."""
 
-Row = dict[str, Any]
+PageRow = dict[str, Any]
 OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
 def read_cases(
-    file: Path, number: int, chunks: Chunks, keep: Callable[[Row], bool] = lambda _row: True
-) -> dict[str, Row]:
+    file: Path, number: int, chunks: Chunks, keep: Callable[[PageRow], bool] = lambda _row: True
+) -> dict[str, PageRow]:
     """Reads a run's records into rows and chunks.
 
     Args:
@@ -40,7 +40,7 @@ def read_cases(
     Returns:
         A row a case, by its id; of a case that ran twice, the later record.
     """
-    rows: dict[str, Row] = {}
+    rows: dict[str, PageRow] = {}
     lines: list[bytes] = []
     size = chunk = 0
     for line in _whole_lines(file):
@@ -65,7 +65,7 @@ def _whole_lines(file: Path) -> Iterator[bytes]:
         yield from (line for line in stream if line.endswith(b"\n"))
 
 
-def _row(record: Mapping[str, Any]) -> Row:
+def _row(record: Mapping[str, Any]) -> PageRow:
     usage, transcript = record["usage"], record.get("transcript") or {}
     return {
         "benchmark": record["benchmark"],
@@ -98,20 +98,20 @@ def _start(text: Any, longest: int) -> str:
     return " ".join(shown[: 2 * longest].split())[:longest]
 
 
-def has_changed(row: Row, other: Row | None) -> bool:
+def has_changed(row: PageRow, other: PageRow | None) -> bool:
     """Whether a case came to something else in another run."""
     return other is not None and (row["outcome"], row["scores"]) != (other["outcome"], other["scores"])
 
 
-def columns(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def columns(rows: Iterable[PageRow]) -> list[dict[str, Any]]:
     """A table of columns a benchmark, its cases in the order of their ids."""
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[PageRow]] = {}
     for row in rows:
         groups.setdefault(row["benchmark"], []).append(row)
     return [_columns(name, sorted(groups[name], key=lambda row: str(row["case"]))) for name in sorted(groups)]
 
 
-def _columns(name: str, rows: Sequence[Row]) -> dict[str, Any]:
+def _columns(name: str, rows: Sequence[PageRow]) -> dict[str, Any]:
     # Ids differ at their ends; what they begin with is said once.
     prefix = _common_start([row["case"] for row in rows]) if len(rows) > 1 else ""
     plain = {

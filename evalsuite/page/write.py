@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.gates import Measured
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.page.cases import Row
+    from evalsuite.page.cases import PageRow
     from evalsuite.reporting.section import Section
     from evalsuite.results.runs import Run
 
@@ -104,7 +104,7 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
     with Chunks(file.parent, beside=size > INSIDE) as chunks:
-        read: list[dict[str, Row]] = []
+        read: list[dict[str, PageRow]] = []
         for number, path in enumerate(records):
             first = read[0] if read and number >= whole else None
             read.append(_cases(path, number, chunks, first))
@@ -116,7 +116,9 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
     return file
 
 
-def _cases(path: Path, number: int, chunks: Chunks, first: Mapping[str, Row] | None) -> dict[str, Row]:
+def _cases(
+    path: Path, number: int, chunks: Chunks, first: Mapping[str, PageRow] | None
+) -> dict[str, PageRow]:
     """A run's cases; where they stand for comparison only, with the records of those that changed."""
     if not path.is_file():
         return {}

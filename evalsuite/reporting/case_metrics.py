@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import RunView, Tally
 
 Measure = Callable[["Tally"], "Estimate | float | None"]
-Draw = Callable[[str, "RunView"], "Sequence[Table | Chart]"]
+_Draw = Callable[[str, "RunView"], "Sequence[Table | Chart]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class CaseMetric:
 
     name: str
     measure: Measure
-    draw: Draw | None = None
+    draw: _Draw | None = None
     lower_is_better: bool = False
 
     def __call__(self, tally: Tally) -> Estimate | None:

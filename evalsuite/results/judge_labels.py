@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from evalsuite.results.tally import Row
 
-Pair = tuple[float, float]
+LabelPair = tuple[float, float]
 """People's label, and the judge's score."""
 
 FEWEST = 30
@@ -48,7 +48,7 @@ class LabelledScore:
     scale: tuple[float, float] | None = None
 
     @property
-    def verdicts(self) -> Pair | None:
+    def verdicts(self) -> LabelPair | None:
         """People's verdict and the judge's; None where scores are not verdicts."""
         if self.nominal:
             return self.label, self.judge
@@ -144,7 +144,7 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
 """What a gate may demand of the judges of a whole run, as in `judge.kappa >= 0.6 @95%`."""
 
 
-def kappa(verdicts: Sequence[Pair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
+def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Cohen's kappa with an interval; None where it is undefined.
 
     The jackknife's interval shrinks to nothing where people and judge agree on every case. So it is widened to what
@@ -156,7 +156,7 @@ def kappa(verdicts: Sequence[Pair], clusters: Sequence[Hashable] | None = None) 
     """
     from evalsuite import stats
 
-    def statistic(some: Sequence[Pair]) -> float:
+    def statistic(some: Sequence[LabelPair]) -> float:
         return stats.cohen_kappa([one for one, _ in some], [other for _, other in some])
 
     groups = _grouped(verdicts, clusters)
@@ -179,7 +179,7 @@ def kappa(verdicts: Sequence[Pair], clusters: Sequence[Hashable] | None = None) 
     return Estimate(value, max(-1.0, low), min(1.0, high), len(verdicts))
 
 
-def _slope(verdicts: Sequence[Pair]) -> float:
+def _slope(verdicts: Sequence[LabelPair]) -> float:
     """1 / (1 - chance) where both agree on everything."""
     shares = [
         sum(one == label for one, _ in verdicts) / len(verdicts) for label in {one for one, _ in verdicts}
@@ -187,7 +187,7 @@ def _slope(verdicts: Sequence[Pair]) -> float:
     return 1 / (1 - math.fsum(share**2 for share in shares))
 
 
-def rho(pairs: Sequence[Pair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
+def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Spearman's rho with the jackknife's interval; None where it is undefined.
 
     Without an interval where it has no width: a perfect correlation of a few pairs shows no perfect judge.
@@ -207,16 +207,18 @@ def rho(pairs: Sequence[Pair], clusters: Sequence[Hashable] | None = None) -> Es
     return Estimate(value, interval.low, interval.high, len(pairs))
 
 
-def _grouped(verdicts: Sequence[Pair], clusters: Sequence[Hashable] | None) -> list[list[Pair]]:
+def _grouped(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None) -> list[list[LabelPair]]:
     if clusters is None:
         return [[one] for one in verdicts]
-    groups: dict[Hashable, list[Pair]] = {}
+    groups: dict[Hashable, list[LabelPair]] = {}
     for one, cluster in zip(verdicts, clusters, strict=True):
         groups.setdefault(cluster, []).append(one)
     return list(groups.values())
 
 
-def _jackknifed(groups: Sequence[Sequence[Pair]], statistic: Callable[[list[Pair]], float]) -> Pair:
+def _jackknifed(
+    groups: Sequence[Sequence[LabelPair]], statistic: Callable[[list[LabelPair]], float]
+) -> LabelPair:
     from evalsuite.stats.jackknife import jackknife_interval
 
     interval = jackknife_interval(groups, statistic, bounds=(-1.0, 1.0))

@@ -13,7 +13,7 @@ from evalsuite.types import SHARE
 if TYPE_CHECKING:
     from evalsuite.types import Metric, Sample, Transcript
 
-Comparison = Callable[[str, text.Targets], float]
+_Comparison = Callable[[str, text.Targets], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class TargetScorer:
     """
 
     name: str
-    metric: Comparison
+    metric: _Comparison
 
     @property
     def metrics(self) -> dict[str, Metric]:

@@ -179,7 +179,7 @@ def difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str
     return [line.rstrip() for line in lines if not line.startswith("?")]
 
 
-Expected = Callable[["Sample"], Sequence["ToolUse | Mapping[str, Any] | str"]]
+ExpectedCalls = Callable[["Sample"], Sequence["ToolUse | Mapping[str, Any] | str"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Calls:
     """See `calls`."""
 
     order: Order
-    expected: Expected | Sequence[ToolUse | Mapping[str, Any] | str] | None
+    expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None
     repeats: bool = True
     controls: frozenset[str] = field(default=CONTROLS)
 
@@ -268,7 +268,7 @@ def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
 def calls(
     order: Order = "any_order",
     *,
-    expected: Expected | Sequence[ToolUse | Mapping[str, Any] | str] | None = None,
+    expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None = None,
     repeats: bool = True,
 ) -> Calls:
     """Scores `calls` (0 or 1), `calls_precision` and `calls_recall`: the tool calls against the expected ones.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evalsuite.reporting.section import Cell
     from evalsuite.results.tally import Row, RunView, Tally
 
-Answers = tuple[str, str, str]
+_Answers = tuple[str, str, str]
 """Of one comparison what people say, what one mode says, and what the other says."""
 
 COLUMNS = (
@@ -56,7 +56,7 @@ def _row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> tuple[
     return (*names, gained, mcnemar(before, after), _kappa_gained(answers), len(answers))
 
 
-def _answers(one: str, first: Tally, other: str, second: Tally) -> list[Answers]:
+def _answers(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
     said, then = _by_question(one, first), _by_question(other, second)
     return [(said[at].facts["human"], _verdict(said[at]), _verdict(then[at])) for at in said if at in then]
 
@@ -70,7 +70,7 @@ def _verdict(row: Row) -> str:
     return row.facts["verdict"] or "none"
 
 
-def _kappa_gained(answers: Sequence[Answers]) -> Estimate | None:
+def _kappa_gained(answers: Sequence[_Answers]) -> Estimate | None:
     from evalsuite.stats.jackknife import jackknife_interval
 
     value = _gain(list(answers))
@@ -82,7 +82,7 @@ def _kappa_gained(answers: Sequence[Answers]) -> Estimate | None:
     return Estimate(value, interval.low, interval.high, len(answers))
 
 
-def _gain(answers: list[Answers]) -> float:
+def _gain(answers: list[_Answers]) -> float:
     from evalsuite.stats import cohen_kappa
 
     people, first, second = zip(*answers, strict=True)

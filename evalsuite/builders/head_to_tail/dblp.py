@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.builders.head_to_tail.dblp_xml import Work
-    from evalsuite.builders.head_to_tail.questions import Answer, Asked, Draw
+    from evalsuite.builders.head_to_tail.questions import Answer, Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 FILES = ("dblp.xml",)
@@ -47,7 +47,7 @@ class Thesis:
     year: int
     schools: tuple[str, ...]
 
-    def asked(self, what: str) -> Asked:
+    def asked(self, what: str) -> RawQuestion:
         """The question about its title, year or school, and the answers."""
         word = THESES[self.kind][1]
         school = f" ({self.schools[0]})" if self.schools else ""
@@ -92,7 +92,7 @@ class Dblp:
             draw(self._workspace, template, pool, self.partitions["person"], sizes[template])
         theses = self._theses_drawn()
 
-        def ask(template: QuestionTemplate, entity: str) -> Iterator[Asked]:
+        def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             kind, what = TEMPLATES[template]
             if thesis := theses.get((entity, kind)):
                 yield thesis.asked(what)

@@ -21,7 +21,7 @@ from evalsuite.errors import DatasetError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalsuite.builders.head_to_tail.questions import Asked, Draw
+    from evalsuite.builders.head_to_tail.questions import Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
@@ -65,7 +65,7 @@ class Dbpedia:
         draw_all(self._workspace, pool, self.partitions["entity"], more)
         values, twice = self._values_drawn(), self._indistinct()
 
-        def ask(template: QuestionTemplate, entity: str) -> Iterator[Asked]:
+        def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if entity not in twice and not is_list(name := named(entity)):
                 yield self._questions[template].replace("_", name), answers(values[template.id, entity])
 

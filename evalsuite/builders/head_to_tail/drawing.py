@@ -22,7 +22,7 @@ from evalsuite.builders.head_to_tail.workspace import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from evalsuite.builders.head_to_tail.questions import Answer, Asked, Draw, QuestionTemplate
+    from evalsuite.builders.head_to_tail.questions import Answer, Draw, QuestionTemplate, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 # The database keeps fewer than this in order; where more are wanted, all are taken.
@@ -124,7 +124,7 @@ def drawn_for(*templates: QuestionTemplate) -> str:
 def drawn(
     workspace: Workspace,
     templates: Iterable[QuestionTemplate],
-    ask: Callable[[QuestionTemplate, str], Iterable[Asked]],
+    ask: Callable[[QuestionTemplate, str], Iterable[RawQuestion]],
 ) -> Draw:
     """The candidates of all that was drawn.
 
@@ -153,7 +153,7 @@ def drawn(
     }
 
 
-def _fitting(asked: Iterable[Asked]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
+def _fitting(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
     for question, answers in asked:
         clean = distinct(answers)
         if question and is_fit(question, clean):

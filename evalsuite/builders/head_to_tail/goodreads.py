@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.questions import Answer, Asked, Draw
+    from evalsuite.builders.head_to_tail.questions import Answer, Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
@@ -137,7 +137,7 @@ class Goodreads:
             draw(self._workspace, template, pool, self.partitions["book"], sizes[template])
         books, names = self._books_drawn(), self._names()
 
-        def ask(template: QuestionTemplate, entity: str) -> Iterator[Asked]:
+        def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             book = books[entity]
             yield book.asked(template), book.answers(template, names)
 

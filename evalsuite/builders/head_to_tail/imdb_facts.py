@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.questions import Answer, Asked, QuestionTemplate
+    from evalsuite.builders.head_to_tail.questions import Answer, QuestionTemplate, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 
@@ -35,7 +35,7 @@ class Facts:
         self._parts = self._characters()
         self._names = self._names_credited()
 
-    def ask(self, template: QuestionTemplate, entity: str) -> Iterator[Asked]:
+    def ask(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
         """The questions of a template about a title or a person."""
         if template.entities == "person":
             yield self._about_person(template, entity)
@@ -44,7 +44,7 @@ class Facts:
         else:
             yield self._about_title(template, entity)
 
-    def _about_title(self, template: QuestionTemplate, entity: str) -> Asked:
+    def _about_title(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         title = self._titles[entity]
         answers: Iterable[Answer | None]
         if template == words.RUNNING_TIME:
@@ -58,14 +58,14 @@ class Facts:
             answers = [title.year]
         return title.asked(template), answers
 
-    def _about_characters(self, entity: str) -> Iterator[Asked]:
+    def _about_characters(self, entity: str) -> Iterator[RawQuestion]:
         title, parts = self._titles[entity], self._parts.get(entity, {})
         seed = self._workspace.seed
         for role in sorted(parts, key=lambda role: lot(seed, words.CHARACTER.id, entity, role)):
             if words.is_somebody(role):
                 yield title.asked(words.CHARACTER, role), self._all_named(",".join(parts[role]))
 
-    def _about_person(self, template: QuestionTemplate, entity: str) -> Asked:
+    def _about_person(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         name, listed, birth_year, death_year, namesakes = self._people[entity]
         if namesakes > 1:
             return None, ()

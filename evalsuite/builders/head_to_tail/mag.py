@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.questions import Answer, Asked, Draw
+    from evalsuite.builders.head_to_tail.questions import Answer, Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 LAST_YEAR = 2020
@@ -146,7 +146,7 @@ class Mag:
         papers, authors = self._papers_drawn(), self._authors_drawn()
         venues = {template: self._venues_drawn(template) for template in (LOCATION, JOURNAL_PUBLISHER)}
 
-        def ask(template: QuestionTemplate, entity: str) -> Iterator[Asked]:
+        def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if template.entities == "paper":
                 paper = papers[entity]
                 answers: Mapping[QuestionTemplate, Iterable[Answer | None]] = {

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Answer = str | int
 # A question, or None where it would not be clear what is meant, and the answers as the data have them.
-Asked = tuple["str | None", "Iterable[Answer | None]"]
+RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
 # More right answers than this, and the question is unspecific: whatever one says may be right.
 MOST_ANSWERS = 12
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
-    from evalsuite.builders.treb.pair import Pair
+    from evalsuite.builders.treb.pair import TemplatePair
 
 TEMPLATES = {
     "Table_Query": query.TEMPLATES,
@@ -169,11 +169,11 @@ def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
     return Sheet(path.stem, table)
 
 
-def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, Pair]]:
+def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, TemplatePair]]:
     """Pairs with their ids, no question twice."""
     for subtask, templates in TEMPLATES.items():
         for template in templates:
-            found: dict[str, Pair] = {}
+            found: dict[str, TemplatePair] = {}
             for _ in range(TRIES * each):
                 pair = template(sheet, random) if len(found) < each else None
                 if pair:
@@ -186,7 +186,7 @@ def _same(said: str, answer: str) -> bool:
     return said == answer or numeric_match(said, answer) == 1.0
 
 
-def _record(name: str, pair: Pair, path: Path, sheet: Sheet) -> Mapping[str, Any]:
+def _record(name: str, pair: TemplatePair, path: Path, sheet: Sheet) -> Mapping[str, Any]:
     return {
         "id": name,
         "file_path": [f"csv/{path.name}"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.treb.pair import Pair, QuestionMaker, numbered, worded
+from evalsuite.builders.treb.pair import QuestionMaker, TemplatePair, numbered, worded
 
 if TYPE_CHECKING:
     from random import Random
@@ -17,7 +17,7 @@ FEWEST, MOST = 8, 5000  # below, no test says much; above, the p-value of Shapir
 IMPORT = "from scipy import stats\n"
 
 
-def normal(sheet: Sheet, random: Random) -> Pair | None:
+def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Shapiro and Wilk's test of normality: compatible or not."""
     chosen = _column(sheet, random)
     if chosen is None:
@@ -30,7 +30,7 @@ def normal(sheet: Sheet, random: Random) -> Pair | None:
     return _verdict(question, pvalue, f"stats.shapiro(df[{name!r}].dropna()).pvalue")
 
 
-def normality_statistic(sheet: Sheet, random: Random) -> Pair | None:
+def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The statistic W of Shapiro and Wilk."""
     chosen = _column(sheet, random)
     if chosen is None:
@@ -45,7 +45,7 @@ def normality_statistic(sheet: Sheet, random: Random) -> Pair | None:
     return numbered(question, round(float(stats.shapiro(values).statistic), 3), program)
 
 
-def uniform(sheet: Sheet, random: Random) -> Pair | None:
+def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Kolmogorov and Smirnov's test against the uniform distribution from the smallest to the greatest value."""
     chosen = _column(sheet, random)
     if chosen is None:
@@ -64,7 +64,7 @@ def uniform(sheet: Sheet, random: Random) -> Pair | None:
     return _verdict(question, pvalue, test, column)
 
 
-def skewness(sheet: Sheet, random: Random) -> Pair | None:
+def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The adjusted Fisher-Pearson skewness, which is pandas' own."""
     chosen = _column(sheet, random)
     if chosen is None:
@@ -79,7 +79,7 @@ def skewness(sheet: Sheet, random: Random) -> Pair | None:
     return numbered(question, round(value, 2), f"print(round(float(df[{name!r}].skew()), 2))")
 
 
-def evenly_spread(sheet: Sheet, random: Random) -> Pair | None:
+def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The chi-square test of equal frequencies of a text column's values."""
     names = [name for name, values in sheet.groups.items() if len(_frequencies(sheet, name)) == len(values)]
     if not names:
@@ -114,6 +114,6 @@ def _column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
     return name, present[name]
 
 
-def _verdict(question: str, pvalue: float, test: str, before: str = "") -> Pair:
+def _verdict(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair:
     program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
     return worded(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.treb.pair import Pair, QuestionMaker, numbered, worded
+from evalsuite.builders.treb.pair import QuestionMaker, TemplatePair, numbered, worded
 from evalsuite.builders.treb.selection import compares, is_value
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
 )
 
 
-def statistic(sheet: Sheet, random: Random) -> Pair | None:
+def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """A statistic of a column."""
     name = random.choice(list(sheet.numeric))
     words, compute, method = random.choice(STATISTICS)
@@ -36,7 +36,7 @@ def statistic(sheet: Sheet, random: Random) -> Pair | None:
     return _rounded(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
 
 
-def statistic_where(sheet: Sheet, random: Random) -> Pair | None:
+def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     """A statistic of a column over the rows that meet a condition."""
     condition = random.choice([is_value, compares])(sheet, random)
     if condition is None:
@@ -50,7 +50,7 @@ def statistic_where(sheet: Sheet, random: Random) -> Pair | None:
     return _rounded(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
 
 
-def share(sheet: Sheet, random: Random) -> Pair | None:
+def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The share that the rows of a group have of a column's sum, in percent."""
     condition, name = is_value(sheet, random), random.choice(list(sheet.numeric))
     cells = sheet.numeric[name]
@@ -66,7 +66,7 @@ def share(sheet: Sheet, random: Random) -> Pair | None:
     )
 
 
-def extreme_row(sheet: Sheet, random: Random) -> Pair | None:
+def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The key of the row with a column's only greatest or smallest value."""
     name, (words, pick, method) = random.choice(list(sheet.numeric)), random.choice(_EXTREMES)
     cells = sheet.numeric[name]
@@ -84,7 +84,7 @@ _EXTREMES: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
 )
 
 
-def distinct(sheet: Sheet, random: Random) -> Pair | None:
+def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     """How many different values a column has."""
     name = random.choice(sheet.names)
     cells: Sequence[object] = sheet.numeric.get(name) or sheet.columns[name]
@@ -93,7 +93,7 @@ def distinct(sheet: Sheet, random: Random) -> Pair | None:
     return numbered(question, count, f"print(df[{name!r}].nunique())")
 
 
-def rank(sheet: Sheet, random: Random) -> Pair | None:
+def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The rank of a row by a column, from the greatest value down."""
     name, row = random.choice(list(sheet.numeric)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric[name][row]
@@ -108,7 +108,7 @@ def rank(sheet: Sheet, random: Random) -> Pair | None:
     return numbered(question, above + 1, f"print(int({ranks}[df[{sheet.key!r}] == {key!r}].iloc[0]))")
 
 
-def best_group(sheet: Sheet, random: Random) -> Pair | None:
+def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The group with the greatest mean of a column."""
     if not sheet.groups:
         return None
@@ -121,7 +121,7 @@ def best_group(sheet: Sheet, random: Random) -> Pair | None:
     return worded(question, max(means, key=means.__getitem__), program)
 
 
-def correlation(sheet: Sheet, random: Random) -> Pair | None:
+def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Pearson's correlation of two columns."""
     if len(sheet.numeric) < 2:
         return None
@@ -162,5 +162,5 @@ def _group_means(sheet: Sheet, group: str, name: str) -> dict[str, float]:
     return {key: statistics.fmean(values) for key, values in found.items()}
 
 
-def _rounded(question: str, value: float, expression: str) -> Pair:
+def _rounded(question: str, value: float, expression: str) -> TemplatePair:
     return numbered(question, round(value, DIGITS), f"print(round(float({expression}), {DIGITS}))")

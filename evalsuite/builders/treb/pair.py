@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TemplatePair:
     """What a template makes of a table.
 
     Attributes:
@@ -29,21 +29,21 @@ class Pair:
 
 
 # None where a table has nothing to ask for in this way.
-QuestionMaker = Callable[["Sheet", Random], "Pair | None"]
+QuestionMaker = Callable[["Sheet", Random], "TemplatePair | None"]
 
 
-def numbered(question: str, value: float, program: str) -> Pair:
+def numbered(question: str, value: float, program: str) -> TemplatePair:
     """A pair whose answer is a number; whole ones are written without a point."""
     number = int(value) if float(value).is_integer() else value
-    return Pair(f"{question} Answer with the number only.", str(number), program, number)
+    return TemplatePair(f"{question} Answer with the number only.", str(number), program, number)
 
 
-def worded(question: str, answer: str, program: str) -> Pair:
+def worded(question: str, answer: str, program: str) -> TemplatePair:
     """A pair whose answer is a text."""
-    return Pair(f"{question} Answer with that only.", answer, program)
+    return TemplatePair(f"{question} Answer with that only.", answer, program)
 
 
-def listed(question: str, answers: list[str], program: str) -> Pair:
+def listed(question: str, answers: list[str], program: str) -> TemplatePair:
     """A pair whose answer is a list, in the order of the table."""
     ending = "Answer with them only, in the order of the table, separated by commas."
-    return Pair(f"{question} {ending}", ", ".join(answers), program)
+    return TemplatePair(f"{question} {ending}", ", ".join(answers), program)

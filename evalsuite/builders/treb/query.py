@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.treb.pair import Pair, QuestionMaker, numbered, worded
+from evalsuite.builders.treb.pair import QuestionMaker, TemplatePair, numbered, worded
 from evalsuite.builders.treb.sheet import is_number
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evalsuite.builders.treb.sheet import Sheet
 
 
-def cell_by_position(sheet: Sheet, random: Random) -> Pair | None:
+def cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The cell in row r, column c, both counted from 1."""
     column = random.randrange(len(sheet.names))
     cells = sheet.columns[sheet.names[column]]
@@ -22,7 +22,7 @@ def cell_by_position(sheet: Sheet, random: Random) -> Pair | None:
     return _cell(question, cells[row], f"print(df.iloc[{row}, {column}])")
 
 
-def cell_by_name(sheet: Sheet, random: Random) -> Pair | None:
+def cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The cell of a named column in row r."""
     name = random.choice(sheet.names)
     row = random.randrange(len(sheet.columns[name]))
@@ -30,7 +30,7 @@ def cell_by_name(sheet: Sheet, random: Random) -> Pair | None:
     return _cell(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
 
 
-def neighbour(sheet: Sheet, random: Random) -> Pair | None:
+def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The cell right above or below one that is the only one of its content."""
     places = [
         (name, row)
@@ -49,7 +49,7 @@ def neighbour(sheet: Sheet, random: Random) -> Pair | None:
     return _cell(f'What is in the cell directly {word} "{cells[row]}"?', cells[wanted], program)
 
 
-def same_row(sheet: Sheet, random: Random) -> Pair | None:
+def same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The cell of another column in the row of a key."""
     others = [name for name in sheet.names if name != sheet.key]
     if sheet.key is None or not others:
@@ -61,7 +61,7 @@ def same_row(sheet: Sheet, random: Random) -> Pair | None:
     return _cell(question, sheet.columns[name][row], program)
 
 
-def row_of(sheet: Sheet, random: Random) -> Pair | None:
+def row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The number of the row that holds a key."""
     if sheet.key is None:
         return None
@@ -71,7 +71,7 @@ def row_of(sheet: Sheet, random: Random) -> Pair | None:
     return numbered(question, row + 1, f"print(df.index[df[{sheet.key!r}] == {key!r}][0] + 1)")
 
 
-def column_number(sheet: Sheet, random: Random) -> Pair | None:
+def column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The number of a named column."""
     name = random.choice(sheet.names)
     program = f"print(list(df.columns).index({name!r}) + 1)"
@@ -80,7 +80,7 @@ def column_number(sheet: Sheet, random: Random) -> Pair | None:
     )
 
 
-def next_column(sheet: Sheet, random: Random) -> Pair | None:
+def next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The name of the column to the right of a named one."""
     if len(sheet.names) < 2:
         return None
@@ -105,7 +105,7 @@ def _everywhere(sheet: Sheet) -> list[str | None]:
     return [cell for cells in sheet.columns.values() for cell in cells]
 
 
-def _cell(question: str, cell: str | None, program: str) -> Pair | None:
+def _cell(question: str, cell: str | None, program: str) -> TemplatePair | None:
     if cell is None:
         return None
     return numbered(question, float(cell), program) if is_number(cell) else worded(question, cell, program)

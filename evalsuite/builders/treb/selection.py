@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.treb.pair import Pair, QuestionMaker, listed, numbered
+from evalsuite.builders.treb.pair import QuestionMaker, TemplatePair, listed, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,34 +79,34 @@ _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 )
 
 
-def list_one(sheet: Sheet, random: Random) -> Pair | None:
+def list_one(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The keys of the rows that meet a numeric condition."""
     return _listing(sheet, compares(sheet, random))
 
 
-def list_value(sheet: Sheet, random: Random) -> Pair | None:
+def list_value(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The keys of the rows with a certain text."""
     return _listing(sheet, is_value(sheet, random))
 
 
-def list_both(sheet: Sheet, random: Random) -> Pair | None:
+def list_both(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The keys of the rows that meet two conditions."""
     text, number = is_value(sheet, random), compares(sheet, random)
     return _listing(sheet, text.both(number) if text and number else None)
 
 
-def list_either(sheet: Sheet, random: Random) -> Pair | None:
+def list_either(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The keys of the rows that meet one of two conditions."""
     text, number = is_value(sheet, random), compares(sheet, random)
     return _listing(sheet, text.either(number) if text and number else None)
 
 
-def count_one(sheet: Sheet, random: Random) -> Pair | None:
+def count_one(sheet: Sheet, random: Random) -> TemplatePair | None:
     """How many rows meet a numeric condition."""
     return _counting(sheet, compares(sheet, random))
 
 
-def count_both(sheet: Sheet, random: Random) -> Pair | None:
+def count_both(sheet: Sheet, random: Random) -> TemplatePair | None:
     """How many rows meet two conditions."""
     text, number = is_value(sheet, random), compares(sheet, random)
     return _counting(sheet, text.both(number) if text and number else None)
@@ -115,7 +115,7 @@ def count_both(sheet: Sheet, random: Random) -> Pair | None:
 TEMPLATES: tuple[QuestionMaker, ...] = (list_one, list_value, list_both, list_either, count_one, count_both)
 
 
-def _listing(sheet: Sheet, condition: Condition | None) -> Pair | None:
+def _listing(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
     if sheet.key is None or condition is None:
         return None
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key]) if condition.holds(row)]
@@ -125,7 +125,7 @@ def _listing(sheet: Sheet, condition: Condition | None) -> Pair | None:
     return listed(f'Which values has the column "{sheet.key}" where {condition.words}?', keys, program)
 
 
-def _counting(sheet: Sheet, condition: Condition | None) -> Pair | None:
+def _counting(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
     if condition is None:
         return None
     count = sum(condition.holds(row) for row in range(len(sheet.table.rows)))

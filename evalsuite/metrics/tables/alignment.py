@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-Table = Sequence[Sequence[str]]
+_Table = Sequence[Sequence[str]]
 Pairs = list[tuple[int, int]]
 """Places in the first and the second sequence, ascending in the first."""
 LIKENESS = 0.5
@@ -40,7 +40,7 @@ MOST_CHARACTERS = 64
 
 
 def align(
-    first: Table, second: Table, *, row_order: bool = True, column_order: bool = True
+    first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True
 ) -> tuple[Pairs, Pairs]:
     """Aligns rows and columns of two tables of cell values; in each table all rows are equally long.
 
@@ -62,11 +62,13 @@ def align(
     return rows, columns
 
 
-def _fits(table: Table) -> bool:
+def _fits(table: _Table) -> bool:
     return max(len(table), len(table[0])) <= MOST_LINES and len(table) * len(table[0]) <= MOST_CELLS
 
 
-def _align_cells(first: Table, second: Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+def _align_cells(
+    first: _Table, second: _Table, *, row_order: bool, column_order: bool
+) -> tuple[Pairs, Pairs]:
     one, two = _codes(first, second)
     likely_rows = _likeness(first, second)
     likely_columns = _likeness(list(zip(*first, strict=True)), list(zip(*second, strict=True)))
@@ -78,7 +80,7 @@ def _align_cells(first: Table, second: Table, *, row_order: bool, column_order: 
     return rows, columns
 
 
-def _codes(first: Table, second: Table) -> tuple[Codes, Codes]:
+def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
     """A number for each value, the same in both tables; blank cells are equal to nothing."""
     import numpy as np
 
@@ -123,7 +125,7 @@ def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
     return equal
 
 
-def _likeness(first: Table, second: Table) -> Floats:
+def _likeness(first: _Table, second: _Table) -> Floats:
     """How much more alike than usual each line of one table is to each of the other, by its characters.
 
     In cells: at most `LIKENESS` times the length of a line.
@@ -138,7 +140,7 @@ def _likeness(first: Table, second: Table) -> Floats:
     return weighted
 
 
-def _profiles(table: Table) -> Floats:
+def _profiles(table: _Table) -> Floats:
     """How often characters and pairs of characters stand in each line, as vectors of length 1 (or 0)."""
     import numpy as np
 
@@ -187,12 +189,12 @@ def _ordered_pairs(similarity: Floats) -> Pairs:
     return pairs[::-1]
 
 
-def _align_long(first: Table, second: Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
     """The coarser way: rows that are equal and unique are anchors, what lies between is aligned by blocks."""
     width = max(len(first[0]), len(second[0]))
     size = max(1, min(MOST_LINES, MOST_CELLS // width))
 
-    def align_block(one: Table, two: Table) -> tuple[Pairs, Pairs]:
+    def align_block(one: _Table, two: _Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:
             return _diagonal(len(one), len(two)), _diagonal(len(first[0]), len(second[0]))
         return _align_cells(one, two, row_order=row_order, column_order=column_order)
@@ -211,7 +213,7 @@ def _align_long(first: Table, second: Table, *, row_order: bool, column_order: b
     return rows, columns
 
 
-def _anchors(first: Table, second: Table, *, ordered: bool) -> Pairs:
+def _anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
     """Rows that stand once in either table and are equal; the longest series of them that keeps the order."""
     places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
     for side, by_row in zip((first, second), places, strict=True):

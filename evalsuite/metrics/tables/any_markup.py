@@ -21,7 +21,7 @@ HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.c
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MarkupReading:
     """What was read of a text.
 
     Attributes:
@@ -40,16 +40,16 @@ class Reading:
         return sum(len(table.cells) for table in self.tables)
 
 
-def read_in(text: str, markup: Format) -> Reading:
+def read_in(text: str, markup: Format) -> MarkupReading:
     """The tables of a text that is written in this markup. Bad markup never raises."""
     if markup == "html":
         tables = html.PageTables(text).tables
     else:
         tables = latex.read_latex(text) if markup == "latex" else markdown.read_markdown(text)
-    return Reading(markup, text, tuple(table for table in tables if any(map(cell_value, table.cells))))
+    return MarkupReading(markup, text, tuple(table for table in tables if any(map(cell_value, table.cells))))
 
 
-def read_any(answer: str, wanted: Format) -> Reading:
+def read_any(answer: str, wanted: Format) -> MarkupReading:
     """The tables of an answer, in the markup that was wanted or in another one.
 
     Another one is taken where it gives more than twice as many cells: a word about `<td>` is no table.
@@ -63,7 +63,7 @@ def read_any(answer: str, wanted: Format) -> Reading:
 
 
 @lru_cache(maxsize=128)
-def read_wanted(reference: str, markup: Format) -> Reading:
+def read_wanted(reference: str, markup: Format) -> MarkupReading:
     """The tables of a reference; of HTML without any, its list items or else its texts as one column.
 
     It is kept for the next answer to the same question.
@@ -73,4 +73,4 @@ def read_wanted(reference: str, markup: Format) -> Reading:
         return reading
     page = html.PageTables(reference)
     items = page.texts(html.LIST_TAGS) or page.texts(WHITELIST)
-    return Reading(markup, reference, (CellGrid(tuple((item,) for item in items)),) if items else ())
+    return MarkupReading(markup, reference, (CellGrid(tuple((item,) for item in items)),) if items else ())

@@ -13,7 +13,7 @@ from evalsuite.metrics.tables.well_formed import faults
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.metrics.tables.any_markup import Reading
+    from evalsuite.metrics.tables.any_markup import MarkupReading
     from evalsuite.metrics.tables.content import ContentComparison
     from evalsuite.metrics.tables.grid import CellGrid
 
@@ -38,7 +38,9 @@ class FormFact:
     fulfilled: bool
 
 
-def form_facts(predicted: Reading, wanted: Reading, content: ContentComparison) -> tuple[FormFact, ...]:
+def form_facts(
+    predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison
+) -> tuple[FormFact, ...]:
     """The whole checklist. No fact is fulfilled by an answer without a table.
 
     Args:
@@ -56,7 +58,7 @@ def form_facts(predicted: Reading, wanted: Reading, content: ContentComparison) 
     return tuple(FormFact(fact.name, fact.text, fulfilled=False) for fact in facts)
 
 
-def describe_form(wanted: Reading) -> str:
+def describe_form(wanted: MarkupReading) -> str:
     """The facts of a reference as sentences, one a line: a description of the format without any model."""
     from evalsuite.metrics.tables.content import compare_content
 
@@ -64,7 +66,7 @@ def describe_form(wanted: Reading) -> str:
     return "\n".join(f"{fact.text}." for fact in facts)
 
 
-def _facts_of_text(predicted: Reading, wanted: Reading) -> Iterator[FormFact]:
+def _facts_of_text(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[FormFact]:
     name = MARKUP_NAMES[wanted.markup]
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
     if not faults(wanted):

@@ -78,7 +78,7 @@ def tidy(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SourceCell:
     """A cell before it is laid out.
 
     Attributes:
@@ -92,7 +92,9 @@ class Cell:
     rows: int = 1
 
 
-def lay_out(rows: Sequence[Sequence[Cell]], allowance: int, groups: Collection[int] = ()) -> list[list[str]]:
+def lay_out(
+    rows: Sequence[Sequence[SourceCell]], allowance: int, groups: Collection[int] = ()
+) -> list[list[str]]:
     """Fills the places that cells cover with copies of their texts, as HTML's table model has it.
 
     What hangs down beyond the last row of a group is cut.
@@ -114,7 +116,7 @@ def lay_out(rows: Sequence[Sequence[Cell]], allowance: int, groups: Collection[i
 
 
 def _lay_out_row(
-    cells: Sequence[Cell], hanging: dict[int, tuple[str, int]], allowance: int
+    cells: Sequence[SourceCell], hanging: dict[int, tuple[str, int]], allowance: int
 ) -> tuple[list[str], dict[int, tuple[str, int]]]:
     """A row's texts, and what hangs down into the next one: by place a text and for how many rows."""
     row: list[str] = []

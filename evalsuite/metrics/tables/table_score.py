@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.errors import ScoringError
 from evalsuite.metrics.tables.answer import strip_answer
-from evalsuite.metrics.tables.any_markup import Reading, read_any, read_in, read_wanted
+from evalsuite.metrics.tables.any_markup import MarkupReading, read_any, read_in, read_wanted
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
 from evalsuite.metrics.tables.form_facts import FormFact, form_facts
 from evalsuite.metrics.tables.names import FORMATS
@@ -50,8 +50,8 @@ class TableScore:
 class TableMatch:
     """Both sides of a comparison, read, and how their tables and cells belong together."""
 
-    predicted: Reading
-    wanted: Reading
+    predicted: MarkupReading
+    wanted: MarkupReading
     content: ContentComparison
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.metrics.tables.any_markup import Reading
+    from evalsuite.metrics.tables.any_markup import MarkupReading
 
 PAIRED_TAG = re.compile(
     r"<(/?)(table|thead|tbody|caption|b|strong|i|em|a|sup|sub|span|div)\b[^<>]*?(/?)>", re.IGNORECASE
@@ -20,13 +20,13 @@ LATEX_PIECE = re.compile(
 )
 
 
-def faults(reading: Reading) -> list[str]:
+def faults(reading: MarkupReading) -> list[str]:
     """What is wrong with the markup of an answer, each in a few words; empty where nothing is."""
     check = {"html": _html_faults, "latex": _latex_faults, "markdown": _markdown_faults}[reading.markup]
     return list(check(reading))
 
 
-def _html_faults(reading: Reading) -> Iterator[str]:
+def _html_faults(reading: MarkupReading) -> Iterator[str]:
     opened: Counter[str] = Counter()
     for ends, tag, itself in PAIRED_TAG.findall(reading.text):
         if not itself:
@@ -37,7 +37,7 @@ def _html_faults(reading: Reading) -> Iterator[str]:
     )
 
 
-def _latex_faults(reading: Reading) -> Iterator[str]:
+def _latex_faults(reading: MarkupReading) -> Iterator[str]:
     open_: list[str] = []
     formulas: Counter[str] = Counter()
     for match in LATEX_PIECE.finditer(reading.text):
@@ -59,7 +59,7 @@ def _latex_faults(reading: Reading) -> Iterator[str]:
             yield f"a row of {table.width} cells in {len(table.alignment)} columns"
 
 
-def _markdown_faults(reading: Reading) -> Iterator[str]:
+def _markdown_faults(reading: MarkupReading) -> Iterator[str]:
     for table in reading.tables:
         if len({len(row) for row in table.rows}) > 1:
             yield "rows of different lengths"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from evalsuite.decisions.planning import Asked
+    from evalsuite.decisions.planning import PlannedBenchmark
     from evalsuite.results.runs import Run
     from evalsuite.settings import Settings
 
@@ -41,7 +41,9 @@ def show_plan(terminal: pytest.TerminalReporter) -> None:
         terminal.write_line(line)
 
 
-def _lines(settings: Settings, model: str | None, config: pytest.Config, asked: list[Asked]) -> list[str]:
+def _lines(
+    settings: Settings, model: str | None, config: pytest.Config, asked: list[PlannedBenchmark]
+) -> list[str]:
     from evalsuite.decisions.gates import parse_gate
     from evalsuite.decisions.planning import expenses, sights
     from evalsuite.reporting.markdown import terminal_table

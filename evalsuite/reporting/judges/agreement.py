@@ -43,7 +43,7 @@ class Rating:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class RaterAgreement:
     """How far raters agree on one question.
 
     Attributes:
@@ -61,7 +61,7 @@ class Agreement:
     kappas: tuple[tuple[str, str, float | None], ...] = ()
 
 
-def among_judges(cases: Sequence[Judged]) -> list[Agreement]:
+def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
     """Agreement of the ballots within cases: on verdicts, or on each aspect where one answer is scored."""
     verdicts = [
         Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict)
@@ -73,7 +73,7 @@ def among_judges(cases: Sequence[Judged]) -> list[Agreement]:
     return _measured("judges", [("verdict", "nominal", verdicts), *scores])
 
 
-def among_epochs(cases: Sequence[Judged]) -> list[Agreement]:
+def among_epochs(cases: Sequence[Judged]) -> list[RaterAgreement]:
     """Agreement of a case's result, a verdict or mean scores, over its repetitions, where there are any."""
     verdicts = [
         Rating(case.sample, case.sample, f"epoch {case.epoch}", case.verdict)
@@ -120,7 +120,7 @@ NOTE = (
 )
 
 
-def _rows(judge: str, found: Agreement) -> list[tuple[Cell, ...]]:
+def _rows(judge: str, found: RaterAgreement) -> list[tuple[Cell, ...]]:
     things = found.alpha.n if found.alpha else None
     rows: list[tuple[Cell, ...]] = [
         (judge, found.question, f"all {len(found.raters)} {found.kind}", found.alpha, None, things)
@@ -152,13 +152,13 @@ def _mean_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
     ]
 
 
-def _measured(kind: RaterKind, questions: Iterable[Question]) -> list[Agreement]:
+def _measured(kind: RaterKind, questions: Iterable[Question]) -> list[RaterAgreement]:
     found = []
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
         if len(raters) > 1:
             kappas = _kappas(ratings, raters) if level == "nominal" else ()
-            found.append(Agreement(kind, question, raters, _alpha(ratings, level), kappas))
+            found.append(RaterAgreement(kind, question, raters, _alpha(ratings, level), kappas))
     return found
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
+class JudgeVote:
     """One ballot.
 
     Attributes:
@@ -52,7 +52,7 @@ class Judged:
     sample: str
     epoch: int
     verdict: str | None
-    votes: tuple[Vote, ...]
+    votes: tuple[JudgeVote, ...]
     facts: Mapping[str, Any]
 
 
@@ -70,5 +70,5 @@ def judged(tally: Tally, prefix: str = "") -> list[Judged]:
 
 
 def _judged(row: Row, facts: Mapping[str, Any]) -> Judged:
-    votes = tuple(Vote(**ballot) for ballot in facts["ballots"])
+    votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"])
     return Judged(row.case, row.sample, row.epoch, facts["verdict"], votes, facts)

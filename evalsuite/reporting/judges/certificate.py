@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.reporting.section import Cell
-    from evalsuite.results.judge_labels import Pair
+    from evalsuite.results.judge_labels import LabelPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], shee
     return Table("Agreement with people", columns, rows, note)
 
 
-def labelled(judge: JudgeResults, people: Mapping[str, float]) -> list[Pair]:
+def labelled(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair]:
     """People's label and the judge's score of each case that has both."""
     return [(label, judge.scores[case]) for case, label in people.items() if case in judge.scores]
 

@@ -12,7 +12,7 @@ from evalsuite import stats
 from evalsuite.decisions.baseline import (
     Against,
     ComparedMetric,
-    Rules,
+    ComparisonRules,
     compare_to_baseline,
     subjects,
 )
@@ -55,7 +55,7 @@ class Pair:
         self.run = desk.run(after, f"{name}after", metrics=declared, **info)
 
     def against(self, *gates: str, margin: float = 0.02, **rules: Any) -> Against:
-        given = Rules(margin, **{"min_paired": 0.5, **rules})
+        given = ComparisonRules(margin, **{"min_paired": 0.5, **rules})
         return compare_to_baseline(self.baseline, self.run, map(parse_gate, gates), given)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.decisions.gates import parse_gate
-from evalsuite.decisions.planning import Asked, count_asked, expenses, sights
+from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
 from evalsuite.reporting.plan_section import advice
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ def run_of(desk: Desk, name: str, epochs: Sequence[Sequence[float]], **info: obj
 def seen(
     desk: Desk, epochs: Sequence[Sequence[float]], earlier: Run | None = None, detect: float = 0.02
 ) -> Sight:
-    asked = Asked("capitals", len(epochs[0]) * len(epochs), len(epochs[0]), len(epochs))
+    asked = PlannedBenchmark("capitals", len(epochs[0]) * len(epochs), len(epochs[0]), len(epochs))
     (sight,) = sights([asked], run_of(desk, "before", epochs), earlier, GATES, detect)
     return sight
 
 
 def test_cases_are_counted_by_benchmark_question_and_epoch() -> None:
     assert count_asked([("b", "1"), ("a", "1"), ("a", "1"), ("a", "2")]) == [
-        Asked("a", 3, 2, 2),
-        Asked("b", 1, 1, 1),
+        PlannedBenchmark("a", 3, 2, 2),
+        PlannedBenchmark("b", 1, 1, 1),
     ]
 
 
@@ -49,7 +49,7 @@ def test_usage_and_minutes_grow_with_the_number_of_cases(desk: Desk) -> None:
     run = run_of(desk, "before", [[1, 0] * 5], seconds=60.0)
     run = desk.run([desk.record(f"{n}", {"m": 1.0}, seconds=2.0) for n in range(10)], "timed", seconds=60.0)
     (expense,) = expenses(
-        [Asked("capitals", 30, 30, 1)], run, lambda prompt, answer: (prompt + 2 * answer) / 1000
+        [PlannedBenchmark("capitals", 30, 30, 1)], run, lambda prompt, answer: (prompt + 2 * answer) / 1000
     )
     assert expense.usage is not None
     assert (expense.usage.calls, expense.usage.prompt_tokens, expense.usage.completion_tokens) == (
@@ -62,7 +62,7 @@ def test_usage_and_minutes_grow_with_the_number_of_cases(desk: Desk) -> None:
 
 
 def test_nothing_is_expected_of_a_benchmark_that_the_baseline_lacks(desk: Desk) -> None:
-    (expense,) = expenses([Asked("rivers", 30, 30, 1)], run_of(desk, "before", [[1, 0]]))
+    (expense,) = expenses([PlannedBenchmark("rivers", 30, 30, 1)], run_of(desk, "before", [[1, 0]]))
     assert expense.usage is None
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from evalsuite.types import Sample
 
-Number = int | float
+_Number = int | float
 _TOKEN = re.compile(r"\s*(?:([0-9]+\.?[0-9]*|\.[0-9]+)|([a-z]+)|(\*\*|//|[-+*/%^()]))")
 _LARGEST = 10**60
-_FUNCTIONS: dict[str, Callable[[Number], Number]] = {"sqrt": math.sqrt, "abs": abs, "round": round}
+_FUNCTIONS: dict[str, Callable[[_Number], _Number]] = {"sqrt": math.sqrt, "abs": abs, "round": round}
 _UNITS = {
     "m": ("length", 1.0), "km": ("length", 1000.0), "cm": ("length", 0.01), "mile": ("length", 1609.344),
     "foot": ("length", 0.3048), "inch": ("length", 0.0254),
@@ -36,7 +36,7 @@ class Arithmetic:
         """Every subject is made with the sample, whether it needs it or not."""
 
     @tool
-    def calculate(self, expression: str) -> Number:
+    def calculate(self, expression: str) -> _Number:
         """Works out an arithmetic expression with + - * / // % ** and brackets, sqrt, abs and round.
 
         Args:
@@ -87,13 +87,13 @@ class _Expression:
             at = match.end()
         self.depth = 0
 
-    def value(self) -> Number:
+    def value(self) -> _Number:
         result = self.sum()
         if self.tokens:
             raise ValueError(f"cannot read the expression at {self.tokens[0]!r}")
         return round(result, 10) if isinstance(result, float) else result
 
-    def sum(self) -> Number:
+    def sum(self) -> _Number:
         result = self.product()
         while self.next_is("+", "-"):
             sign = self.tokens.pop(0)
@@ -101,7 +101,7 @@ class _Expression:
             result = _within(result + other if sign == "+" else result - other)
         return result
 
-    def product(self) -> Number:
+    def product(self) -> _Number:
         result = self.signed()
         while self.next_is("*", "/", "//", "%"):
             sign = self.tokens.pop(0)
@@ -109,14 +109,14 @@ class _Expression:
             result = _within(_PRODUCTS[sign](result, other))
         return result
 
-    def signed(self) -> Number:
+    def signed(self) -> _Number:
         if self.next_is("-", "+"):
             sign = self.tokens.pop(0)
             value = self.nested(self.signed)
             return -value if sign == "-" else value
         return self.power()
 
-    def power(self) -> Number:
+    def power(self) -> _Number:
         base = self.atom()
         if not self.next_is("**"):
             return base
@@ -129,7 +129,7 @@ class _Expression:
             raise ValueError("a fractional power of a negative number is no real number")  # noqa: TRY004 - a value
         return _within(result)
 
-    def atom(self) -> Number:
+    def atom(self) -> _Number:
         if not self.tokens:
             raise ValueError("the expression ends too early")
         read = self.tokens.pop(0)
@@ -148,7 +148,7 @@ class _Expression:
     def next_is(self, *signs: str) -> bool:
         return bool(self.tokens) and self.tokens[0] in signs
 
-    def nested(self, read: Callable[[], Number]) -> Number:
+    def nested(self, read: Callable[[], _Number]) -> _Number:
         self.depth += 1
         if self.depth > 50:
             raise ValueError("the expression is nested too deeply")
@@ -157,7 +157,7 @@ class _Expression:
         return result
 
 
-_PRODUCTS: dict[str, Callable[[Number, Number], Number]] = {
+_PRODUCTS: dict[str, Callable[[_Number, _Number], _Number]] = {
     "*": lambda one, other: one * other,
     "/": lambda one, other: one / other,
     "//": lambda one, other: one // other,
@@ -165,7 +165,7 @@ _PRODUCTS: dict[str, Callable[[Number, Number], Number]] = {
 }
 
 
-def _within(value: Number) -> Number:
+def _within(value: _Number) -> _Number:
     if abs(value) > _LARGEST:
         raise ValueError("a number has more than 60 digits")
     return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, Cell, CellGrid, Span, lay_out, tidy
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, SourceCell, Span, lay_out, tidy
 from evalsuite.metrics.tables.html_events import WHITELIST, HtmlListener, listen
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class _Table:
         self.rows[-1].append(cell)
 
     def read(self) -> CellGrid:
-        rows = [[Cell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows]
+        rows = [[SourceCell(cell.text(), cell.columns, cell.rows) for cell in row] for row in self.rows]
         laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)), groups=self.groups)
         grid = tuple(tuple(row) for row in laid_out if row)
         cells = [
@@ -83,7 +83,7 @@ class _Table:
             rules=self.border,
         )
 
-    def _spans(self, rows: list[list[Cell]], height: int) -> tuple[Span, ...]:
+    def _spans(self, rows: list[list[SourceCell]], height: int) -> tuple[Span, ...]:
         """The cells that cover several places, found by laying out their numbers in place of their texts."""
         cells = [cell for row in rows for cell in row]
         if all(cell.rows == cell.columns == 1 for cell in cells):

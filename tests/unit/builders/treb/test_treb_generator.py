@@ -193,7 +193,7 @@ def test_the_number_is_given_where_the_answer_is_one(built: BuiltPairs) -> None:
             assert numeric_match(record["answer"], record["number_answer"]) == 1.0
 
 
-def pairs(seed: int, name: str = "employees") -> list[tuple[str, pair.Pair]]:
+def pairs(seed: int, name: str = "employees") -> list[tuple[str, pair.TemplatePair]]:
     table = from_csv((SHIPPED / "csv" / f"{name}.csv").read_text("utf-8"), 1)
     return list(_pairs(Sheet(name, table), Random(seed), 2))
 
@@ -211,10 +211,10 @@ def test_no_question_is_asked_twice() -> None:
 def test_a_pair_whose_program_says_something_else_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def lying(sheet: Sheet, random: Random) -> pair.Pair:
+    def lying(sheet: Sheet, random: Random) -> pair.TemplatePair:
         return pair.numbered("How many rows?", len(sheet.table.rows) + 1, "print(len(df))")
 
-    def failing(sheet: Sheet, random: Random) -> pair.Pair:
+    def failing(sheet: Sheet, random: Random) -> pair.TemplatePair:
         return pair.numbered("How many?", 1, "print(df.nothing)")
 
     async def alone() -> BuiltPairs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalsuite.metrics.tables import read_tables
-from evalsuite.metrics.tables.grid import Cell, lay_out
+from evalsuite.metrics.tables.grid import SourceCell, lay_out
 from evalsuite.metrics.tables.html_events import WHITELIST
 from evalsuite.metrics.tables.standard.html import PageTables
 from evalsuite.metrics.tables.standard.latex_columns import MOST_COLUMNS, read_columns
@@ -311,6 +311,6 @@ def test_long_repetitions_of_any_scrap_are_read(scrap: str) -> None:
 
 
 def test_rows_are_laid_out_as_html_lays_them_out() -> None:
-    rows = [[Cell("a", 2, 2), Cell("b")], [Cell("c", rows=3)], [Cell("d")]]
+    rows = [[SourceCell("a", 2, 2), SourceCell("b")], [SourceCell("c", rows=3)], [SourceCell("d")]]
     assert lay_out(rows, allowance=100) == [["a", "a", "b"], ["a", "a", "c"], ["d", "", "c"]]
     assert lay_out(rows, allowance=0) == [["a", "b"], ["c"], ["d"]]
