@@ -34,7 +34,7 @@ LONGEST_NAME = 200
 """Bytes; file systems take 255, and other tools add to it."""
 
 LAST = "last"
-"""Stands for the run that was begun last."""
+"""Stands for the run that was begun last, other than to try out some cases (`-k`, ids) under no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,20 @@ def find_folder(reports: Path, name: str) -> RunFolder:
                 return RunFolder(folder)
     runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=_age)
     if name == LAST and runs:
-        return RunFolder(runs[-1])
+        return RunFolder(next((folder for folder in reversed(runs) if not _tries_out(folder)), runs[-1]))
     known = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
     raise RunError(f"no run {name!r} in {reports}; the newest there: {known}")
+
+
+def _tries_out(folder: Path) -> bool:
+    """Whether a run only tries out some cases: picked by -k or by their ids, under no name of its own."""
+    try:
+        info = RunFolder(folder).info()
+    except RunError:
+        return False
+    selection, settings = info.get("selection") or {}, info.get("settings") or {}
+    picked = selection.get("keyword") or any("::" in str(arg) for arg in selection.get("args") or ())
+    return bool(picked) and not settings.get("run")
 
 
 def is_run(path: Path) -> bool:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from evalsuite.cli import main
+from evalsuite.results.runs import find_folder
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -90,3 +91,17 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out.startswith("evalsuite 0.")
+
+
+def test_a_run_that_tries_out_some_cases_does_not_become_the_last(suite: Suite) -> None:
+    suite.run("--run", "whole")
+    suite.run("-k", "jp")
+    assert find_folder(suite.path / "reports", "last").name == "whole"
+    suite.run("-k", "jp", "--run", "named")
+    assert find_folder(suite.path / "reports", "last").name == "named"
+
+
+def test_an_interrupted_run_says_how_to_go_on(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyfile(wrong="def answer(messages): return 'x'")
+    result = suite.run(*workers, "-x", "--run", "cut", "--model=function:wrong:answer", model=False)
+    result.stdout.fnmatch_lines(["go on with it: --resume cut *"])

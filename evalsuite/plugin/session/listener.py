@@ -104,6 +104,11 @@ class Listener:
         """Whether any case asked, or left a record."""
         return "controller" in self.__dict__
 
+    @property
+    def has_cases(self) -> bool:
+        """Whether this session has any case, as far as is known yet."""
+        return bool(self.planned or self._told is not None)
+
     def attach(self, node: Any) -> None:
         """Gives a worker, before it starts, the settings and a way to the gateway."""
         from evalsuite.gateway.concealment import public_settings

@@ -136,7 +136,7 @@ def watch(config: pytest.Config) -> None:
     """Shows what goes on, in the controlling process."""
     listener = config.stash.get(LISTENER, None)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if listener is not None and terminal is not None and terminal.isatty:
+    if listener is not None and terminal is not None:
         from evalsuite.plugin.terminal.live_line import show_progress
 
         show_progress(config, listener, terminal)

@@ -1,4 +1,4 @@
-"""One live line below pytest's own output, on a terminal: cases done, calls in flight, tokens/s, cost, time left."""
+"""What goes on while cases run: a live line below pytest's own output, or, without a terminal, a line now and then."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalsuite.plugin.session.listener import Listener
 
 INTERVAL = 0.2
@@ -18,6 +20,15 @@ INTERVAL = 0.2
 
 SPAN = 10.0
 """Seconds over which tokens a second are taken."""
+
+FIRST, EVERY = 8.0, 30.0
+"""Seconds until the first line where there is no terminal, and between two of them."""
+
+LONGEST = 1000
+"""Characters of a line where there is no terminal."""
+
+ENOUGH = 5
+"""Cases that must be done before the time that is left is taken from them rather than from answers."""
 
 # Control sequences of ECMA-48 and of the VT100, which every terminal of today knows.
 ERASE_BELOW = "\x1b[J"
@@ -28,14 +39,23 @@ BELOW, BACK = "\x1b7\x1b[1B\r\x1b[2K", "\x1b8"
 class StatusFile:
     """Stands before the terminal's file: what pytest writes first erases the line below.
 
+    While a test runs, pytest's capture has put a file of its own in the terminal's place, and what is painted then
+    would be taken for the test's output. So the line goes through a duplicate of the descriptor, made before.
+
     Args:
         file: the terminal's own.
     """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
+        self._way = os.dup(file.fileno())
         self._lock = threading.Lock()
         self._painted = False
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a line can be painted over."""
+        return os.isatty(self._way)
 
     def write(self, text: str) -> int:
         """Writes what pytest has to say."""
@@ -47,16 +67,28 @@ class StatusFile:
     def paint(self, line: str) -> None:
         """Shows a line below the cursor, which stays where it is."""
         with self._lock:
-            self._file.write(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
-            self._file.flush()
+            self._send(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
             self._painted = True
+
+    def print(self, line: str) -> None:
+        """Writes a line of its own."""
+        with self._lock:
+            self._send(f"\n{line}\n")
+
+    def _send(self, text: str) -> None:
+        os.write(self._way, text.encode(self._file.encoding or "utf-8", "replace"))
+
+    def let_go(self) -> None:
+        """Erases the line and closes the way to the terminal."""
+        self.write("")
+        os.close(self._way)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
 
 class LiveLine:
-    """Paints the line while cases run.
+    """Shows the line while cases run.
 
     Args:
         listener: knows what is going on.
@@ -65,8 +97,9 @@ class LiveLine:
 
     def __init__(self, listener: Listener, terminal: pytest.TerminalReporter) -> None:
         self._listener, self._terminal = listener, terminal
-        self._file = StatusFile(terminal._tw._file)  # noqa: SLF001 - pytest has no seam for it
+        self._file: StatusFile | None = None
         self._total = self._done = 0
+        self._answered_before: int | None = None
         self._started = 0.0
         self._tokens: deque[tuple[float, int]] = deque()
         self._ended = threading.Event()
@@ -91,11 +124,20 @@ class LiveLine:
         self._begin()
 
     def _begin(self) -> None:
-        if self._thread is None:
-            self._terminal._tw._file = self._file  # noqa: SLF001
-            self._started = time.monotonic()
-            self._thread = threading.Thread(target=self._paint, daemon=True)
-            self._thread.start()
+        if self._thread is not None or not self._listener.has_cases:
+            return
+        writer = self._terminal._tw  # noqa: SLF001 - pytest has no seam for it
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._show, daemon=True)
+        try:
+            self._file = StatusFile(writer._file)  # noqa: SLF001
+        except (OSError, ValueError):
+            # Output goes to what is no file, as where pytest runs within a program.
+            self._ended.set()
+        else:
+            if self._file.is_terminal:
+                writer._file = self._file  # noqa: SLF001
+        self._thread.start()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
@@ -103,31 +145,53 @@ class LiveLine:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-            self._file.write("")
+        if self._file is not None:
+            self._file.let_go()
 
-    def _paint(self) -> None:
+    @property
+    def _asking(self) -> bool:
+        return self._listener.begun and self._listener.controller.asking
+
+    def _show(self) -> None:
+        if self._file is not None and self._file.is_terminal:
+            self._paint(self._file)
+        elif self._file is not None:
+            self._print(self._file)
+
+    def _paint(self, file: StatusFile) -> None:
         while not self._ended.wait(INTERVAL):
-            if self._listener.begun and self._listener.controller.asking:
+            if self._asking:
                 width = self._terminal._tw.fullwidth  # noqa: SLF001
-                self._file.paint(self.line(time.monotonic())[: width - 1])
+                file.paint(fit(self.parts(time.monotonic()), width - 1))
 
-    def line(self, now: float) -> str:
-        """What is shown."""
+    def _print(self, file: StatusFile) -> None:
+        pause = FIRST
+        while not self._ended.wait(pause):
+            pause = EVERY
+            if self._asking:
+                file.print(fit(self.parts(time.monotonic()), LONGEST))
+
+    def parts(self, now: float) -> list[tuple[int, str]]:
+        """What is shown, each part with its rank: the greater it is, the sooner a narrow terminal goes without."""
         gateway = self._listener.controller.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
-        parts = [
-            f"evalsuite {self._done}/{self._total} cases",
-            f"{places.in_flight} calls in flight",
-            f"{self._speed(now, paid.completion_tokens):.0f} tokens/s",
+        if self._answered_before is None:
+            # A resumed run has the answers of its earlier sessions.
+            self._answered_before = paid.calls
+        answers = paid.calls - self._answered_before
+        parts = [(0, f"evalsuite {self._done}/{self._total} cases"), (4, f"{answers} answers")]
+        parts += [(1, outage) for outage in gateway.outages()]
+        parts += [
+            (5, f"{places.in_flight} calls in flight"),
+            (6, f"{self._speed(now, paid.completion_tokens):.0f} tokens/s"),
         ]
         if paid.cost:
-            parts.append(f"${paid.cost:.4f}")
-        parts += [f"held to {rate:.0f} requests/s" for rate in gateway.rates()]
-        parts += gateway.outages()
-        if 0 < self._done < self._total:
-            left = (now - self._started) / self._done * (self._total - self._done)
-            parts.append(f"{int(left // 60)}:{int(left % 60):02} left")
-        return " · ".join(parts)
+            parts.append((3, f"${paid.cost:.4f}"))
+        parts += [(7, f"held to {rate:.0f} requests/s") for rate in gateway.rates()]
+        seconds = left(now - self._started, self._done, answers, self._total)
+        if seconds is not None:
+            parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
+        return parts
 
     def _speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
@@ -137,7 +201,31 @@ class LiveLine:
         return (tokens - before) / max(now - since, INTERVAL)
 
 
+def left(seconds: float, done: int, answers: int, total: int) -> float | None:
+    """Seconds that are left, in proportion to what is done; None where nothing can be said.
+
+    Until some cases are done, answers stand for them: many are asked before the first case ends.
+    """
+    progress = done if done >= ENOUGH else min(max(done, answers), total)
+    return seconds / progress * (total - progress) if 0 < progress < total else None
+
+
+def fit(parts: Sequence[tuple[int, str]], width: int) -> str:
+    """The parts as one line, without those of the greatest rank until it fits."""
+    kept = list(parts)
+    while len(kept) > 1 and len(_line(kept)) > width:
+        kept.remove(max(kept, key=lambda part: part[0]))
+    return _line(kept)[:width]
+
+
+def _line(parts: Sequence[tuple[int, str]]) -> str:
+    return " · ".join(text for _, text in parts)
+
+
 def show_progress(config: pytest.Config, listener: Listener, terminal: pytest.TerminalReporter) -> None:
-    """Shows the line where somebody watches a terminal: not in CI, and not where tests write to it themselves."""
-    if config.option.capture != "no" and terminal.verbosity >= -1 and not os.environ.get("CI"):
+    """Shows what goes on, unless pytest is to be quiet.
+
+    Where tests write to the terminal themselves (`-s`), nothing is painted over what they write.
+    """
+    if terminal.verbosity >= -1 and not (config.option.capture == "no" and terminal.isatty):
         config.pluginmanager.register(LiveLine(listener, terminal), "evalsuite-progress")
