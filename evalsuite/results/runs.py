@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError
 from evalsuite.json_codec import decode_metric, decode_record
+from evalsuite.results import shapes
 from evalsuite.results.built_in import BuiltInMetrics, built_in
 from evalsuite.results.record_file import JOURNAL as JOURNAL  # noqa: PLC0414 - named here, too
 from evalsuite.results.record_file import RECORDS as RECORDS  # noqa: PLC0414 - likewise
@@ -66,6 +67,8 @@ class RunFolder:
             return {}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RunError(f"{file} cannot be read: {error}") from error
+        if version == VERSION and (problem := shapes.info(info)):
+            raise RunError(f"{file} is damaged: {problem}")
         if version != VERSION:
             raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
         return info
@@ -277,9 +280,10 @@ class Run:
         Raises:
             KeyError: the run has no such case.
         """
-        with (self.folder.path / RECORDS).open("rb") as stream:
+        file = self.folder.path / RECORDS
+        with file.open("rb") as stream:
             stream.seek(self.offsets[case])
-            return decode_record(json.loads(stream.readline()))
+            return _parse(stream.readline(), file, case)
 
     def metrics(self, benchmark: str) -> dict[str, Metric]:
         """What is declared of a benchmark's metrics: by its code, and by its scorers as the run wrote it down."""
@@ -340,9 +344,13 @@ def _records(file: Path) -> Iterator[tuple[int, Record]]:
             offset += len(line)
 
 
-def _parse(line: bytes, file: Path, number: int) -> Record:
+def _parse(line: bytes, file: Path, number: int | str) -> Record:
     try:
-        return decode_record(json.loads(line))
+        plain = json.loads(line)
+        problem = shapes.RECORD(plain)
+        if problem:
+            raise ValueError(problem)
+        return decode_record(plain)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(
             f"{file}, line {number}: not a record of evalsuite ({type(error).__name__}: {error}); "

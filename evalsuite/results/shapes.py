@@ -1,0 +1,164 @@
+"""What the JSON of a run's files must look like, so that a damaged file is one message and never a wrong report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any, get_args
+
+from evalsuite.settings import OPTIONS, Settings
+from evalsuite.types import Outcome
+
+Shape = Callable[[Any], str]
+"""What is wrong with a value, with the way to it before a colon; empty where nothing is."""
+
+
+def _of(kind: type, words: str) -> Shape:
+    return lambda value: "" if isinstance(value, kind) else words
+
+
+def anything(_: Any) -> str:
+    """Nothing can be wrong."""
+    return ""
+
+
+def number(value: Any, least: float = -math.inf, *, whole: bool = False) -> str:
+    """A finite number of at least so much; true and false are none."""
+    right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if right and math.isfinite(value) and value >= least:
+        return ""
+    return "no finite number" if least == -math.inf else f"no number of at least {least:g}"
+
+
+def amount(value: Any) -> str:
+    """A number that is not negative."""
+    return number(value, 0)
+
+
+def count(value: Any) -> str:
+    """A whole number that is not negative."""
+    return "" if type(value) is int and value >= 0 else "no whole number of at least 0"
+
+
+text, truth = _of(str, "no text"), _of(bool, "neither true nor false")
+
+
+def either(*values: Any) -> Shape:
+    """One of a few values."""
+    return lambda value: "" if isinstance(value, str) and value in values else f"none of {', '.join(values)}"
+
+
+def maybe(shape: Shape) -> Shape:
+    """Null, or of this shape."""
+    return lambda value: "" if value is None else shape(value)
+
+
+def each(shape: Shape) -> Shape:
+    """An object whose values have this shape."""
+    return lambda value: (
+        _first({name: shape(inner) for name, inner in value.items()})
+        if isinstance(value, Mapping)
+        else "no object"
+    )
+
+
+def many(shape: Shape) -> Shape:
+    """A list of things of this shape."""
+    return lambda value: (
+        _first({str(at): shape(inner) for at, inner in enumerate(value)})
+        if isinstance(value, list)
+        else "no list"
+    )
+
+
+def fields(**shapes: Shape) -> Shape:
+    """An object with some of these fields; others, of another version, are passed over."""
+    return lambda value: (
+        _first({name: shape(value[name]) for name, shape in shapes.items() if name in value})
+        if isinstance(value, Mapping)
+        else "no object"
+    )
+
+
+def _first(problems: Mapping[str, str]) -> str:
+    for name, problem in problems.items():
+        if problem:
+            return f"{name}{'.' if ': ' in problem else ': '}{problem}"
+    return ""
+
+
+def _span(value: Any) -> str:
+    return (
+        ""
+        if isinstance(value, list) and len(value) == 2 and not any(map(number, value)) and value[0] < value[1]
+        else "no range"
+    )
+
+
+USAGE = fields(calls=count, prompt_tokens=count, completion_tokens=count, cost=amount, estimated=count)
+TRANSCRIPT = fields(
+    answer=text,
+    messages=many(each(anything)),
+    reasoning=text,
+    events=many(each(anything)),
+    facts=each(anything),
+)
+RECORD = fields(
+    case=text,
+    benchmark=text,
+    sample=text,
+    epoch=count,
+    model=text,
+    outcome=either(*get_args(Outcome)),
+    tags=each(text),
+    source=text,
+    declared=text,
+    scores=each(number),
+    error=maybe(text),
+    cause=maybe(text),
+    excused=maybe(text),
+    notes=each(text),
+    facts=each(anything),
+    usage=USAGE,
+    judge_usage=USAGE,
+    seconds=amount,
+    input=text,
+    transcript=maybe(TRANSCRIPT),
+    logs=each(many(each(anything))),
+    fingerprints=each(text),
+)
+
+
+@cache
+def _settings() -> Shape:
+    default = Settings()
+    shapes: dict[str, Shape] = {}
+    for option in OPTIONS:
+        shape = many(text) if option.repeat else truth if option.kind is bool else text
+        if option.kind in {int, float}:
+            shape = partial(number, least=option.least, whole=option.kind is int)
+        shapes[option.name] = maybe(shape) if getattr(default, option.name) is None else shape
+    return fields(**shapes, given=many(text))
+
+
+def info(value: Any) -> str:
+    """What is wrong with `run.json`."""
+    decided = fields(gate=text, subject=text, verdict=text)
+    early = fields(cases=count, planned=count, gates=many(decided), compared=many(decided))
+    shape = fields(
+        started=text,
+        command=text,
+        model=maybe(text),
+        settings=_settings(),
+        selection=fields(args=many(text), keyword=text, markexpr=text),
+        narrowed=truth,
+        versions=each(text),
+        seconds=amount,
+        stopped=maybe(text),
+        usage=maybe(USAGE),
+        early=maybe(early),
+        metrics=each(each(fields(range=maybe(_span), better=either("higher", "lower")))),
+        remarks=many(text),
+    )
+    return shape(value)
