@@ -122,3 +122,104 @@ def test_a_sheet_that_is_none_is_refused_with_its_place(
     (over.path / "bad.csv").write_text(sheet, "utf-8")
     assert judge("--judge=function:judges:strict", "--people", "bad.csv") == 2
     assert problem in capsys.readouterr().err
+
+
+OWN = """
+from evalsuite import Sample, benchmark, pairwise, rubric
+
+def answer(sample, model):
+    return sample.metadata["says"]
+
+SAMPLES = [
+    Sample(f"{at}", "Say it.", metadata={"says": "x" * (at + 1), "old": "y" * (5 - at), "marker": f"known {at}"})
+    for at in range(5)
+]
+
+@benchmark("own", SAMPLES, solver=answer, scorers=[
+    rubric("Is it long?", name="long", fields=["answer", "marker"], anchors={1: "no", 5: "yes"}, passes=3),
+    pairwise("old"),
+])
+def test_own(scores):
+    pass
+"""
+LEANING = """
+import re
+
+def _section(name, text):
+    found = re.search(rf'<{name} key="\\w+">\\n(.*?)\\n</{name}', text, re.S)
+    return found and found[1]
+
+def leaning(messages):
+    asked = messages[-1]["content"]
+    if "in other words" in asked:
+        return _section("answer", asked) + "!"
+    if "Verdict: tie" in asked:
+        return "Verdict: 1"
+    assert "known" in asked
+    return '{"reason": "by its length", "score": %d}' % min(5, len(_section("answer", asked)))
+"""
+
+
+@pytest.fixture
+def own(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """A run whose cases declare judges of their own, and a judge that likes the first place and length."""
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_own=OWN, leanings=LEANING)
+    suite.run("--run=base", "--judge-model=function:leanings:leaning")
+    monkeypatch.chdir(suite.path)
+    monkeypatch.syspath_prepend(suite.path)
+    return suite
+
+
+def certificate(suite: Suite, *arguments: str) -> list[str]:
+    assert main(["judge", "base", "--judge=function:leanings:leaning", *arguments]) == 0
+    return (
+        (suite.path / "reports" / "base" / "again" / "judge" / "certificate.md")
+        .read_text("utf-8")
+        .splitlines()
+    )
+
+
+def test_without_criteria_the_judges_that_the_cases_declare_are_asked_again(own: Suite) -> None:
+    lines = certificate(own)
+    means = [line for line in lines if "leaning, long" in line and "hash:" in line]
+    assert len(means) == 1
+    assert "3.000" in means[0]
+    assert any("leaning, preference" in line for line in lines)
+
+
+def test_a_judge_that_likes_the_first_place_is_seen_by_its_flips(own: Suite) -> None:
+    (flips,) = [
+        line for line in certificate(own) if "changes with the order" in line and line.startswith("|")
+    ]
+    assert "100.0" in flips
+
+
+def test_a_judge_that_likes_length_is_seen_beside_people(own: Suite) -> None:
+    lines = certificate(own)
+    (heading,) = [at for at, line in enumerate(lines) if "Longer answers" in line]
+    assert any("leaning, long" in line and " 1.00 |" in line for line in lines[heading:])
+
+
+def test_answers_said_in_other_words_are_judged_as_well(own: Suite) -> None:
+    (probe,) = [
+        line for line in certificate(own) if "said in other words" in line and "leaning, long" in line
+    ]
+    assert "20.0" in probe, "3 is the bar, and one answer of two letters has three after it is reworded"
+
+
+def test_several_sheets_give_the_agreement_of_people_among_themselves(over: Suite) -> None:
+    main(["label", "base"])
+    fill(over.path / "labels.csv", {"Paris": "yes", "Rome": "yes", "Osaka": "no"})
+    (over.path / "other.csv").write_text((over.path / "labels.csv").read_text("utf-8"), "utf-8")
+    assert judge("--judge=function:judges:strict", "--people=labels.csv", "--people=other.csv") == 0
+    text = (over.path / "reports" / "base" / "again" / "judge" / "certificate.md").read_text("utf-8")
+    assert "People among themselves" in text
+    assert any("sheet 1, sheet 2" in line and "1.00" in line for line in text.splitlines())
+
+
+def test_a_run_without_judges_of_its_own_needs_criteria(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", "base", "--judge=function:judges:strict"]) == 2, over.path
+    assert "declares no scorer that asks a judge; say what is judged by --criteria" in capsys.readouterr().err

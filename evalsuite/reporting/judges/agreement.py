@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Question = tuple[str, Level, Sequence["Rating"]]
 
 Value = str | float
-RaterKind = Literal["judges", "epochs"]
+RaterKind = Literal["judges", "epochs", "people"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
         if vote.verdict is not None
     ]
     scores: list[Question] = [(one, "interval", _scores(cases, one)) for one in _aspects(cases)]
-    return _measured("judges", [("verdict", "nominal", verdicts), *scores])
+    return measured("judges", [("verdict", "nominal", verdicts), *scores])
 
 
 def among_epochs(cases: Sequence[Judged]) -> list[RaterAgreement]:
@@ -81,7 +81,7 @@ def among_epochs(cases: Sequence[Judged]) -> list[RaterAgreement]:
         if case.verdict is not None
     ]
     scores: list[Question] = [(one, "interval", _mean_scores(cases, one)) for one in _aspects(cases)]
-    return _measured("epochs", [("verdict", "nominal", verdicts), *scores])
+    return measured("epochs", [("verdict", "nominal", verdicts), *scores])
 
 
 def _aspects(cases: Sequence[Judged]) -> list[str]:
@@ -102,17 +102,18 @@ def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str
     for name, tally in judges:
         cases = judged(tally, prefix)
         for found in (*among_judges(cases), *among_epochs(cases)):
-            rows += _rows(name, found)
-    columns = (
-        Column("Judge"),
-        Column("On"),
-        Column("Raters"),
-        Column("Krippendorff's alpha", "number", 2),
-        Column("Cohen's kappa", "number", 2),
-        Column("Things rated", "count"),
-    )
-    return Table(title, columns, rows, NOTE) if rows else None
+            rows += agreement_rows(name, found)
+    return Table(title, COLUMNS, rows, NOTE) if rows else None
 
+
+COLUMNS = (
+    Column("Judge"),
+    Column("On"),
+    Column("Raters"),
+    Column("Krippendorff's alpha", "number", 2),
+    Column("Cohen's kappa", "number", 2),
+    Column("Things rated", "count"),
+)
 
 NOTE = (
     "Alpha is nominal for verdicts and interval for scores; its 95% interval leaves out one case at a time. "
@@ -120,7 +121,8 @@ NOTE = (
 )
 
 
-def _rows(judge: str, found: RaterAgreement) -> list[tuple[Cell, ...]]:
+def agreement_rows(judge: str, found: RaterAgreement) -> list[tuple[Cell, ...]]:
+    """A row for all raters of one question, and one for each two of them; see `COLUMNS`."""
     things = found.alpha.n if found.alpha else None
     rows: list[tuple[Cell, ...]] = [
         (judge, found.question, f"all {len(found.raters)} {found.kind}", found.alpha, None, things)
@@ -152,7 +154,8 @@ def _mean_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
     ]
 
 
-def _measured(kind: RaterKind, questions: Iterable[Question]) -> list[RaterAgreement]:
+def measured(kind: RaterKind, questions: Iterable[Question]) -> list[RaterAgreement]:
+    """The agreement on each question that two raters or more have answered."""
     found = []
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))

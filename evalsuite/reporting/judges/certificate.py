@@ -7,17 +7,28 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from evalsuite.reporting.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
+from evalsuite.reporting.judges.agreement import NOTE as AGREEMENT_NOTE
+from evalsuite.reporting.judges.agreement import Rating, agreement_rows, measured
+from evalsuite.reporting.judges.bias import bias_table
 from evalsuite.reporting.judges.corrected import corrected_mean
 from evalsuite.reporting.judges.shares import share
 from evalsuite.reporting.section import Block, Column, Section, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.judge_labels import kappa, rho
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.reporting.judges.agreement import Question
     from evalsuite.reporting.section import Cell
     from evalsuite.results.judge_labels import LabelPair
+
+
+COMPARED = "preference"
+PLAIN = "rubric"
+"""The name of a score that nobody has named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +39,56 @@ class JudgeResults:
         judge: the model.
         scores: by case; cases that it could not be read on are left out.
         asked: number of cases that it was asked about.
-        passes: the least score that counts as a pass, for verdicts.
+        passes: the least score that counts as a pass; None where there are no such verdicts.
         probed: by probe, the scores of the changed answers by case.
         signature: of the judge.
+        score: its name; empty where nothing could be read.
+        nominal: whether each score is a verdict by itself, as in comparisons.
+        lengths: of the answers, in characters, by case.
+        tally: the cases with the facts that the judge left.
     """
 
     judge: str
     scores: Mapping[str, float]
     asked: int
-    passes: float
+    passes: float | None
     probed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     signature: str = ""
+    score: str = ""
+    nominal: bool = False
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def name(self) -> str:
+        """Judge and score."""
+        return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
+
+    def verdict(self, score: float) -> float | None:
+        """What a score, or a label on the same scale, means; None where scores are not verdicts."""
+        return score if self.nominal else None if self.passes is None else float(score >= self.passes)
 
 
-def certificate(judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: int = 1) -> Section:
+def certificate(
+    judges: Sequence[JudgeResults],
+    people: Mapping[str, float],
+    sheets: Sequence[Mapping[str, float]] = (),
+) -> Section:
     """The section for these judges.
 
     Args:
         judges: side by side.
         people: label by case, on the judges' scale; empty where nobody has labelled anything.
-        sheets: how many people gave labels, for the heading.
+        sheets: the labels of each person.
     """
     blocks: list[Block | None] = [
         _judges(judges),
-        _agreement(judges, people, sheets) if people else None,
+        _agreement(judges, people, len(sheets)) if people else None,
+        sheets_table(sheets),
         _corrected(judges, people) if people else None,
         _between(judges, people) if people and len(judges) > 1 else None,
+        *_by_order(judges),
+        _by_length(judges, people),
         _probes(judges),
     ]
     return Section("Certificate", tuple(block for block in blocks if block is not None))
@@ -62,7 +97,7 @@ def certificate(judges: Sequence[JudgeResults], people: Mapping[str, float], she
 def _judges(judges: Sequence[JudgeResults]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
-            one.judge,
+            one.name,
             _mean(list(one.scores.values())),
             1 - len(one.scores) / one.asked,
             one.asked,
@@ -84,10 +119,11 @@ def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], shee
     rows: list[tuple[Cell, ...]] = []
     for one in judges:
         pairs = labelled(one, people)
-        verdicts = [(float(label >= one.passes), float(score >= one.passes)) for label, score in pairs]
-        cases = [str(at) for at in range(len(pairs))]
+        both = [(one.verdict(label), one.verdict(score)) for label, score in pairs]
+        verdicts = [(label, score) for label, score in both if label is not None and score is not None]
+        cases = [str(at) for at in range(len(verdicts))]
         right = share([float(label == score) for label, score in verdicts], cases)
-        rows.append((one.judge, right, kappa(verdicts), rho(pairs), len(pairs)))
+        rows.append((one.name, right, kappa(verdicts), rho(pairs), len(pairs)))
     columns = (
         Column("Judge"),
         Column("Accuracy", "percent"),
@@ -110,9 +146,9 @@ def labelled(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair
 def _corrected(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for one in judges:
-        mean = corrected_mean(one.judge, [(people.get(case), score) for case, score in one.scores.items()])
+        mean = corrected_mean(one.name, [(people.get(case), score) for case, score in one.scores.items()])
         if mean is not None:
-            rows.append((one.judge, mean.naive, mean.people_only, mean.corrected, mean.labelled))
+            rows.append((one.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
     columns = (
         Column("Judge"),
         Column("Judge alone", "number", 3),
@@ -130,11 +166,13 @@ def _between(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Tab
 
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(judges, 2):
+        if one.score != other.score or one.verdict(0.0) is None:
+            continue
         cases = [case for case in people if case in one.scores and case in other.scores]
         first, second = (_right(judge, people, cases) for judge in (one, other))
         if cases:
             difference = (sum(second) - sum(first)) / len(cases)
-            rows.append((one.judge, other.judge, difference, mcnemar(first, second), len(cases)))
+            rows.append((one.name, other.name, difference, mcnemar(first, second), len(cases)))
     columns = (
         Column("Judge"),
         Column("Other judge"),
@@ -146,7 +184,7 @@ def _between(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Tab
 
 
 def _right(judge: JudgeResults, people: Mapping[str, float], cases: Sequence[str]) -> list[float]:
-    return [float((judge.scores[case] >= judge.passes) == (people[case] >= judge.passes)) for case in cases]
+    return [float(judge.verdict(judge.scores[case]) == judge.verdict(people[case])) for case in cases]
 
 
 def _probes(judges: Sequence[JudgeResults]) -> Table | None:
@@ -154,12 +192,10 @@ def _probes(judges: Sequence[JudgeResults]) -> Table | None:
     for one in judges:
         for probe, scores in one.probed.items():
             both = [case for case in scores if case in one.scores]
-            turned = [
-                float((scores[case] >= one.passes) != (one.scores[case] >= one.passes)) for case in both
-            ]
+            turned = [float(_differ(one, scores[case], one.scores[case])) for case in both]
             up = [float(scores[case] > one.scores[case]) for case in both]
             if both:
-                rows.append((one.judge, probe, share(turned, both), share(up, both), len(both)))
+                rows.append((one.name, probe, share(turned, both), share(up, both), len(both)))
     columns = (
         Column("Judge"),
         Column("Probe"),
@@ -168,10 +204,59 @@ def _probes(judges: Sequence[JudgeResults]) -> Table | None:
         Column("Cases", "count"),
     )
     note = (
-        "Words that ask for a good score and padding should turn no verdict; a confident wrong answer should raise "
-        "no score."
+        "Words that ask for a good score, padding and other words for the same (the judge's own) should turn no "
+        "verdict; a confident wrong answer should raise no score. Where scores are no verdicts, turned is any change."
     )
     return Table("Probes", columns, rows, note) if rows else None
+
+
+def _differ(judge: JudgeResults, score: float, other: float) -> bool:
+    if judge.verdict(score) is None:
+        return score != other
+    return judge.verdict(score) != judge.verdict(other)
+
+
+def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
+    """How far several people agree: Krippendorff's alpha over all, Cohen's kappa of each two; None for one sheet."""
+    ratings = [
+        Rating(case, case, f"sheet {at}", label)
+        for at, sheet in enumerate(sheets, 1)
+        for case, label in sheet.items()
+    ]
+    verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
+    question: Question = ("labels", "nominal" if verdicts else "interval", ratings)
+    rows = [row for one in measured("people", [question]) for row in agreement_rows("people", one)]
+    note = f"What no judge can be expected to exceed by much. {AGREEMENT_NOTE}"
+    return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
+
+
+def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
+    """Flips under swapped order, and leanings towards a place or length, of the judges that compared two answers."""
+    return [
+        bias_table(f"Biases of {one.name}", [(one.name, one.tally)], prefix)
+        for one in judges
+        if one.nominal
+        for prefix in [one.score.removesuffix(COMPARED)]
+    ]
+
+
+def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
+    """Whether longer answers get higher scores, beside whether people give them higher labels."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in judges:
+        cases = [case for case in one.scores if case in one.lengths]
+        leaning = rho([(float(one.lengths[case]), one.scores[case]) for case in cases])
+        theirs = rho([(float(one.lengths[case]), people[case]) for case in cases if case in people])
+        if leaning is not None:
+            rows.append((one.name, leaning, theirs, len(cases)))
+    columns = (
+        Column("Judge"),
+        Column("rho of score and length", "number", 2),
+        Column("rho of people's label and length", "number", 2),
+        Column("Cases", "count"),
+    )
+    note = "Spearman's. A judge that leans towards length more than people do is moved by what should not move it."
+    return Table("Longer answers", columns, rows, note) if rows else None
 
 
 def _mean(values: Sequence[float]) -> Estimate | None:
@@ -180,7 +265,8 @@ def _mean(values: Sequence[float]) -> Estimate | None:
     if set(values) <= {0.0, 1.0}:
         return share(values, [str(at) for at in range(len(values))])
     value = math.fsum(values) / len(values)
-    if len(values) == 1:
-        return Estimate(value, n=1)
-    interval = stats.mean_interval(values)
+    interval = stats.mean_interval(values) if len(values) > 1 else None
+    # Values that are all the same do not show that nothing could vary.
+    if interval is None or not interval.low < interval.high:
+        return Estimate(value, n=len(values))
     return Estimate(value, interval.low, interval.high, len(values))

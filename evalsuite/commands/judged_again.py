@@ -1,0 +1,184 @@
+"""An earlier run's answers, judged again by one judge: the scores, and what becomes of them under probes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import JudgeError
+from evalsuite.judging.marks import marked
+from evalsuite.judging.probes import PARAPHRASED, REWORD, probes
+from evalsuite.judging.rubrics import Rubric
+from evalsuite.judging.scorers import PREFERENCE
+from evalsuite.reporting.judges.certificate import JudgeResults
+from evalsuite.results.tally import Row, Tally
+from evalsuite.types import Sample, Score
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from evalsuite.gateway.gateway import Gateway
+    from evalsuite.gateway.handle import ModelHandle
+    from evalsuite.protocols import JudgedScorer
+    from evalsuite.settings import Settings
+    from evalsuite.types import Record
+
+ScoresByCase = dict[str, dict[str, Score]]
+"""By case and name; of a scorer that could not be read there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersToJudge:
+    """What is judged again.
+
+    Attributes:
+        records: of the cases that have an answer.
+        scorers: that ask the judge.
+        samples: by id, with all that a scorer may want of them; what is missing is made from the record.
+        passes: the least score that passes, over what the scorers say; None leaves it to them.
+    """
+
+    records: Sequence[Record]
+    scorers: Sequence[JudgedScorer]
+    samples: Mapping[str, Sample]
+    passes: float | None = None
+
+    def sample(self, record: Record) -> Sample:
+        """The sample of a record."""
+        return self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
+
+    def bar(self, name: str) -> float | None:
+        """The least value of a score that passes; None where it is not known."""
+        if self.passes is not None:
+            return self.passes
+        for scorer in self.scorers:
+            if isinstance(scorer, Rubric) and scorer.name == name:
+                best = scorer.criteria.best if scorer.criteria else 1.0
+                return best if scorer.passes is None else scorer.passes
+        return None
+
+
+async def judged_again(
+    settings: Settings, subject: AnswersToJudge, probed: int, store: Path
+) -> list[JudgeResults]:
+    """What one judge says, for each score; its answers are kept in the store, and paid for once."""
+    gateway = _open(settings, store)
+    try:
+        asking = _Asking(gateway, settings, subject)
+        scores = await asking.scores(subject.records)
+        some = {record.case: record for record in subject.records[:probed]}
+        answers = {case: record.transcript.answer for case, record in some.items() if record.transcript}
+        changed = {**probes(answers), PARAPHRASED: await asking.reworded(answers)}
+        turned = {
+            probe: await asking.scores([_answering(some[case], text) for case, text in texts.items()])
+            for probe, texts in changed.items()
+        }
+    finally:
+        await gateway.aclose()
+    names = list(dict.fromkeys(name for case in scores.values() for name in case)) or [""]
+    return [_results(settings.judge_model or "", name, subject, scores, turned) for name in names]
+
+
+def _open(settings: Settings, store: Path) -> Gateway:
+    from evalsuite.gateway.opening import credentials_of, open_gateway
+    from evalsuite.journal.answers import Answers
+    from evalsuite.models import open_backend
+
+    open_backend(settings.judge_model or "", settings.judge_base_url, credentials_of(settings)).check()
+    return open_gateway(settings, Answers.open(store))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """One judge, for many answers at once."""
+
+    gateway: Gateway
+    settings: Settings
+    subject: AnswersToJudge
+
+    def _judge(self) -> ModelHandle:
+        from evalsuite.gateway.handle import ModelHandle
+
+        settings = self.settings
+        return ModelHandle(
+            self.gateway,
+            settings.judge_model or "",
+            settings.judge_base_url,
+            overrides=settings.judge_params,
+        )
+
+    async def scores(self, records: Sequence[Record]) -> ScoresByCase:
+        """Of every case."""
+        values = await asyncio.gather(*map(self._scores, records))
+        return {record.case: value for record, value in zip(records, values, strict=True)}
+
+    async def _scores(self, record: Record) -> dict[str, Score]:
+        scored = await asyncio.gather(*(self._scored(scorer, record) for scorer in self.subject.scorers))
+        return {name: score for one in scored for name, score in one.items()}
+
+    async def _scored(self, scorer: JudgedScorer, record: Record) -> dict[str, Score]:
+        if record.transcript is None:
+            return {}
+        try:
+            values = await scorer.judged(self.subject.sample(record), record.transcript, self._judge())
+        except JudgeError:
+            return {}
+        return {
+            name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()
+        }
+
+    async def reworded(self, answers: Mapping[str, str]) -> dict[str, str]:
+        """Each answer in other words, by the judge itself; what came back empty or cut off is left out."""
+        texts = await asyncio.gather(*(self._reworded(text) for text in answers.values()))
+        return {case: text for case, text in zip(answers, texts, strict=True) if text}
+
+    async def _reworded(self, answer: str) -> str:
+        said = await self._judge().chat(f"{marked([('answer', answer)])}\n\n{REWORD}")
+        return "" if said.finish_reason == "length" else said.text.strip()
+
+
+def _results(
+    judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase, turned: Mapping[str, ScoresByCase]
+) -> JudgeResults:
+    facts = {case: _facts(given) for case, given in scores.items()}
+    of_score = [one[name] for one in scores.values() if name in one]
+    rows = tuple(
+        Row(record.case, record.sample, record.epoch, "passed", {}, {}, facts[record.case])
+        for record in subject.records
+    )
+    return JudgeResults(
+        judge=judge,
+        scores=_values(scores, name),
+        asked=len(subject.records),
+        passes=subject.bar(name),
+        probed={probe: _values(one, name) for probe, one in turned.items()},
+        signature=next((found for one in of_score if (found := _signature(one.facts))), ""),
+        score=name,
+        nominal=name.endswith(PREFERENCE),
+        lengths={
+            record.case: len(record.transcript.answer) for record in subject.records if record.transcript
+        },
+        tally=Tally(rows),
+    )
+
+
+def _values(scores: ScoresByCase, name: str) -> dict[str, float]:
+    return {case: float(given[name].value) for case, given in scores.items() if name in given}
+
+
+def _facts(given: Mapping[str, Score]) -> dict[str, Any]:
+    return {name: fact for score in given.values() for name, fact in score.facts.items()}
+
+
+def _signature(facts: Mapping[str, Any]) -> str:
+    nested = (fact.get("signature") for fact in facts.values() if isinstance(fact, Mapping))
+    return str(facts.get("signature") or next(filter(None, nested), ""))
+
+
+def _answering(record: Record, answer: str) -> Record:
+    if record.transcript is None:
+        return record
+    return replace(record, transcript=replace(record.transcript, answer=answer))
