@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from evalsuite.solvers.program_of_thought import program_of_thought
     from evalsuite.solvers.react import react
     from evalsuite.tools import tool
+    from evalsuite.tools.worlds import World
     from evalsuite.types import Completion, Message, Metric, Record, Request, Sample, Score, Transcript, Usage
 
 _HOMES = {
@@ -152,6 +153,7 @@ _HOMES = {
     "evalsuite.solvers.program_of_thought": ("program_of_thought",),
     "evalsuite.solvers.react": ("react",),
     "evalsuite.tools": ("tool",),
+    "evalsuite.tools.worlds": ("World",),
     "evalsuite.types": (
         "Completion",
         "Message",
@@ -217,6 +219,7 @@ __all__ = [
     "Transcript",
     "Transient",
     "Usage",
+    "World",
     "__version__",
     "any_of",
     "application",

@@ -58,7 +58,11 @@ async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwar
 def _raisable(error: BaseException) -> BaseException:
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
-    stand_in = RaisedInThread(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    try:
+        words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    except Exception:  # noqa: BLE001 - a hostile __str__
+        words = type(error).__name__
+    stand_in = RaisedInThread(words)
     stand_in.__cause__ = error
     return stand_in
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.errors import CallFailed, EvalsuiteError, RequestRefused
+from evalsuite.gateway.effects import Effects
 from evalsuite.gateway.handle import ModelHandle, read_prompt
 from evalsuite.gateway.loop import refuse_in_child
 from evalsuite.types import Message
@@ -34,10 +35,12 @@ class CaseModel(ModelHandle):
 
     Attributes:
         log: what was asked and answered.
+        effects: the tool calls of the case.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, effects: Effects | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.effects = effects or Effects()
         self.log = CallLog()
         self._endpoints: list[tuple[LoopbackServer, Endpoint]] = []
 

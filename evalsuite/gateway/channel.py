@@ -13,14 +13,15 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.errors import CallFailed, EvalsuiteError
+from evalsuite.gateway.effects import Effect
 from evalsuite.gateway.wire import decode_error, encode_error
 from evalsuite.json_codec import decode_completion, decode_request, dumps, encode_completion, encode_request
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from evalsuite.gateway.gateway import Asker
+    from evalsuite.gateway.gateway import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.types import Completion, Request
 
@@ -54,13 +55,25 @@ class ChannelAsker:
 
     async def ask(self, request: Request) -> Completion:
         """See `Asker.ask`."""
+        plain = await self._answer({"request": encode_request(request)})
+        return decode_completion(plain["completion"])
+
+    async def recall(self, effect: Effect) -> Any:
+        """See `Keeper.recall`."""
+        return (await self._answer({"recall": effect.plain()}))["result"]
+
+    async def keep(self, effect: Effect, result: Any) -> None:
+        """See `Keeper.keep`."""
+        await self._answer({"keep": effect.plain(), "result": result})
+
+    async def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         number = next(self._numbers)
         import asyncio
 
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            self._channel.send(dumps({"number": number, "request": encode_request(request)}))
+            self._channel.send(dumps({"number": number, **question}))
             plain = await answer
         except OSError as error:
             raise CallFailed(f"the controlling process is gone: {error}") from error
@@ -68,7 +81,7 @@ class ChannelAsker:
             del self._waiting[number]
         if "error" in plain:
             raise decode_error(plain["error"])
-        return decode_completion(plain["completion"])
+        return plain
 
     def _heard(self, text: str | None) -> None:
         if text is None:
@@ -98,7 +111,9 @@ class ChannelServer:
         gateway: called for the gateway, in the loop's thread.
     """
 
-    def __init__(self, channel: Channel, background: BackgroundLoop, gateway: Callable[[], Asker]) -> None:
+    def __init__(
+        self, channel: Channel, background: BackgroundLoop, gateway: Callable[[], CaseAsker]
+    ) -> None:
         self._channel, self._background, self._gateway = channel, background, gateway
         self._tasks: set[asyncio.Task[None]] = set()
         self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -124,8 +139,7 @@ class ChannelServer:
 
     async def _answer(self, plain: dict[str, Any]) -> None:
         try:
-            completion = await self._gateway().ask(decode_request(plain["request"]))
-            answer = {"completion": encode_completion(completion)}
+            answer = await _answered(self._gateway(), plain)
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the asker must hear of it, whatever it is
@@ -141,3 +155,13 @@ class ChannelServer:
             except OSError:
                 # The worker is dead; xdist reports that.
                 return
+
+
+async def _answered(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What a worker asks for: a completion, or a look into the journal of tool calls, or a line in it."""
+    if "request" in plain:
+        return {"completion": encode_completion(await gateway.ask(decode_request(plain["request"])))}
+    if "recall" in plain:
+        return {"result": await gateway.recall(Effect(**plain["recall"]))}
+    await gateway.keep(Effect(**plain["keep"]), plain["result"])
+    return {}

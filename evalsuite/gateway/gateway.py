@@ -12,11 +12,12 @@ import dataclasses
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
 from evalsuite.gateway.breaker import Breaker
 from evalsuite.gateway.concealment import Vault
+from evalsuite.gateway.effects import EffectLog, Keeper
 from evalsuite.gateway.effort import Effort
 from evalsuite.gateway.spend import (
     Attempt,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Literal
 
+    from evalsuite.gateway.effects import Effect
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.spend import Price
     from evalsuite.journal.answers import Answers
@@ -91,6 +93,10 @@ class Asker(Protocol):
         ...
 
 
+class CaseAsker(Asker, Keeper, Protocol):
+    """What serves a case: its model calls and its tool calls."""
+
+
 class Gateway:
     """See the module. All methods belong to one event loop's thread.
 
@@ -121,6 +127,7 @@ class Gateway:
         self._patience = patience
         self._vault = vault or Vault()
         self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
+        self._effects = EffectLog(store.tool_calls)
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
         self._clock = clock
         self._backends: dict[tuple[str, str | None], Backend] = {}
@@ -165,6 +172,19 @@ class Gateway:
             flight.add_done_callback(lambda done: self._landed(key, done))
         # Whoever asked may give up; the call goes on, since others may have joined it and it is paid for.
         return await asyncio.shield(flight)
+
+    async def recall(self, effect: Effect) -> Any:
+        """See `Keeper.recall`."""
+        return self._effects.recall(effect)
+
+    async def keep(self, effect: Effect, result: Any) -> None:
+        """See `Keeper.keep`."""
+        try:
+            self._effects.keep(effect, result)
+        except RunError as error:
+            self._lost = str(error)
+            self._on_hopeless(error)
+            raise
 
     def _landed(self, key: str, flight: asyncio.Task[Completion]) -> None:
         self._flights.pop(key, None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import RunError
 from evalsuite.journal.database import Database
 from evalsuite.journal.identity import checksum
+from evalsuite.journal.tool_calls import ToolCalls
 from evalsuite.json_codec import decode_completion, dumps, encode_completion, encode_request
 
 if TYPE_CHECKING:
@@ -35,10 +36,12 @@ class Answers:
 
     Attributes:
         damaged: answers that were found damaged and are asked again.
+        tool_calls: what was called besides models.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
         self._database, self._session = database, session
+        self.tool_calls = ToolCalls(database, session)
         self.damaged = 0
         self._pending: list[tuple[str, Sequence[object]]] = []
         self._flush_planned = False
@@ -162,7 +165,7 @@ class Answers:
             self._pending.clear()
 
     def take_over(self, other: Path) -> None:
-        """Copies another journal's answers into this one; those that are here stay.
+        """Copies another journal's answers and tool calls into this one; those that are here stay.
 
         Raises:
             RunError: the other is no journal.
@@ -171,11 +174,13 @@ class Answers:
         try:
             requests = source.all("SELECT * FROM requests")
             answers = source.all("SELECT * FROM answers")
+            calls = source.all("SELECT * FROM tool_calls")
         finally:
             source.close()
         self._database.write(
             *(("INSERT OR IGNORE INTO requests VALUES (?, ?)", row) for row in requests),
             *(("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row) for row in answers),
+            *(("INSERT OR IGNORE INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row) for row in calls),
         )
 
     def check(self) -> list[str]:

@@ -6,13 +6,13 @@ import asyncio
 import importlib
 import inspect
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import BackendUnavailable, RequestRefused
 from evalsuite.json_codec import dumps, encode_request
 from evalsuite.models.chat_format import split_reasoning
 from evalsuite.models.protocol import RateLimited, Transient
+from evalsuite.threads import RaisedInThread, in_thread, is_async
 from evalsuite.types import Completion, TokenLogprob, ToolCall, Usage
 from evalsuite.vectors import encode_vector
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evalsuite.types import Request
-
-
-MOST_THREADS = 1024
 
 
 class FunctionBackend:
@@ -47,8 +44,6 @@ class FunctionBackend:
         self.target = target
         self.identity = f"function {target}"
         self._function: Callable[..., Any] | None = None
-        # Threads are made as they are needed; how many calls there are at once is the limiter's business.
-        self._threads = ThreadPoolExecutor(MOST_THREADS, "evalsuite-function")
 
     def check(self) -> None:
         """Imports the function."""
@@ -83,25 +78,18 @@ class FunctionBackend:
             said = await self._called(function, plain["messages"], _accepted(function, given))
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
+        except RaisedInThread as error:
+            raise RequestRefused(f"function:{self.target} raised {error}") from error
         except BaseException as error:
             # An application that calls sys.exit must not end the event loop.
             raise self._refusal(error) from error
         return self._read(said)
 
     async def _called(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
-        # An object may have an async __call__.
-        if any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None)))):  # noqa: B004
+        if is_async(function):
             return await function(messages, **taken)
-        loop = asyncio.get_running_loop()
-        said = await loop.run_in_executor(self._threads, self._called_here, function, messages, taken)
+        said = await in_thread(function, messages, **taken)
         return await said if inspect.isawaitable(said) else said
-
-    def _called_here(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
-        try:
-            return function(messages, **taken)
-        except StopIteration as error:
-            # The one exception that does not survive the way out of a thread: whoever asked would wait for ever.
-            raise self._refusal(error) from error
 
     def _refusal(self, error: BaseException) -> RequestRefused:
         return RequestRefused(f"function:{self.target} raised {type(error).__name__}: {error}")
@@ -131,8 +119,7 @@ class FunctionBackend:
             ) from error
 
     async def aclose(self) -> None:
-        """Lets go of the threads; a call that is still under way ends by itself."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Nothing is held; a call that is still under way ends by itself."""
 
 
 def _accepted(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,14 +5,19 @@ How a call is written is the business of a turn protocol: `react` (text) or `fun
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalsuite.errors import SettingsError
+from evalsuite.gateway.effects import Effects
+from evalsuite.tools.arguments import Fault
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
 from evalsuite.tools.execution import ToolFailure, as_text, cut
-from evalsuite.tools.registry import Registry, Tool, ToolSource, open_tools
+from evalsuite.tools.registry import Registry, Tool, ToolSource
+from evalsuite.tools.worlds import EpisodeTools, demand_distinct, open_tools
 from evalsuite.types import Transcript
 
 if TYPE_CHECKING:
@@ -26,7 +31,9 @@ if TYPE_CHECKING:
 
 MAX_TURNS = 9
 OBSERVATION_LIMIT = 4000
+TOOL_SECONDS = 60.0
 NOTHING = "(the tool returned nothing)"
+Outcome: TypeAlias = "tuple[Mapping[str, Any], Sequence[Fault], str, str, bool]"
 # The paper's generation parameters (ToolEyes, arXiv 2401.00741, section on the experimental setup).
 PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
@@ -44,6 +51,10 @@ class ToolLoop:
         patience: turns in a row that are not of the demanded form, after which an episode is given up;
             None waits for `max_turns`.
         observation_limit: characters of an observation, at most.
+        tool_seconds: a call of a tool may take.
+        seconds: all calls of an episode together may take; None sets no limit. Time that models take does not
+            count: a replay ends where the run did.
+        tokens: that the model under test may use in an episode, prompts included; None sets no limit.
         params: generation parameters.
     """
 
@@ -53,47 +64,82 @@ class ToolLoop:
     max_turns: int = MAX_TURNS
     patience: int | None = None
     observation_limit: int = OBSERVATION_LIMIT
+    tool_seconds: float = TOOL_SECONDS
+    seconds: float | None = None
+    tokens: int | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("max_turns", "patience", "observation_limit"):
+        for name in ("max_turns", "patience", "observation_limit", "tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise SettingsError(f"a tool-using solver was given {name}={value}; it must be at least 1")
+        for name in ("tool_seconds", "seconds"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise SettingsError(f"a tool-using solver was given {name}={value}; it must be more than 0")
+        demand_distinct(self.tools, self.reserved)
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """Names of tools that the episode adds itself."""
+        finish = {FINISH.name} if self.protocol.finishes else set[str]()
+        return frozenset(finish | ({ASK_TO_USER.name} if self.user else set()))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Runs one episode with tools of its own."""
-        with open_tools(self.tools, sample) as tools:
-            return await _Episode(self, sample, model, tools).run()
+        effects: Effects = getattr(model, "effects", None) or Effects()
+        async with open_tools(self.tools, sample, effects) as opened:
+            return await Episode(self, sample, model, opened, effects).run()
 
 
-class _Episode:
+class Episode:
     """One run of the loop; everything that changes during an episode lives here."""
 
-    def __init__(self, loop: ToolLoop, sample: Sample, model: Model, tools: Sequence[Tool]) -> None:
-        self.loop, self.sample, self.model = loop, sample, model
-        self.registry = Registry(self.with_controls(tools))
+    def __init__(
+        self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects
+    ) -> None:
+        self.loop, self.sample, self.model, self.effects = loop, sample, model, effects
+        self.worlds = opened.worlds
+        self.registry = Registry(self.with_controls(opened.tools))
         self.messages = list(loop.protocol.opening(sample, self.registry.documents))
         self.events: list[Mapping[str, Any]] = []
         self.asked: list[tuple[str, str]] = []
         self.answer: str | None = None
         self.malformed = 0
         self.reasoning = ""
+        self.tool_seconds = 0.0
+        self.tokens = 0
 
     async def run(self) -> Transcript:
+        """The whole episode."""
         for number in range(1, self.loop.max_turns + 1):
             await self.turn(number)
-            if self.answer is not None or self.malformed == self.loop.patience:
+            if self.answer is not None or self.malformed == self.loop.patience or self.exhausted():
                 break
-        return Transcript(
-            self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), self.facts()
-        )
+        return await self.transcript()
+
+    async def transcript(self) -> Transcript:
+        """What there is to tell of the episode, the state of its worlds at the end included."""
+        states = [state for world in self.worlds if (state := await world.state()) is not None]
+        facts = {**self.facts(), **({"state": states[0] if len(states) == 1 else states} if states else {})}
+        return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
+
+    def exhausted(self) -> str:
+        """The limit that the episode has reached; empty for none."""
+        if self.loop.seconds is not None and self.tool_seconds >= self.loop.seconds:
+            return "time limit"
+        if self.loop.tokens is not None and self.tokens >= self.loop.tokens:
+            return "token limit"
+        return ""
 
     async def turn(self, number: int) -> None:
+        """One message of the model's, and what comes of its calls."""
         protocol = self.loop.protocol
         offered = protocol.offered(self.registry.documents)
         completion = await self.model.chat(self.messages, tools=offered, **self.loop.params)
         turn = protocol.read(completion)
+        self.tokens += completion.usage.prompt_tokens + completion.usage.completion_tokens
         self.reasoning = completion.reasoning
         self.messages.append(protocol.said(completion))
         event: dict[str, Any] = {"kind": "turn", "turn": number, "thought": turn.thought, "fault": turn.fault}
@@ -103,17 +149,47 @@ class _Episode:
             written = [[call.name, call.arguments] for call in completion.tool_calls]
             event |= {"words": turn.words, "native_calls": written}
             self.messages += protocol.reminder(completion, turn)
-        for call in turn.calls:
-            if self.answer is None:
-                await self.call(number, call)
+        if turn.answer is not None:
+            self.answer = turn.answer
+        await self.calls(number, turn.calls)
 
-    async def call(self, number: int, call: Call) -> None:
+    async def calls(self, number: int, calls: Sequence[Call]) -> None:
+        """Runs the calls of a turn, side by side; what follows the end of the episode is not run, but counted."""
+        names = [call.name for call in calls]
+        end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
+        results = await asyncio.gather(*(self.outcome(call) for call in calls[:end]))
+        for call, result in zip(calls, results, strict=False):
+            self.note(number, call, *result)
+        if end == len(calls):
+            return
+        self.note(number, calls[end], *await self.outcome(calls[end]))
+        if self.answer is None:
+            # A call of finish that was not of the demanded form ended nothing.
+            await self.calls(number, calls[end + 1 :])
+            return
+        for call in calls[end + 1 :]:
+            late = Fault("after_finish", "the episode has ended")
+            self.note(number, call, call.arguments, (late,), "", f"Error: {late.words}", True)
+
+    async def outcome(self, call: Call) -> Outcome:
+        """What comes of a call: arguments, faults, who ran it, the observation, and whether it failed."""
         arguments, faults = self.registry.check(call.name, call.arguments)
-        executor, failed = "", bool(faults)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
-        else:
-            executor, text, failed = await self.execute(call.name, arguments)
+            return call.arguments, faults, "", text, True
+        return arguments, faults, *await self.execute(call.name, arguments)
+
+    def note(
+        self,
+        number: int,
+        call: Call,
+        arguments: Mapping[str, Any],
+        faults: Sequence[Fault],
+        executor: str,
+        text: str,
+        failed: bool,  # noqa: FBT001 - a part of an outcome
+    ) -> None:
+        """Writes a call down, and shows the model what came of it."""
         observation = cut(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
@@ -121,7 +197,7 @@ class _Episode:
                 "turn": number,
                 "tool": call.name,
                 "origin": self.registry[call.name].document.origin if call.name in self.registry else "",
-                "arguments": dict(call.arguments if faults else arguments),
+                "arguments": dict(arguments),
                 "faults": [fault.kind for fault in faults],
                 "executor": executor,
                 "observation": observation,
@@ -134,15 +210,45 @@ class _Episode:
     async def execute(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
         """Who ran the call, what came of it, and whether it failed."""
         tool = self.registry[name]
+        if isinstance(tool.executor, _Finish):
+            return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
+        kept = await self.effects.once(name, arguments, lambda: self.really_run(tool, arguments))
+        self.tool_seconds += kept["seconds"]
+        return tool.executor.kind, kept["text"], kept["failed"]
+
+    async def really_run(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs a tool, and says what the journal keeps of it."""
+        started, failed = time.monotonic(), False
+        limit = self.limit_of(tool)
         try:
-            result = await tool.executor.run(tool.document, arguments, self.model)
-            return tool.executor.kind, as_text(result), False
+            async with asyncio.timeout(limit) as clock:
+                text = as_text(await tool.executor.run(tool.document, arguments, self.model))
         except ToolFailure as failure:
-            return tool.executor.kind, f"Error: {failure}", True
+            text, failed = f"Error: {failure}", True
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            text, failed = f"Error: no answer within {limit:g} seconds", True
+        seconds = time.monotonic() - started if getattr(tool.executor, "timed", False) else 0.0
+        return {
+            "text": cut(text or NOTHING, self.loop.observation_limit),
+            "failed": failed,
+            "seconds": round(seconds, 3),
+        }
+
+    def limit_of(self, tool: Tool) -> float | None:
+        """Seconds that a call may take; a tool that a model plays waits for the model as long as it takes."""
+        if not getattr(tool.executor, "timed", False):
+            return None
+        if self.loop.seconds is None:
+            return self.loop.tool_seconds
+        return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
 
     def with_controls(self, tools: Sequence[Tool]) -> list[Tool]:
         """The tools with `finish` and `ask_to_user` run by this episode, by whomever they are documented."""
-        controls: dict[str, Tool] = {FINISH.name: Tool(FINISH, _Finish(self))}
+        controls: dict[str, Tool] = {}
+        if self.loop.protocol.finishes:
+            controls[FINISH.name] = Tool(FINISH, _Finish(self))
         if self.loop.user:
             controls[ASK_TO_USER.name] = Tool(ASK_TO_USER, _AskUser(self, self.loop.user))
         found = []
@@ -152,18 +258,22 @@ class _Episode:
         return [*found, *controls.values()]
 
     def ending(self, turns: int) -> str:
+        """Why the episode ended."""
         if self.answer is not None:
-            return "finish"
-        return "turn limit" if turns == self.loop.max_turns else "patience"
+            return "finish" if self.loop.protocol.finishes else "answer"
+        return self.exhausted() or ("turn limit" if turns == self.loop.max_turns else "patience")
 
     def facts(self) -> dict[str, Any]:
+        """Counts over the episode."""
         turns = [event for event in self.events if event["kind"] == "turn"]
         calls = [event for event in self.events if event["kind"] == "call"]
         faults = Counter(turn["fault"] for turn in turns if turn["fault"])
         for call in calls:
             faults.update(dict.fromkeys(call["faults"], 1))
         faults["tool_failed"] += sum(call["failed"] and not call["faults"] for call in calls)
+        injected = [words for world in self.worlds for words in world.world.injected.plain()]
         return {
+            **({"injected": injected} if injected else {}),
             "turns": len(turns),
             "valid_turns": sum(turn["fault"] is None for turn in turns),
             "calls": len(calls),
@@ -179,7 +289,7 @@ class _Episode:
 class _Finish:
     """Ends its episode with the answer."""
 
-    episode: _Episode
+    episode: Episode
     kind: str = "episode"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
@@ -190,7 +300,7 @@ class _Finish:
 class _AskUser:
     """Takes a question to its episode's user."""
 
-    def __init__(self, episode: _Episode, user: User) -> None:
+    def __init__(self, episode: Episode, user: User) -> None:
         self.episode, self.user, self.kind = episode, user, f"{user.kind} user"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - likewise

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from evalsuite.errors import SettingsError
 from evalsuite.keywords import generation_params
-from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, ToolLoop
+from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, ToolLoop
 from evalsuite.solvers.turns import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
 from evalsuite.types import Message, ToolCall
@@ -35,13 +36,21 @@ class Functions:
     """The native protocol, in which the server marks calls apart from text.
 
     The demanded form of a turn: at least one call, every call with a name and with arguments that parse.
-    The message's text is the thought, or the reasoning where there is no text.
+    The message's text is the thought, or the reasoning where there is no text. Where `finish` is not on offer, a
+    message without calls is the answer.
+
+    Attributes:
+        system: the system message; empty for none.
+        finishes: whether a call of `finish` ends an episode.
     """
+
+    system: str = SYSTEM
+    finishes: bool = True
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         """A system message; then the sample's input."""
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
-        return (Message("system", SYSTEM), *rest)
+        return (Message("system", self.system), *rest) if self.system else tuple(rest)
 
     def offered(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
         """The documents in the OpenAI format."""
@@ -50,6 +59,8 @@ class Functions:
     def read(self, completion: Completion) -> Turn:
         """The calls of a message, or what is wrong with it: `no_call`, `empty_action`, `unparseable`."""
         thought = completion.text.strip() or completion.reasoning.strip()
+        if not completion.tool_calls and not self.finishes:
+            return Turn(completion.reasoning.strip(), answer=completion.text.strip())
         if not completion.tool_calls:
             return Turn(thought, (), "no_call", "The message calls no tool.")
         calls = []
@@ -103,13 +114,18 @@ def _sendable(call: ToolCall) -> ToolCall:
     return ToolCall(call.id, name, json.dumps(arguments, ensure_ascii=False))
 
 
-def functions(
+def functions(  # noqa: PLR0913 - each has a default and is given by name
     tools: Sequence[ToolSource],
     *,
+    system: str | None = None,
+    ending: Literal["finish", "text"] = "finish",
     user: User | None = None,
     max_turns: int = MAX_TURNS,
     patience: int | None = None,
     observation_limit: int = OBSERVATION_LIMIT,
+    tool_seconds: float = TOOL_SECONDS,
+    seconds: float | None = None,
+    tokens: int | None = None,
     **params: Any,
 ) -> ToolLoop:
     """A solver that lets the model use tools through the OpenAI API's function calling.
@@ -117,12 +133,23 @@ def functions(
     Args:
         tools: `@tool` functions; or classes with `@tool` methods, made with the sample for each episode
             anew, so that no episode sees another's state.
+        system: the agent's own system prompt; empty for none, None for the one that asks for `finish`.
+        ending: what ends an episode: a call of the tool `finish`, which is added to the tools; or, as in most agents
+            in production, a message in plain text without calls.
         user: who answers `ask_to_user`; without one it is not on offer.
         max_turns: turns in which the model speaks, at most.
         patience: turns in a row that are not of the demanded form, after which an episode is given up;
             None waits for `max_turns`.
         observation_limit: characters of an observation, at most; the rest is cut off with a note.
+        tool_seconds: a call of a tool may take; what takes longer is a failure that the model reads.
+        seconds: all calls of an episode together may take; None sets no limit.
+        tokens: that the model may use in an episode, prompts included; None sets no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
     checked = {**PARAMETERS, **generation_params(functions, params)}
-    return ToolLoop(Functions(), tools, user, max_turns, patience, observation_limit, checked)
+    if ending not in {"finish", "text"}:
+        raise SettingsError(f"functions was given ending={ending!r}; an episode ends by 'finish' or 'text'")
+    default = SYSTEM if ending == "finish" else ""
+    protocol = Functions(default if system is None else system, ending == "finish")
+    limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens)
+    return ToolLoop(protocol, tools, user, *limits, checked)

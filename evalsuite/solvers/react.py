@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.keywords import generation_params
-from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, ToolLoop
+from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, ToolLoop
 from evalsuite.solvers.turns import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
 from evalsuite.types import Message
@@ -47,9 +47,11 @@ class ReAct:
 
     Attributes:
         examples: worked episodes, the model's turns as it should write them.
+        finishes: a call of `finish` ends an episode.
     """
 
     examples: Sequence[Sequence[Message]] = ()
+    finishes: bool = True
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         """A system message with the form and the tools; then the examples, then the sample's input."""
@@ -106,7 +108,7 @@ def read_turn(text: str) -> Turn:
     return Turn(thought, (Call(action, arguments),))
 
 
-def react(
+def react(  # noqa: PLR0913 - each has a default and is given by name
     tools: Sequence[ToolSource],
     *,
     user: User | None = None,
@@ -114,6 +116,9 @@ def react(
     max_turns: int = MAX_TURNS,
     patience: int | None = None,
     observation_limit: int = OBSERVATION_LIMIT,
+    tool_seconds: float = TOOL_SECONDS,
+    seconds: float | None = None,
+    tokens: int | None = None,
     **params: Any,
 ) -> ToolLoop:
     """A solver that lets the model use tools through the ReAct text protocol.
@@ -127,7 +132,11 @@ def react(
         patience: turns in a row that are not of the demanded form, after which an episode is given up;
             None waits for `max_turns`.
         observation_limit: characters of an observation, at most; the rest is cut off with a note.
+        tool_seconds: a call of a tool may take; what takes longer is a failure that the model reads.
+        seconds: all calls of an episode together may take; None sets no limit.
+        tokens: that the model may use in an episode, prompts included; None sets no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
     checked = {**PARAMETERS, **generation_params(react, params)}
-    return ToolLoop(ReAct(examples), tools, user, max_turns, patience, observation_limit, checked)
+    limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens)
+    return ToolLoop(ReAct(examples), tools, user, *limits, checked)

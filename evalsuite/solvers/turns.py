@@ -36,16 +36,23 @@ class Turn:
         calls: to be run; none in a turn that is not of the demanded form.
         fault: why the turn is not of the demanded form, to count by; None where it is.
         words: the same for the model to read.
+        answer: that ends the episode; None where it goes on, or where a call ends it.
     """
 
     thought: str
     calls: Sequence[Call] = ()
     fault: str | None = None
     words: str = ""
+    answer: str | None = None
 
 
 class TurnProtocol(Protocol):
     """How a model is shown its tools, writes its calls and reads observations."""
+
+    @property
+    def finishes(self) -> bool:
+        """Whether a call of `finish` ends an episode; otherwise an answer in plain text does."""
+        ...
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         """The conversation before the model's first turn."""

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.tools.literals import read_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.tools.documents import ToolDocument
 
 MAX_CHARACTERS = 100_000
-FaultKind = Literal["unknown_tool", "unknown_parameter", "missing_parameter", "wrong_type", "escaped_name"]
+FaultKind = Literal[
+    "unknown_tool", "unknown_parameter", "missing_parameter", "wrong_type", "escaped_name", "after_finish"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,13 @@ def check_arguments(
     need not be given counts as not given.
     """
     properties, required = document.properties, document.required
-    unknown = [name for name in arguments if name not in properties]
+    further = document.further
+    unknown = [name for name in arguments if name not in properties and further is None]
     given = {
-        name: fitted(value, properties[name])
+        name: fitted(value, document.resolved(properties.get(name, further or {})))
         for name, value in arguments.items()
-        if name in properties and not (value is None and name not in required)
+        if (name in properties or further is not None)
+        and not (value is None and name not in required and not document.takes_null(name))
     }
     faults = [
         Fault("unknown_parameter", f"{document.name} has no parameter {_named(name)}") for name in unknown
@@ -79,7 +83,13 @@ def check_arguments(
         for name in required
         if name not in given
     ]
-    faults += [fault for name in given for fault in _type_faults(name, given[name], properties[name])]
+    faults += [
+        fault
+        for name in given
+        for fault in _type_faults(name, given[name], document.whole(properties.get(name, further or {})))
+    ]
+    if not faults:
+        faults += _combination_faults(document, given)
     if any("\\" in name for name in unknown):
         faults.append(Fault("escaped_name", "names are written without backslashes"))
     return given, tuple(faults)
@@ -99,13 +109,30 @@ def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault
     ]
 
 
+def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[Fault]:
+    """What the schema demands of the arguments together: `oneOf`, `anyOf`, `dependentRequired` and their kin."""
+    from jsonschema import Draft202012Validator
+
+    alone = {"type", "properties", "required", "additionalProperties"}
+    together = {key: value for key, value in document.parameters.items() if key not in alone}
+    errors = Draft202012Validator(together).iter_errors(dict(arguments))
+    return [Fault("wrong_type", f"the parameters together: {_cut(error.message)}") for error in errors]
+
+
 def _cut(words: str) -> str:
     return words if len(words) <= 160 else f"{words[:80]} ... {words[-75:]}"
 
 
 def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value in the type that the schema demands, or unchanged where that is not plainly possible."""
+    """A value in the type that the schema demands, or unchanged where that is not plainly possible.
+
+    Of several types the first one counts, unless the value has another one of them already.
+    """
     demanded = schema.get("type")
+    if isinstance(demanded, (list, tuple)):
+        if _has_type(value, demanded):
+            return value
+        demanded = next((kind for kind in demanded if kind != "null"), "null")
     if demanded == "string" and isinstance(value, (bool, int, float, list, dict)):
         return json.dumps(value, ensure_ascii=False)
     if demanded in {"integer", "number"} and isinstance(value, str):
@@ -117,6 +144,12 @@ def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
     if demanded == "array" and isinstance(value, list) and isinstance(schema.get("items"), dict):
         return [fitted(item, schema["items"]) for item in value]
     return value
+
+
+def _has_type(value: Any, kinds: Sequence[str]) -> bool:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator({"type": list(kinds)}).is_valid(value)
 
 
 def _as_number(text: str) -> Any:

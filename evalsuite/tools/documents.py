@@ -33,6 +33,37 @@ class ToolDocument:
         return found
 
     @property
+    def further(self) -> Mapping[str, Any] | None:
+        """The schema of parameters that are not named; None where there may be none.
+
+        JSON Schema lets further parameters pass unless it says otherwise; here they must be asked for, since
+        published documents mean the parameters that they list.
+        """
+        further = self.parameters.get("additionalProperties", False)
+        if further is False:
+            return None
+        return {} if further is True else further
+
+    def whole(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A parameter's schema with the definitions that it may refer to."""
+        shared = {key: self.parameters[key] for key in ("$defs", "definitions") if key in self.parameters}
+        return {**shared, **schema} if shared else schema
+
+    def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a schema that is a reference into the document's own definitions refers to."""
+        for _ in range(8):
+            start, _, name = str(schema.get("$ref", "")).rpartition("/")
+            if start not in {"#/$defs", "#/definitions"}:
+                break
+            schema = self.parameters.get(start[2:], {}).get(name, {})
+        return schema
+
+    def takes_null(self, name: str) -> bool:
+        """Whether a parameter may be given as null."""
+        kinds = self.properties.get(name, {}).get("type", ())
+        return "null" in ([kinds] if isinstance(kinds, str) else kinds)
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The parameters that every call must give."""
         return tuple(self.parameters.get("required", ()))

@@ -24,6 +24,8 @@ class Executor(Protocol):
         """How calls are run, as records and reports name it: `python`, `simulated`, `recorded`, `live`."""
         ...
 
+    # An executor may have a true `timed`: the time limits of tools hold for it.
+
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         """Runs one call and returns what the tool returned, text or JSON data.
 
@@ -47,10 +49,29 @@ def as_text(result: Any) -> str:
     """
     try:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ToolFailure(f"the result cannot be written as JSON: {error}") from error
+    except Exception as error:
+        # `str` of an object of the tool's own may raise anything.
+        raise ToolFailure(f"the result cannot be written as JSON: {words_of(error)}") from error
     # Half of a surrogate pair would break every file that the observation is written to.
     return text.encode("utf-8", "replace").decode()
+
+
+def as_json(value: Any) -> Any:
+    """A value as plain JSON data, or the text of what JSON has not.
+
+    Raises:
+        ToolFailure: it can be written neither as text nor as JSON.
+    """
+    return json.loads(as_text(value)) if not isinstance(value, str) else value
+
+
+def words_of(error: BaseException) -> str:
+    """An error's kind and message, whatever its own `__str__` does."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - a hostile __str__
+        message = "(its message cannot be read)"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def cut(text: str, limit: int) -> str:

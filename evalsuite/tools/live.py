@@ -7,7 +7,6 @@ calls web services, and their user chose them. They see their own folder, Python
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import tempfile
@@ -18,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from evalsuite.errors import SandboxUnavailable, SettingsError
 from evalsuite.sandbox import bubblewrap
 from evalsuite.sandbox.unavailable import why
+from evalsuite.threads import in_thread
 from evalsuite.tools.execution import ToolFailure
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Live:
         """
         module = ".".join([*document.origin.split("/"), "tool"])
         call = {"module": module, "name": document.name, "arguments": dict(arguments)}
-        answer = await asyncio.to_thread(self._answer, json.dumps(call).encode())
+        answer = await in_thread(self._answer, json.dumps(call).encode())
         if "error" in answer:
             raise ToolFailure(str(answer["error"]))
         return answer.get("result")

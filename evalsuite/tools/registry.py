@@ -1,20 +1,20 @@
-"""The tools of one episode, by name; and how they are made anew for each episode."""
+"""The tools of one episode, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalsuite.errors import SettingsError
 from evalsuite.tools.arguments import Fault, check_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.execution import Executor
+    from evalsuite.tools.worlds import OpenedTools, World
     from evalsuite.types import Sample
 
 
@@ -26,10 +26,9 @@ class Tool:
     executor: Executor
 
 
-ToolSource = Tool | Callable[["Sample"], object]
+ToolSource: TypeAlias = "Tool | World | OpenedTools | Callable[[Sample], object]"
 """A tool without state, or what makes an episode's own: called with the sample, it returns tools or an object
-whose `@tool` methods are tools (a class will do). What it returned is closed after the episode, if it has a
-`close`."""
+whose `@tool` methods are tools (a class will do); see `worlds.World`."""
 
 
 class Registry:
@@ -72,7 +71,7 @@ def tools_of(made: object) -> list[Tool]:
         found = [entry for entry in made if isinstance(entry, Tool)]
         rest = len(made) - len(found)
     else:
-        found, rest = [getattr(made, name) for name in _tool_methods(type(made))], 0
+        found, rest = [getattr(made, name) for name in tool_methods(type(made))], 0
     if rest or not found:
         raise SettingsError(f"{made!r} holds no tools; decorate its functions or methods with @tool")
     return found
@@ -80,27 +79,11 @@ def tools_of(made: object) -> list[Tool]:
 
 def documents_of(kind: type) -> list[ToolDocument]:
     """The documents of a class's `@tool` methods, in their order, without making an object."""
-    return [method.document for method in _tool_methods(kind).values()]
+    return [method.document for method in tool_methods(kind).values()]
 
 
-def _tool_methods(kind: type) -> dict[str, Tool]:
+def tool_methods(kind: type) -> dict[str, Tool]:
+    """The `@tool` methods of a class by their Python names, those of its bases first."""
     # Looked up on the classes: reading every attribute of an object would run its properties.
     members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
     return {name: member for name, member in members.items() if isinstance(member, Tool)}
-
-
-@contextmanager
-def open_tools(sources: Iterable[ToolSource], sample: Sample) -> Iterator[list[Tool]]:
-    """One episode's tools; what was made for the episode is closed at the end."""
-    with ExitStack() as stack:
-        tools: list[Tool] = []
-        for source in sources:
-            if isinstance(source, Tool):
-                tools.append(source)
-                continue
-            made = source(sample)
-            close = getattr(made, "close", None)
-            if callable(close) and not isinstance(close, Tool):
-                stack.callback(close)
-            tools += tools_of(made)
-        yield tools

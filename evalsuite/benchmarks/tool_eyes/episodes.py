@@ -18,6 +18,7 @@ from evalsuite.tools.recorded import Recorded, RecordedUser, Recording
 from evalsuite.tools.registry import Tool
 from evalsuite.tools.simulated import Simulated, Simulator
 from evalsuite.tools.users import ScriptedUser, SimulatedUser
+from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
     from evalsuite.protocols import Model, Setup
@@ -94,9 +95,11 @@ class Episodes:
             "observation_limit": options.observation_limit,
             "max_tokens": options.max_tokens,
         }
+        # The shipped tools keep everything in memory.
+        tools = [World(self.tools, outside=False)]
         if mode == "functions":
-            return functions([self.tools], **shared)
-        return react([self.tools], examples=FIVE_EXAMPLES if mode == "react_5shot" else (), **shared)
+            return functions(tools, **shared)
+        return react(tools, examples=FIVE_EXAMPLES if mode == "react_5shot" else (), **shared)
 
     def tools(self, sample: Sample) -> object:
         """The tools of one episode."""

@@ -264,6 +264,12 @@ class Case:
     sample: Sample
     epoch: int
 
+    @property
+    def id(self) -> str:
+        """The node id of its pytest item, where nothing else parametrizes the test."""
+        epoch = self.epoch if self.bound.epochs > 1 else None
+        return f"{self.bound.nodeid}[{case_id(self.sample.id, epoch)}]"
+
 
 def bind(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> Bound:
     """A declared benchmark under a run's settings.

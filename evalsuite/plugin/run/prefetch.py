@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.errors import JudgeError, ModelError, ScoringError
 from evalsuite.gateway.concealment import public_settings
+from evalsuite.gateway.effects import Effects
 from evalsuite.gateway.handle import Meter
 from evalsuite.plugin.run.outcomes import checked_scores
 from evalsuite.protocols import JudgedScorer, ModelScorer
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from evalsuite.gateway.gateway import Asker
+    from evalsuite.gateway.gateway import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.collection.cases import Bound, Case
     from evalsuite.settings import Settings
@@ -66,16 +67,16 @@ class Models:
         model: the model's name, with the default filled in.
     """
 
-    def __init__(self, asker: Asker, settings: Settings, model: str) -> None:
+    def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
         # Requests hold addresses without their logins, which the gateway knows.
         self._asker, self._settings, self._model = asker, public_settings(settings), model
         self._overrides = self._settings.model_params
 
-    def model(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
-        """The model under test."""
-        return CaseModel(
-            self._asker, self._model, self._settings.model_base_url, epoch, self._overrides, meter
-        )
+    def model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
+        """The model under test; of a named case, the tool calls are kept."""
+        base_url = self._settings.model_base_url
+        effects = Effects(self._asker, case, epoch) if case else None
+        return CaseModel(self._asker, self._model, base_url, epoch, self._overrides, meter, effects=effects)
 
     def judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel | None:
         """The judge, if the run has one."""
@@ -89,7 +90,7 @@ async def solve(case: Case, models: Models) -> Solved:
     started, meter = time.monotonic(), Meter()
     of_judge, transcript, scored = Meter(meter), None, ScoredAhead((), None, {})
     error: BaseException | None = None
-    model = models.model(case.epoch, meter)
+    model = models.model(case.epoch, meter, case.id)
     try:
         if case.bound.solver is not None:
             transcript, error = await _attempted(run_solver(case.bound.solver, case.sample, model))

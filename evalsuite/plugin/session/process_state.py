@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalsuite.decisions.gates import Gate
-    from evalsuite.gateway.gateway import Asker
+    from evalsuite.gateway.gateway import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.run.prefetch import Models, Prefetcher
     from evalsuite.plugin.run.upcoming import Upcoming
@@ -50,7 +50,7 @@ class Process:
         model: str | None,
         workers: int,
         background: Callable[[], BackgroundLoop],
-        connect: Callable[[BackgroundLoop], Asker],
+        connect: Callable[[BackgroundLoop], CaseAsker],
     ) -> None:
         self.settings, self.model_name, self._workers = settings, model, workers
         self._background, self._connect = background, connect

@@ -17,7 +17,8 @@ from evalsuite.plugin.session.signals import listen
 from evalsuite.settings import Settings, restore
 
 if TYPE_CHECKING:
-    from evalsuite.gateway.gateway import Asker, Gateway
+    from evalsuite.gateway.effects import Effect
+    from evalsuite.gateway.gateway import CaseAsker, Gateway
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.session.controller import Controller
     from evalsuite.types import Completion, Request
@@ -60,7 +61,7 @@ def _start_worker(config: pytest.Config, given: dict[str, Any]) -> None:
     def stop(reason: str) -> None:
         config.stash[PROCESS].stopping = reason
 
-    def connect(background: BackgroundLoop) -> Asker:
+    def connect(background: BackgroundLoop) -> CaseAsker:
         from evalsuite.gateway.channel import ChannelAsker
 
         return ChannelAsker(given["evalsuite_channel"], background, stop)
@@ -122,6 +123,14 @@ class LocalAsker:
         """See `Asker.ask`."""
         gateway: Gateway = self._controller.gateway
         return await gateway.ask(request)
+
+    async def recall(self, effect: Effect) -> Any:
+        """See `Keeper.recall`."""
+        return await self._controller.gateway.recall(effect)
+
+    async def keep(self, effect: Effect, result: Any) -> None:
+        """See `Keeper.keep`."""
+        await self._controller.gateway.keep(effect, result)
 
 
 def make_importable(config: pytest.Config, settings: Settings) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from evalsuite.errors import CallFailed, RequestRefused, SettingsError
 from evalsuite.gateway.channel import ChannelAsker, ChannelServer
+from evalsuite.gateway.effects import Effect
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 
@@ -73,12 +74,19 @@ class Answers:
     def __init__(self, answer: Callable[[Request], Any]) -> None:
         self.answer = answer
         self.heard: list[Request] = []
+        self.kept: dict[int, Any] = {}
 
     async def ask(self, request: Request) -> Completion:
         self.heard.append(request)
         said = self.answer(request)
         found: Completion = said if isinstance(said, Completion) else await said
         return found
+
+    async def recall(self, effect: Effect) -> Any:
+        return self.kept.get(effect.number)
+
+    async def keep(self, effect: Effect, result: Any) -> None:
+        self.kept[effect.number] = {"result": result, **effect.plain()}
 
 
 class Wire:
@@ -243,3 +251,19 @@ def test_a_worker_that_dies_with_requests_under_way_leaves_the_others_alone(wire
     end.close()
     assert isinstance(ask.exception(WAIT), CallFailed) or ask.result(WAIT).text == "last words"
     assert loop.submit(asker.ask(request("alive"))).result(WAIT).text == "alive"
+
+
+def test_a_worker_s_tool_calls_are_kept_and_found_again(wire: Wire) -> None:
+    gateway = Answers(lambda _: FULL)
+    asker, loop, _ = wire.worker(gateway)
+    effect = Effect("test_x.py::test_x[1]", 2, 3, "send", {"to": "Ada"})
+    assert loop.submit(asker.recall(effect)).result(WAIT) is None
+    loop.submit(asker.keep(effect, {"text": "sent"})).result(WAIT)
+    assert loop.submit(asker.recall(effect)).result(WAIT) == {
+        "result": {"text": "sent"},
+        "case": "test_x.py::test_x[1]",
+        "epoch": 2,
+        "number": 3,
+        "name": "send",
+        "arguments": {"to": "Ada"},
+    }

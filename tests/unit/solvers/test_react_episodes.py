@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -303,7 +304,68 @@ def test_native_calls_are_run_and_answered_by_their_ids() -> None:
 
 def test_calls_after_finish_are_not_run() -> None:
     transcript, _ = play(functions([add]), native(("finish", '{"answer": "done"}'), ("add", '{"a": 2}')))
-    assert [name for name, *_ in calls(transcript)] == ["finish"]
+    assert calls(transcript)[1:] == [("add", "", "Error: the episode has ended", True)]
+    assert transcript.facts["faults"] == {"after_finish": 1}
+    assert transcript.facts["calls"] == 2
+
+
+def test_calls_of_one_turn_run_side_by_side() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    @tool
+    def meet(name: str) -> str:
+        """Waits for the other call."""
+        both.wait()
+        return name
+
+    script = (
+        native(("meet", '{"name": "a"}'), ("meet", '{"name": "b"}')),
+        native(("finish", '{"answer": "x"}')),
+    )
+    transcript, _ = play(functions([meet]), *script)
+    assert [observation for _, _, observation, _ in calls(transcript)] == ["a", "b", "x"]
+
+
+def test_a_tool_that_hangs_is_a_failure_that_the_model_reads() -> None:
+    @tool
+    def hang() -> None:
+        """Waits for ever."""
+        threading.Event().wait()
+
+    transcript, _ = play(react([hang], tool_seconds=0.05), act("hang"), act("finish", '{"answer": "x"}'))
+    assert calls(transcript)[0] == ("hang", "python", "Error: no answer within 0.05 seconds", True)
+
+
+def test_an_episode_ends_when_its_tools_have_used_up_their_time() -> None:
+    @tool
+    async def hang() -> None:
+        """Waits for ever."""
+        await asyncio.Event().wait()
+
+    transcript, _ = play(react([hang], seconds=0.05), act("hang"), act("hang"))
+    assert (transcript.facts["ended"], transcript.facts["turns"]) == ("time limit", 1)
+
+
+def test_an_answer_in_plain_text_ends_an_episode_where_that_is_wanted() -> None:
+    solver = functions([add], system="You sell bread.", ending="text")
+    transcript, model = play(solver, native(("add", '{"a": 2}')), Completion("It is 3."))
+    assert (transcript.answer, transcript.facts["ended"]) == ("It is 3.", "answer")
+    assert model.asked[0][0] == Message("system", "You sell bread.")
+    assert [entry["function"]["name"] for entry in model.offered[0]] == ["add"]
+    assert transcript.facts["faults"] == {}
+
+
+@pytest.mark.parametrize("make", [functions, react])
+def test_tools_that_cannot_be_told_apart_are_refused_when_they_are_declared(make: Any) -> None:
+    @tool
+    def finish(answer: str) -> str:
+        """Ends."""
+        return answer
+
+    with pytest.raises(SettingsError, match="'finish'"):
+        make([finish])
+    with pytest.raises(SettingsError, match="two tools are named 'add'"):
+        make([add, add])
 
 
 @pytest.mark.parametrize(

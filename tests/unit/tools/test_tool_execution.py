@@ -69,6 +69,30 @@ def test_whatever_a_tool_raises_is_a_failure_that_the_model_reads() -> None:
         run(leave)
 
 
+class Unreadable(Exception):  # noqa: N818 - a hostile tool's
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    "raised", [StopIteration, StopAsyncIteration, KeyboardInterrupt, asyncio.CancelledError, Unreadable]
+)
+def test_not_even_a_hostile_tool_ends_more_than_its_own_call(raised: type[BaseException]) -> None:
+    @tool
+    def plain() -> None:
+        """Fails."""
+        raise raised
+
+    @tool
+    async def asynchronous() -> None:
+        """Fails."""
+        raise raised
+
+    for hostile in (plain, asynchronous):
+        with pytest.raises(ToolFailure):
+            run(hostile)
+
+
 def test_an_error_of_the_run_is_not_turned_into_an_observation() -> None:
     with pytest.raises(ToolError, match="no recording"):
         run(ask)

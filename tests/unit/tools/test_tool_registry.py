@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from evalsuite.errors import SettingsError
 from evalsuite.tools import Registry, tool
-from evalsuite.tools.registry import open_tools
+from evalsuite.tools.worlds import open_tools
 from evalsuite.types import Sample
 
+NOBODY: Any = None
 SAMPLE = Sample(id="s", input="hello")
 
 
@@ -64,30 +68,46 @@ def test_the_first_of_two_tools_with_one_name_counts() -> None:
     assert [document.description for document in registry.documents] == ["Greets."]
 
 
+async def used(source: Any, *notes: str, fail: bool = False) -> list[Any]:
+    """What each call of the tool `add` in an episode of its own returns."""
+    async with open_tools([greet, source], SAMPLE) as opened:
+        add = opened.tools[1]
+        results = [await add.executor.run(add.document, {"note": note}, NOBODY) for note in notes]
+        if fail:
+            raise RuntimeError
+    return results
+
+
 def test_each_episode_has_objects_of_its_own_and_closes_them() -> None:
     before = Notes.closed
-    with open_tools([greet, Notes], SAMPLE) as first, open_tools([Notes], SAMPLE) as second:
-        names = [entry.document.name for entry in first]
-        (mine,), (other,) = [entry for entry in first if entry.document.name == "add"], second
-        assert mine("x") == ["hello", "x"]  # type: ignore[operator] # declared tools can be called
-        assert other("y") == ["hello", "y"]  # type: ignore[operator]
-    assert names == ["greet", "add"]
+    assert asyncio.run(used(Notes, "x")) == [["hello", "x"]]
+    assert asyncio.run(used(Notes, "y")) == [["hello", "y"]]
     assert Notes.closed == before + 2
 
 
 def test_objects_are_closed_where_an_episode_fails() -> None:
     before = Notes.closed
-    with pytest.raises(RuntimeError), open_tools([Notes], SAMPLE):
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        asyncio.run(used(Notes, "x", fail=True))
     assert Notes.closed == before + 1
 
 
+def test_no_object_is_made_where_no_tool_is_run() -> None:
+    before = Notes.closed
+    asyncio.run(used(Notes))
+    assert Notes.closed == before
+
+
+async def names(source: Any) -> list[str]:
+    async with open_tools([source], SAMPLE) as opened:
+        return [entry.document.name for entry in opened.tools]
+
+
 def test_a_tool_called_close_is_not_mistaken_for_tidying_up() -> None:
-    with open_tools([lambda _: Closing()], SAMPLE) as tools:
-        assert [entry.document.name for entry in tools] == ["close"]
+    assert asyncio.run(names(lambda _: Closing())) == ["close"]
 
 
 @pytest.mark.parametrize("made", [object(), [], ["text"], [greet, print]])
 def test_what_holds_no_tools_is_refused(made: object) -> None:
-    with pytest.raises(SettingsError, match="@tool"), open_tools([lambda _: made], SAMPLE):
-        pass
+    with pytest.raises(SettingsError, match="@tool"):
+        asyncio.run(names(lambda _: made))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.records import Records
 from evalsuite.benchmarks.tool_eyes.toolbox.validation import Validation, luhn_sum
 from evalsuite.protocols import Setup
 from evalsuite.tools.arguments import check_arguments
-from evalsuite.tools.registry import open_tools, tools_of
+from evalsuite.tools.registry import documents_of, tools_of
 from evalsuite.types import Sample
 
 if TYPE_CHECKING:
@@ -173,10 +174,9 @@ def test_what_is_drawn_at_random_is_the_same_in_every_run_of_a_query() -> None:
 
 def test_every_tool_documents_itself_and_each_of_its_parameters() -> None:
     for subject, kind in SUBJECTS.items():
-        with open_tools([kind], SAMPLE) as tools:
-            for entry in tools:
-                assert entry.document.description, subject
-                assert all(schema.get("description") for schema in entry.document.properties.values())
+        for document in documents_of(kind):
+            assert document.description, subject
+            assert all(schema.get("description") for schema in document.properties.values())
 
 
 @pytest.fixture
@@ -392,10 +392,17 @@ HUGE: dict[str, Any] = {
 }
 
 
+@contextmanager
+def closed(made: Any) -> Iterator[Any]:
+    """A subject's object, closed at the end if it needs that."""
+    yield made
+    getattr(made, "close", lambda: None)()
+
+
 @pytest.mark.parametrize("subject", sorted(SUBJECTS))
 def test_enormous_arguments_are_refused_or_harmless(subject: str) -> None:
-    with open_tools([SUBJECTS[subject]], SAMPLE) as tools:
-        for entry in tools:
+    with closed(SUBJECTS[subject](SAMPLE)) as made:
+        for entry in tools_of(made):
             huge = {name: HUGE[schema["type"]] for name, schema in entry.document.properties.items()}
             fitted, faults = check_arguments(entry.document, huge)
             if faults:

@@ -1,0 +1,281 @@
+"""Worlds: what the tools of one episode act on, made anew for each episode and closed after it.
+
+A world is an object with `@tool` methods. It is made when the first of its tools really runs, so a replay,
+which takes every result from the journal, never makes one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+from evalsuite.errors import SettingsError, ToolError
+from evalsuite.gateway.effects import Effects
+from evalsuite.threads import in_thread, is_async
+from evalsuite.tools.faults import Injected
+from evalsuite.tools.registry import Tool, documents_of, tool_methods, tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from evalsuite.protocols import Model
+    from evalsuite.tools.documents import ToolDocument
+    from evalsuite.tools.registry import ToolSource
+    from evalsuite.types import Sample
+
+
+@runtime_checkable
+class OpenedTools(Protocol):
+    """A source that must be opened for each episode, as the server of a protocol must."""
+
+    async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:
+        """The episode's tools; what must be closed after it goes on the stack."""
+        ...
+
+
+class World:
+    """A class, or a function of the sample, that makes the world of an episode; and what goes wrong in it.
+
+    Args:
+        make: called with the sample. What it makes may be a context manager, async or not, or have a
+            `close` or `aclose`. A coroutine is awaited. Of a class, the tools are known without making one;
+            a function is called in a replay, too, so it should do nothing but make an object.
+        outside: whether its tools act on anything beyond the object itself. An episode that was interrupted
+            and is resumed makes none of its calls again; if everything is in memory (False), the calls are
+            made again on the new object, whose state is the same then. Otherwise the world needs a method
+            `restore(calls)`, which is given the names and arguments of the calls made so far.
+    """
+
+    def __init__(self, make: Callable[[Sample], Any], *, outside: bool = True) -> None:
+        self.make, self.outside = make, outside
+        self.injected = Injected()
+
+    @property
+    def documents(self) -> list[ToolDocument]:
+        """The tools of a class; of a function, none are known beforehand."""
+        return documents_of(self.make) if isinstance(self.make, type) else []
+
+    def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
+        """The tool's call number `at` fails, and its effect does not happen."""
+        return self._with(tool, at, "fails", message)
+
+    def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
+        """The tool's call number `at` takes longer."""
+        return self._with(tool, at, "slow", seconds)
+
+    def stale(self, tool: str, *, at: int = 2) -> World:
+        """The tool's call number `at` returns what the call before it returned."""
+        return self._with(tool, at, "stale", None)
+
+    def poisoned(self, tool: str, text: str, *, at: int = 1) -> World:
+        """The result of the tool's call number `at` ends with a text that tries to lead the model astray."""
+        return self._with(tool, at, "poisoned", text)
+
+    def _with(self, tool: str, at: int, kind: str, detail: Any) -> World:
+        documents = self.documents
+        if documents and tool not in {document.name for document in documents}:
+            raise SettingsError(f"{self.make!r} has no tool {tool!r} that could go wrong")
+        changed = World(self.make, outside=self.outside)
+        changed.injected = self.injected.plus(tool, at, kind, detail)
+        return changed
+
+
+@dataclass(eq=False)
+class OpenWorld:
+    """The world of one episode.
+
+    Attributes:
+        world: where it comes from.
+        sample: of the episode.
+        effects: of the episode.
+        stack: closes what was opened.
+    """
+
+    world: World
+    sample: Sample
+    effects: Effects
+    stack: AsyncExitStack
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    names: frozenset[str] = frozenset()
+    _made: Any = None
+    _caught_up: bool = False
+    STATE: ClassVar[str] = "state of the world"
+
+    async def tools(self) -> list[Tool]:
+        """Its tools. Calls of one world wait for each other, so that its state needs no locks."""
+        kind = self.world.make if isinstance(self.world.make, type) else None
+        if kind is None:
+            self._made = await self._make()
+            if isinstance(self._made, (list, tuple)):
+                return tools_of(self._made)
+            tools_of(self._made)
+            kind = type(self._made)
+        methods = tool_methods(kind)
+        self.names = frozenset(method.document.name for method in methods.values())
+        if not methods:
+            raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")
+        faults = self.world.injected.counting(self.effects)
+        return [
+            Tool(method.document, faults.around(method.document.name, InWorld(self, name)))
+            for name, method in methods.items()
+        ]
+
+    async def _make(self) -> Any:
+        make = self.world.make
+        made = await make(self.sample) if is_async(make) else await in_thread(make, self.sample)
+        made = await made if inspect.isawaitable(made) else made
+        if hasattr(made, "__aenter__"):
+            return await self.stack.enter_async_context(made)
+        if hasattr(made, "__enter__"):
+            return self.stack.enter_context(made)
+        for name in ("aclose", "close"):
+            close = getattr(made, name, None)
+            if callable(close) and not isinstance(close, Tool):
+                self.stack.push_async_callback(_closed, close)
+                break
+        return made
+
+    async def object(self) -> Any:
+        """The world itself, as it was after the calls that the journal holds.
+
+        Raises:
+            ToolError: those calls cannot be caught up with.
+        """
+        if self._made is None:
+            self._made = await self._make()
+        if not self._caught_up:
+            self._caught_up = True
+            earlier = [call for call in self.effects.recalled if call[0] in self.names]
+            if earlier:
+                await self._restore(earlier)
+        return self._made
+
+    async def _restore(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        restore = getattr(self._made, "restore", None)
+        if callable(restore) and not isinstance(restore, Tool):
+            result = restore(calls)
+            if inspect.isawaitable(result):
+                await result
+        elif self.world.outside:
+            raise ToolError(
+                f"this episode was interrupted after {len(calls)} calls, which are not made again, and "
+                f"{type(self._made).__name__} has no method `restore(calls)` to go on from there; if all of its "
+                "state is in memory, declare it as World(..., outside=False)"
+            )
+        else:
+            by_name = {tool.document.name: tool for tool in tools_of(self._made)}
+            for name, arguments in calls:
+                await _quietly(by_name[name], arguments)
+
+    async def state(self) -> Any:
+        """What the world's `state()` says of itself after the episode; None where it has none."""
+        kind = self.world.make if isinstance(self.world.make, type) else type(self._made)
+        if not callable(getattr(kind, "state", None)) or isinstance(getattr(kind, "state", None), Tool):
+            return None
+        kept = await self.effects.once(self.STATE, {}, self._state)
+        return kept["state"]
+
+    async def _state(self) -> dict[str, Any]:
+        from evalsuite.tools.execution import as_json
+
+        made = await self.object()
+        state = await made.state() if is_async(made.state) else await in_thread(made.state)
+        return {"state": as_json(state)}
+
+
+@dataclass(frozen=True, slots=True)
+class InWorld:
+    """Runs a tool of a world, which is made now if it is not there yet."""
+
+    world: OpenWorld
+    method: str
+    kind: str = "python"
+    timed: bool = True
+
+    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
+        """See `Executor.run`."""
+        async with self.world.lock:
+            made = await self.world.object()
+            return await getattr(made, self.method).executor.run(document, arguments, model)
+
+
+async def _quietly(tool: Tool, arguments: Mapping[str, Any]) -> None:
+    from evalsuite.tools.execution import ToolFailure
+
+    nobody: Any = None
+    try:
+        await tool.executor.run(tool.document, arguments, nobody)
+    except ToolFailure:
+        # It failed the first time, too.
+        return
+
+
+async def _closed(close: Callable[[], Any]) -> None:
+    result = await close() if is_async(close) else await in_thread(close)
+    if inspect.isawaitable(result):
+        await result
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTools:
+    """What an episode may use.
+
+    Attributes:
+        tools: of all sources, in their order.
+        worlds: that they act on.
+    """
+
+    tools: list[Tool]
+    worlds: list[OpenWorld]
+
+
+@asynccontextmanager
+async def open_tools(
+    sources: Sequence[ToolSource], sample: Sample, effects: Effects | None = None
+) -> AsyncIterator[EpisodeTools]:
+    """One episode's tools; what was made for the episode is closed at the end."""
+    effects = effects or Effects()
+    async with AsyncExitStack() as stack:
+        opened = EpisodeTools([], [])
+        for source in sources:
+            if isinstance(source, Tool):
+                opened.tools.append(source)
+            elif isinstance(source, OpenedTools):
+                opened.tools.extend(await source.open(sample, effects, stack))
+            else:
+                world = OpenWorld(
+                    source if isinstance(source, World) else World(source), sample, effects, stack
+                )
+                opened.worlds.append(world)
+                opened.tools.extend(await world.tools())
+        yield opened
+
+
+def demand_distinct(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
+    """Refuses tools that could not be told apart, before anything is asked.
+
+    Raises:
+        SettingsError: two tools have one name, or a tool has the name of one that the solver adds.
+    """
+    seen: set[str] = set()
+    for source in sources:
+        for document in _documents(source):
+            if document.name in reserved:
+                raise SettingsError(
+                    f"a tool is named {document.name!r}, as the one that ends an episode or asks the user; give it "
+                    "another name: @tool(name=...)"
+                )
+            if document.name in seen:
+                raise SettingsError(f"two tools are named {document.name!r}; rename one: @tool(name=...)")
+            seen.add(document.name)
+
+
+def _documents(source: ToolSource) -> list[ToolDocument]:
+    if isinstance(source, World):
+        return source.documents
+    if isinstance(source, type):
+        return documents_of(source)
+    return [source.document] if isinstance(source, Tool) else []

@@ -1,0 +1,121 @@
+"""Tool calls happen once: a replayed or resumed run reads them and never touches the world."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+APP = """
+import json
+
+def call(name, **arguments):
+    return {"id": name, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+def agent(messages, tools=()):
+    said = [message["content"] for message in messages if message["role"] == "tool"]
+    if not said:
+        return {"content": "", "tool_calls": [call("send", to=messages[-1]["content"])]}
+    if len(said) == 1:
+        return {"content": "", "tool_calls": [call("leave")]}
+    return "Sent: " + said[0]
+"""
+
+CASES = """
+from pathlib import Path
+from evalsuite import Sample, benchmark, contains, functions, tool
+
+class Mail:
+    def __init__(self, sample):
+        log("open")
+        self.sent = []
+
+    @tool
+    def send(self, to: str) -> str:
+        \"\"\"Sends a mail.\"\"\"
+        log("send " + to)
+        self.sent.append(to)
+        return "no. 1"
+
+    @tool
+    def leave(self) -> None:
+        \"\"\"Tries to end the process.\"\"\"
+        raise SystemExit(3)
+
+    def state(self):
+        return {"sent": self.sent}
+
+def log(words):
+    with Path("world.log").open("a") as file:
+        file.write(words + "\\n")
+
+SAMPLES = [Sample(id=name, input=name, target="no. 1") for name in ("ada", "bob")]
+
+@benchmark("mail", SAMPLES, solver=functions([Mail], ending="text"), scorers=[contains()])
+def test_mail(scores, transcript, sample):
+    assert scores["contains"] == 1.0
+    assert transcript.facts["state"] == {"sent": [sample.input]}
+"""
+
+
+@pytest.fixture
+def mail(suite: Suite) -> Suite:
+    (suite.path / "app.py").write_text(APP, encoding="utf-8")
+    (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
+    suite.model = ("--model=function:app:agent",)
+    return suite
+
+
+def log(suite: Suite) -> list[str]:
+    return sorted((suite.path / "world.log").read_text(encoding="utf-8").split("\n")[:-1])
+
+
+ONCE = ["open", "open", "send ada", "send bob"]
+
+
+def test_a_replay_and_a_resumed_run_never_touch_the_world(mail: Suite, workers: tuple[str, ...]) -> None:
+    mail.run(*workers, "--run=first").assert_outcomes(passed=2)
+    assert log(mail) == ONCE
+    shutil.copytree(mail.path / "reports" / "first", mail.path / "elsewhere" / "first")
+    mail.run(*workers, "--replay=elsewhere/first", "--run=again", model=False).assert_outcomes(passed=2)
+    mail.run(*workers, "--resume=first", model=False).assert_outcomes(passed=2)
+    assert log(mail) == ONCE
+    assert mail.records("first")[0]["transcript"] == mail.records("again")[0]["transcript"]
+
+
+def test_the_journal_holds_each_call_with_its_result(mail: Suite) -> None:
+    mail.run("--run=first", "-k", "ada").assert_outcomes(passed=1, deselected=1)
+    rows = sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite").execute(
+        'SELECT "case", epoch, number, name, arguments, result FROM tool_calls ORDER BY number'
+    )
+    case, calls = "test_capitals.py::test_mail[ada]", [(*row[:5], row[5].split(", ")[0]) for row in rows]
+    assert calls == [
+        (case, 1, 1, "send", '{"to": "ada"}', '{"text": "no. 1"'),
+        (case, 1, 2, "leave", "{}", '{"text": "Error: SystemExit: 3"'),
+        (case, 1, 3, "state of the world", "{}", '{"state": {"sent": ["ada"]}}'),
+    ]
+
+
+def test_a_replay_that_calls_otherwise_is_an_error_and_not_a_call(mail: Suite) -> None:
+    mail.run("--run=first").assert_outcomes(passed=2)
+    with sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite") as journal:
+        journal.execute("DELETE FROM tool_calls WHERE number = 2")
+    result = mail.run("--replay=first", "--run=again", model=False)
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["*makes its tool call 2, leave*a replay never runs a tool*"])
+    assert log(mail) == ONCE
+
+
+def test_a_world_that_cannot_catch_up_with_an_interrupted_episode_is_not_touched(mail: Suite) -> None:
+    mail.run("--run=first").assert_outcomes(passed=2)
+    with sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite") as journal:
+        journal.execute("DELETE FROM tool_calls WHERE number >= 2")
+    result = mail.run("--resume=first", model=False)
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["*interrupted after 1 calls*restore(calls)*outside=False*"])
+    assert [line for line in log(mail) if line != "open"] == ["send ada", "send bob"]
