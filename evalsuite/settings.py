@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What the command line and the ini files know of a setting: `--max-rpm`, `evalsuite_max_rpm`.
+    """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`.
 
     Attributes:
         help: one or two lines, with an example where the form is not plain.
-        metavar: what stands for the value in `--help`.
-        kind: of the value; of each value, where the option may be repeated.
-        repeat: may be given several times; the values make a tuple.
+        metavar: placeholder for the value in `--help`.
+        kind: type of the value, or of each value where the option may be repeated.
+        repeat: whether it may be given several times; the values make a tuple.
         least: the smallest number that makes sense.
-        kept: a resumed or replayed run takes it over from the earlier run.
-        name: of the setting; filled in from the field.
+        kept: whether a resumed or replayed run takes it over from the earlier run.
+        name: the setting's name, filled in from the field.
     """
 
     help: str
@@ -67,7 +67,7 @@ class Settings:
     )
     model_param: tuple[str, ...] = _setting(
         (),
-        "generation parameter for every call to the model, over what a benchmark asks for: "
+        "generation parameter for every call to the model; it overrides the benchmark's own: "
         "--model-param temperature=0.7; may be repeated",
         "NAME=VALUE",
     )
@@ -93,29 +93,34 @@ class Settings:
     )
     judge_param: tuple[str, ...] = _setting(
         (),
-        "generation parameter for every call to the judge, over what a scorer asks for: "
+        "generation parameter for every call to the judge; it overrides the scorer's own: "
         "--judge-param max_tokens=2048; may be repeated",
         "NAME=VALUE",
     )
     max_connections: int = _setting(
-        32, "calls in flight at most, over all processes (default 32)", "N", kind=int, least=1
+        32, "calls in flight at most, in all processes together (default 32)", "N", kind=int, least=1
     )
-    max_rpm: float | None = _setting(None, "requests a minute at most", "N", kind=float, least=0.001)
-    max_tpm: float | None = _setting(None, "tokens a minute at most", "N", kind=float, least=0.001)
+    max_rpm: float | None = _setting(None, "requests per minute at most", "N", kind=float, least=0.001)
+    max_tpm: float | None = _setting(None, "tokens per minute at most", "N", kind=float, least=0.001)
     patience: float = _setting(
         900.0,
-        "seconds that one call waits for a server that is down or refuses for lack of capacity (default 900)",
+        "seconds before a call gives up on a server that is down or refuses for lack of capacity (default 900)",
         "SECONDS",
         kind=float,
         kept=False,
     )
     connect_timeout: float = _setting(
-        30.0, "seconds until a connection stands (default 30)", "SECONDS", kind=float, least=0.001, kept=False
+        30.0,
+        "seconds to wait for a connection to be established (default 30)",
+        "SECONDS",
+        kind=float,
+        least=0.001,
+        kept=False,
     )
     silence_timeout: float = _setting(
         600.0,
-        "seconds that a server may take until the first byte of its answer, and between two (default 600); "
-        "--model-param stream=true has long answers arrive bit by bit",
+        "seconds that a server may be silent before and within its answer (default 600); "
+        "with --model-param stream=true long answers arrive piece by piece",
         "SECONDS",
         kind=float,
         least=0.001,
@@ -123,7 +128,7 @@ class Settings:
     )
     call_timeout: float = _setting(
         1800.0,
-        "seconds that one call may take as a whole (default 1800)",
+        "seconds that one call may take in total (default 1800)",
         "SECONDS",
         kind=float,
         least=0.001,
@@ -131,7 +136,7 @@ class Settings:
     )
     max_answer_mb: float = _setting(
         64.0,
-        "mebibytes of one answer at most, decompressed; a larger one is refused while it arrives (default 64)",
+        "largest answer accepted, in MiB after decompression; a larger one is cut off while it arrives (default 64)",
         "N",
         kind=float,
         least=0.001,
@@ -139,58 +144,62 @@ class Settings:
     )
     max_cost: float | None = _setting(
         None,
-        "US dollars at most, over all sessions of a run: the call that might pass it is not made, and the cases left "
-        "are errors",
+        "spend limit in US dollars, over all sessions of a run: a call that might exceed it is not made, and the "
+        "remaining cases are errors",
         "USD",
         kind=float,
     )
     price: tuple[str, ...] = _setting(
         (),
-        "a model's price in US dollars a million tokens, over the shipped table: --price gpt-4=30/60; "
+        "a model's price in US dollars per million tokens, instead of the shipped table's: --price gpt-4=30/60; "
         "may be repeated",
         "MODEL=PROMPT/COMPLETION",
     )
     limit: int | None = _setting(
         None,
-        "samples a benchmark at most, chosen by --seed; of several modes the same questions",
+        "samples per benchmark at most, chosen by --seed; all modes of a benchmark get the same ones",
         "N",
         kind=int,
         least=1,
     )
     epochs: int | None = _setting(
-        None, "times each sample is asked, each as a case of its own (default 1)", "K", kind=int, least=1
+        None,
+        "how often each sample is asked, each time as a separate case (default 1)",
+        "K",
+        kind=int,
+        least=1,
     )
-    seed: int = _setting(0, "for every choice that is left to chance (default 0)", "N", kind=int)
+    seed: int = _setting(0, "seed of every random choice (default 0)", "N", kind=int)
     data: str | None = _setting(
         None,
-        "folder with one folder a benchmark, named like it, that holds its official files; a benchmark "
-        "without one uses its shipped samples",
+        "folder with a subfolder per benchmark, named after it, that holds its official files; a benchmark "
+        "without a subfolder uses its shipped samples",
         "DIR",
     )
     mode: tuple[str, ...] = _setting(
         (),
-        "how a benchmark runs: treb=pot, or a bare name for every benchmark that knows it; "
-        "may be repeated; an unknown one lists those there are",
+        "mode in which a benchmark runs: treb=pot, or a bare name for every benchmark that has it; "
+        "may be repeated; an unknown name lists the available ones",
         "[BENCHMARK=]MODE",
     )
     run: str | None = _setting(
         None, "name of this run's folder (default: date, time and model)", "NAME", kept=False
     )
-    reports: str = _setting("reports", "folder of the runs (default: reports)", "DIR", kept=False)
+    reports: str = _setting("reports", "folder that holds the runs (default: reports)", "DIR", kept=False)
     resume: str | None = _setting(
         None,
-        "go on with an interrupted run, by name or `last`: only what is missing is asked",
+        "continue an interrupted run, by name or `last`: only what is missing is asked",
         "RUN",
         kept=False,
     )
     replay: str | None = _setting(
         None,
-        "answer from that run's store alone, by name or `last`: no network, and what it lacks is an error",
+        "answer only from the store of this run, by name or `last`: no network; a missing answer is an error",
         "RUN",
         kept=False,
     )
     baseline: str | None = _setting(
-        None, "a run to compare with, by name or folder: a regression ends with status 11", "RUN"
+        None, "a run to compare with, by name or folder; a regression exits with status 11", "RUN"
     )
     gate: tuple[str, ...] = _setting(
         (),
@@ -200,27 +209,27 @@ class Settings:
     )
     max_regression: float = _setting(
         0.02,
-        "loss against the baseline that would matter, for each gated metric (default 0.02)",
+        "loss against the baseline that matters, for each gated metric (default 0.02)",
         "MARGIN",
         kind=float,
     )
     margin: tuple[str, ...] = _setting(
         (),
-        "loss that would matter for one metric, on its own scale instead of as a share of its range: "
+        "loss that matters for one metric, on its own scale instead of as a share of its range: "
         "--margin quality=0.5, --margin chat.latency_p95=2; may be repeated",
         "[BENCHMARK.]METRIC=LOSS",
     )
     min_paired: float = _setting(
         0.9,
-        "share of the questions that must be the same in run and baseline; with fewer the run is incomplete "
+        "share of the questions that run and baseline must have in common; below it the run is incomplete "
         "(default 0.9)",
         "SHARE",
         kind=float,
     )
     on_undecided: str = _setting(
         "pass",
-        "what a comparison with the baseline that shows neither a loss nor its absence does: pass (default), "
-        "and say so, or fail, with status 11",
+        "what happens when a comparison with the baseline shows neither a loss nor its absence: pass "
+        "(default), with a remark, or fail, with status 11",
         "pass|fail",
     )
     plan: bool = _setting(
@@ -248,29 +257,29 @@ class Settings:
     )
     max_error_share: float = _setting(
         0.01,
-        "errors among a gated benchmark's cases that its gates put up with (default 0.01)",
+        "share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)",
         "SHARE",
         kind=float,
     )
     allow_plain_workers: bool = _setting(
         False,
-        "let --tx socket=HOST:PORT reach another host over plain TCP, which whoever is on the way can read and "
-        "change; better: --tx ssh=HOST, or a tunnel",
+        "let --tx socket=HOST:PORT reach another host over plain TCP, which anybody on the way can read and "
+        "change; prefer --tx ssh=HOST, or a tunnel",
         "",
         kind=bool,
         kept=False,
     )
     given: frozenset[str] = field(default=frozenset(), compare=False)
-    """Names of the settings that the user gave, as opposed to the defaults."""
+    """Names of the settings that the user gave; the others have their defaults."""
 
     @property
     def model_params(self) -> dict[str, Any]:
-        """`model_param`, read: numbers, true, false and null as in JSON, all else as text."""
+        """`model_param`, parsed: numbers, true, false and null as in JSON, anything else as text."""
         return dict(_parameter("--model-param", text) for text in self.model_param)
 
     @property
     def judge_params(self) -> dict[str, Any]:
-        """`judge_param`, read like `model_params`."""
+        """`judge_param`, parsed like `model_params`."""
         return dict(_parameter("--judge-param", text) for text in self.judge_param)
 
     def plain(self) -> dict[str, Any]:
@@ -284,7 +293,7 @@ OPTIONS = tuple(
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:
-    """Settings from what was given: by name, None and empty where nothing was.
+    """Makes settings from values by name; None and empty mean that the user gave nothing.
 
     Raises:
         SettingsError: a value is malformed.
@@ -296,7 +305,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
     }
     if "resume" in given and "replay" in given:
         raise SettingsError(
-            "--resume and --replay exclude each other: one asks for what is missing, one never asks"
+            "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"
         )
     if "answers" in given:
         given["model"] = f"answers:{given['answers']}"
@@ -334,12 +343,12 @@ def _check_comparison(settings: Settings) -> None:
 
 
 def _is_given(value: Any) -> bool:
-    # Not by its truth: a spend limit of 0 is one.
+    # Truth would not do: a spend limit of 0 is a value.
     return not (value is None or value is False or value in ((), []))
 
 
 def restore(plain: Mapping[str, Any]) -> Settings:
-    """The reverse of `Settings.plain`; unknown names, of another version, are passed over."""
+    """The reverse of `Settings.plain`; unknown names, which another version wrote, are ignored."""
     known = {one.name: plain[one.name] for one in fields(Settings) if one.name in plain}
     for option in OPTIONS:
         if option.repeat and option.name in known:
@@ -348,7 +357,7 @@ def restore(plain: Mapping[str, Any]) -> Settings:
 
 
 def take_over(settings: Settings, earlier: Settings) -> Settings:
-    """Settings of a run that goes on with, or replays, an earlier one: what was not given is as it was."""
+    """Settings of a run that resumes or replays an earlier one, whose values stand where none was given."""
     kept = {
         option.name: getattr(earlier, option.name)
         for option in OPTIONS
@@ -374,7 +383,7 @@ def _value(option: Option, given: Any) -> Any:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Which part, from 1, of how many.
+    """The number of the part, from 1, and the number of parts.
 
     Raises:
         SettingsError: it is malformed.
@@ -386,7 +395,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def parse_margin(text: str) -> tuple[str, float]:
-    """A metric, with or without its benchmark, and the loss that would matter.
+    """A metric, with or without its benchmark, and the loss that matters.
 
     Raises:
         SettingsError: it is malformed, or the loss is not above 0.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.gates import PASS_RATE, Gate, score_of, select
 from evalsuite.decisions.pairing import Common, Pair, common_questions
 from evalsuite.results.built_in import RESOURCES
+from evalsuite.results.guarded_metric import failure_of
 from evalsuite.results.tally import Tally
 from evalsuite.types import SHARE, Metric
 
@@ -366,6 +367,8 @@ def _compare_derived(
         return (before.value if before else math.nan), (after.value if after else math.nan)
 
     whole, names = values(), common.clusters()
+    if failure := failure_of(compute):
+        return failure
     if any(math.isnan(value) for value in whole) or len(names) < 2:
         return "it is undefined on the cases of both runs"
     metric = declared(run, subject.benchmark, subject.metric)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evalsuite.errors import SettingsError
 from evalsuite.results.built_in import built_in
+from evalsuite.results.guarded_metric import failure_of
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -145,6 +146,10 @@ class Measured:
         declared = self.declared.get(metric)
         return cases.estimate(metric, confidence, declared.range if declared else None)
 
+    def failure(self, metric: str) -> str:
+        """Why the last computation of a derived metric failed; empty where it did not."""
+        return failure_of(self.derived.get(metric))
+
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """The share of scored cases whose test passed; of samples, where a sample needs k of its n epochs."""
@@ -251,8 +256,10 @@ def _decide_metric(gate: Gate, place: str, metric: str, found: Measured, cases: 
     subject = f"{place}.{metric}"
     estimate = found.estimate(metric, cases, gate.confidence or 0.95)
     if estimate is None:
-        known = found.metrics()
-        reason = "not measured" if metric in known else f"no such metric{near(metric, known)}"
+        names = found.metrics()
+        reason = found.failure(metric) or (
+            "not measured" if metric in names else f"no such metric{near(metric, names)}"
+        )
         return GateDecision(gate, subject, "no data", reason=reason)
     if math.isnan(estimate.value):
         return GateDecision(gate, subject, "no data", reason="undefined on these cases")

@@ -80,7 +80,7 @@ class Limiter:
 
     Args:
         connections: calls in flight at most; shared by the limiters of a run.
-        rpm: requests a minute at most; None is no limit.
+        rpm: requests per minute at most; None for no limit.
         tpm: tokens a minute at most, prompt and answer together; None is no limit.
         clock: seconds that only go forward.
     """

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.reporting.judges import judge_blocks
-from evalsuite.reporting.section import Cell, Chart, Column, Section, Series, Table
+from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Series, Table
+from evalsuite.results.guarded_metric import failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ def generic_section(
             for run in runs
         ],
     )
-    blocks: list[Table | Chart] = [overall]
+    blocks: list[Table | Chart | Passage] = [overall, *_failures(derived)]
     if len(runs) == 1:
         for tag in _tags(runs[0].tally):
             groups = runs[0].tally.groups(tag)
@@ -54,6 +55,12 @@ def generic_section(
             if metrics and len(groups) > 1:
                 blocks.append(_chart(name, tag, metrics, groups))
     return Section(title, [*blocks, *judge_blocks(runs)])
+
+
+def _failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
+    """A line for each derived metric whose function failed on the cases of the last run."""
+    reasons = {name: failure_of(metric) for name, metric in derived.items()}
+    return [Passage("", f"{name} is not measured: {why}.") for name, why in reasons.items() if why]
 
 
 def _cells(cases: Tally, metrics: Sequence[str]) -> list[Cell]:

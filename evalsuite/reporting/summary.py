@@ -81,10 +81,14 @@ def _against(against: Against | None) -> dict[str, Any] | None:
 
 def _benchmark(found: Measured) -> dict[str, Any]:
     tags = sorted({tag for row in found.tally for tag in row.tags})
+    metrics = _metrics(found, found.tally)
+    # Read before the tags: a derived metric keeps the failure of its last computation alone.
+    failed = {metric: reason for metric in metrics if (reason := found.failure(metric))}
     return {
         "cases": len(found.tally),
         "errors": sum(row.outcome == "error" for row in found.tally),
-        "metrics": _metrics(found, found.tally),
+        "metrics": metrics,
+        **({"failed_metrics": failed} if failed else {}),
         "tags": {
             tag: {value: _metrics(found, cases) for value, cases in groups.items()}
             for tag in tags

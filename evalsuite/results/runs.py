@@ -15,6 +15,7 @@ from evalsuite.errors import RunError
 from evalsuite.json_codec import decode_metric, decode_record
 from evalsuite.results import shapes
 from evalsuite.results.built_in import BuiltInMetrics, built_in
+from evalsuite.results.guarded_metric import GuardedMetric
 from evalsuite.results.record_file import JOURNAL as JOURNAL  # noqa: PLC0414 - named here, too
 from evalsuite.results.record_file import RECORDS as RECORDS  # noqa: PLC0414 - likewise
 from evalsuite.results.record_file import bring_up_to_date
@@ -206,7 +207,7 @@ class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
     """
 
     def __init__(self, own: Mapping[str, Callable[[Tally], Estimate | None]], scored: frozenset[str]) -> None:
-        super().__init__(own)
+        super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
         self._scored = scored
 
     def _built_in(self, name: object) -> Callable[[Tally], Estimate | None] | None:

@@ -181,3 +181,29 @@ def test_a_shipped_benchmark_is_declared_by_its_name(suite: Suite) -> None:
     assert result.ret == 0, result.stdout.str()
     assert suite.records()[0]["declared"] == "evalsuite.benchmarks.head_to_tail:HEAD_TO_TAIL"
     assert "## Head-to-Tail" in suite.report()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "raise ZeroDivisionError('no cases\\n of that kind')",
+            "raised ZeroDivisionError: no cases of that kind",
+        ),
+        ("return 0.5", "returned float; it must return an Estimate or None"),
+    ],
+)
+def test_a_derived_metric_that_fails_is_one_line_and_a_gate_on_it_has_no_data(
+    own: Suite, body: str, reason: str
+) -> None:
+    start = OWN.index("    values = tally.values")
+    broken = OWN[:start] + f"    {body}\n\n" + OWN[OWN.index("OWN = Benchmark(") :]
+    (own.path / "test_own.py").write_text(broken.replace("    report=report,\n", ""))
+    result = own.run("--run=one", "--gate=yes_no.spread <= 1")
+    assert result.ret == 12
+    output = result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in output
+    assert f"gate yes_no.spread <= 1: its function {reason}" in output
+    summary = own.summary()
+    assert summary["benchmarks"]["yes_no"]["failed_metrics"] == {"spread": f"its function {reason}"}
+    assert f"spread is not measured: its function {reason}." in own.report("one")
