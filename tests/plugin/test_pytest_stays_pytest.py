@@ -175,9 +175,9 @@ def test_a_slow_test_body_does_not_keep_the_others_from_being_asked(
         @benchmark("slow", [Sample(id=str(n), input=str(n)) for n in range(6)], solver=generate())
         def test_slow(sample, transcript, request):
             if sample.id == "0":
-                with closing(sqlite3.connect("reports/r/store.sqlite")) as store:
+                with closing(sqlite3.connect("reports/r/journal.sqlite")) as store:
                     for _ in range(600):
-                        count, = store.execute("SELECT count(*) FROM completions").fetchone()
+                        count, = store.execute("SELECT count(*) FROM answers").fetchone()
                         if count == 6:
                             break
                         time.sleep(0.05)
