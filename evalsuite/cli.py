@@ -21,6 +21,7 @@ COMMANDS = {
     "diff": "list the cases that two runs answered differently",
     "prune": "remove old runs",
     "report": "print a run's report, made again from its records",
+    "history": "show gated metrics over releases, and slow drift from a reference",
     "compare": "put runs side by side, the first being the baseline",
     "view": "show runs in the browser: an index with trends, or one run's page",
     "merge": "join the shards of a run into one run",

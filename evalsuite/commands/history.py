@@ -1,0 +1,98 @@
+"""`evalsuite history [RUN ...]`: each gated metric over releases, and slow drift from a reference."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.commands.arguments import add_reports_folder, own_declarations
+from evalsuite.errors import RunError
+from evalsuite.results.runs import INFO, RunFolder, find_folder, interruption, load_run
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from evalsuite.results.runs import Run
+
+DRIFTED = 11
+"""The exit status where the newest release has fallen behind a reference: a regression's."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the runs, the references, and where the history goes."""
+    parser.epilog = f"The exit status is {DRIFTED} where the newest release has drifted from a reference."
+    add_reports_folder(parser)
+    parser.add_argument(
+        "names",
+        metavar="RUN",
+        nargs="*",
+        help="releases in their order: names or folders (default: all finished runs of the folder, by time)",
+    )
+    parser.add_argument(
+        "--reference",
+        action="append",
+        default=[],
+        metavar="RUN",
+        help="run that every later release is held against; may be repeated (default: the first release)",
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="DIR",
+        help="folder for history.md, page and pictures (default: reports/history)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the history and says what has drifted.
+
+    Raises:
+        RunError: there are fewer than two releases, or one cannot be read.
+    """
+    from evalsuite.decisions.history import trace
+    from evalsuite.decisions.verdict import comparison_rules
+    from evalsuite.page.write import COMPARISON
+    from evalsuite.reporting.history import write_history
+
+    runs = _releases(options)
+    references = _references(options, runs)
+    courses = trace(runs, references, comparison_rules(runs[-1].info.get("settings", {})))
+    target = options.to or options.reports / "history"
+    file = write_history(runs, courses, target)
+    latest = [line for course in courses for line in course.drifts(latest_only=True)]
+    sys.stdout.write(f"{file.read_text('utf-8')}\nhistory: {file}\npage:    {target / COMPARISON}\n")
+    return DRIFTED if latest else 0
+
+
+def _releases(options: argparse.Namespace) -> list[Run]:
+    declarations = own_declarations()
+    if options.names:
+        folders = [find_folder(options.reports, name) for name in options.names]
+    else:
+        folders = _finished(options.reports)
+    if len(folders) < 2:
+        raise RunError(
+            f"a history needs two releases or more; {options.reports} holds {len(folders)} finished runs"
+        )
+    return [load_run(folder, declarations) for folder in folders]
+
+
+def _finished(reports: Path) -> list[RunFolder]:
+    """All runs that came to their end and were no part of one, by time."""
+    folders = [RunFolder(path.parent) for path in reports.glob(f"*/{INFO}")]
+    infos = [(folder, folder.info()) for folder in folders]
+    whole = [
+        (info.get("started", ""), folder.name, folder)
+        for folder, info in infos
+        if interruption(info) is None and not info.get("settings", {}).get("shard")
+    ]
+    return [folder for *_, folder in sorted(whole, key=lambda one: one[:2])]
+
+
+def _references(options: argparse.Namespace, runs: Sequence[Run]) -> list[Run]:
+    by_path = {each.folder.path.resolve(): each for each in runs}
+    folders = [find_folder(options.reports, name) for name in options.reference]
+    named = [by_path.get(folder.path.resolve()) or load_run(folder, own_declarations()) for folder in folders]
+    return named or [runs[0]]

@@ -1,0 +1,26 @@
+"""`evalsuite history`: releases in a table, and a status that says whether the newest has drifted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+
+def test_finished_runs_are_releases_in_the_order_of_time(suite: Suite) -> None:
+    for name in ("b-first", "a-second"):
+        suite.run(f"--run={name}", "--gate=capitals.exact_match >= 0.5")
+    result = suite.pytester.run("evalsuite", "history", "b-first", "a-second")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["No drift*", "| b-first*", "| a-second*", "history: *history.md"])
+    assert (suite.path / "reports" / "history" / "comparison.html").is_file()
+
+
+def test_one_release_has_no_history(suite: Suite) -> None:
+    suite.run("--run=only")
+    result = suite.pytester.run("evalsuite", "history")
+    assert result.ret == 2
+    result.stderr.fnmatch_lines(
+        ["evalsuite: a history needs two releases or more; reports holds 1 finished runs"]
+    )

@@ -1,0 +1,85 @@
+"""Releases held against a reference that does not move: slow drift is found, and luck is not called one."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from evalsuite.decisions.baseline import compare_to_baseline
+from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.history import level_at, trace
+from evalsuite.reporting.history import findings, write_history
+from evalsuite.stats import mcnemar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from evalsuite.results.runs import Run
+    from tests.unit.conftest import Desk
+
+QUESTIONS = 600
+GATE = "capitals.m >= 0.5"
+
+
+def release(desk: Desk, number: int, points: int) -> Run:
+    """A run that fell from 90% by so many points; hard questions for it change at random."""
+    hardness, luck = np.random.default_rng(1).random(QUESTIONS), np.random.default_rng(100 + number)
+    right = hardness + luck.normal(0, 0.1, QUESTIONS) < 0.9 - points / 100
+    records = [desk.record(f"{n:03}", {"m": float(score)}) for n, score in enumerate(right)]
+    return desk.run(records, f"v{number:02}", settings={"gate": [GATE]})
+
+
+@pytest.fixture
+def falling(desk: Desk) -> Sequence[Run]:
+    return [release(desk, number, number) for number in range(11)]
+
+
+def test_ten_falls_of_one_point_are_a_drift_that_gates_on_the_last_release_pass(
+    falling: Sequence[Run],
+) -> None:
+    gates = [parse_gate(GATE)]
+    steps = [
+        compare_to_baseline(before, after, gates).found[0][2] for before, after in itertools.pairwise(falling)
+    ]
+    assert steps.count("worse") <= 1  # by the luck of one draw; nine gates and more are passed
+    (course,) = trace(falling, falling[:1])
+    assert course.drifts(latest_only=True)
+    assert not any(standing.drifted for standing in course.releases[1].standings.values())
+
+
+def test_a_steady_model_has_no_drift(desk: Desk, tmp_path: Path) -> None:
+    runs = [release(desk, number, 0) for number in range(4)]
+    courses = trace(runs, runs[:1])
+    assert findings(courses) == "No drift from a reference is shown."
+    text = write_history(runs, courses, tmp_path / "history").read_text("utf-8")
+    assert "v03" in text
+
+
+def test_several_references_are_each_held_against_later_releases(desk: Desk) -> None:
+    runs = [release(desk, number, points) for number, points in enumerate((0, 10, 10))]
+    (course,) = trace(runs, runs[:2])
+    assert set(course.releases[2].standings) == {"v00", "v01"}
+    assert set(course.releases[1].standings) == {"v00"}
+    assert course.releases[2].standings["v00"].drifted
+    assert not course.releases[2].standings["v01"].drifted
+
+
+def test_the_levels_of_all_looks_sum_to_that_of_the_test() -> None:
+    assert sum(level_at(look) for look in range(1, 10_000)) == pytest.approx(0.05, rel=1e-3)
+
+
+def test_a_model_that_does_not_change_is_rarely_ever_called_drifting() -> None:
+    rng, alarms, runs = np.random.default_rng(5), 0, 200
+    for _ in range(runs):
+        chance = rng.beta(2, 1, 300)  # of being right, by question; every release draws anew
+        reference = rng.random(300) < chance
+        looks = [rng.random(300) < chance for _ in range(12)]
+        alarms += any(
+            mcnemar(reference.astype(float), now.astype(float)) <= level_at(look)
+            for look, now in enumerate(looks, 1)
+        )
+    assert alarms / runs <= 0.05 + 0.03  # two standard errors; either direction counts here
