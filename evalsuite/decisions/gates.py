@@ -49,6 +49,9 @@ CONDITION = re.compile(
 )
 FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
 
+ROUNDING = 1e-12
+"""Relative width below which an interval is a point but for floating-point noise."""
+
 DERIVED_CONFIDENCE = 0.95
 """Of the intervals that benchmarks give with their derived metrics."""
 
@@ -266,10 +269,17 @@ def _decide_metric(gate: Gate, place: str, metric: str, found: Measured, cases: 
     if gate.confidence not in {None, DERIVED_CONFIDENCE} and metric in found.derived:
         reason = f"its interval is known at {DERIVED_CONFIDENCE:.0%} alone; write @{DERIVED_CONFIDENCE:.0%}"
         return GateDecision(gate, subject, "no data", estimate, reason)
-    if gate.confidence is not None and estimate.low is None:
-        reason = "no interval can be given for it from so few cases"
+    if gate.confidence is not None and not _has_width(estimate):
+        reason = "no interval can be given for it from so few cases, or from cases that are all the same"
         return GateDecision(gate, subject, "no data", estimate, reason)
     return GateDecision(gate, subject, "met" if gate.holds(estimate) else "missed", estimate)
+
+
+def _has_width(estimate: Estimate) -> bool:
+    """Whether there is an interval; one without width comes of cases that are equal by chance, and bounds nothing."""
+    if estimate.low is None or estimate.high is None:
+        return False
+    return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))
 
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.baseline import Rules, compare_to_baseline, subjects
+from evalsuite.decisions.baseline import ComparisonRules, compare_to_baseline, subjects
 from evalsuite.decisions.gates import Measured, parse_gate, select
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ class Course:
         ]
 
 
-def trace(runs: Sequence[Run], references: Sequence[Run], rules: Rules | None = None) -> list[Course]:
+def trace(
+    runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None
+) -> list[Course]:
     """The course of each metric that the newest run's gates are about, or of its primary metrics.
 
     Args:
@@ -99,7 +101,7 @@ def trace(runs: Sequence[Run], references: Sequence[Run], rules: Rules | None = 
         references: protected runs, which every other run after them is compared with.
         rules: of the comparisons.
     """
-    rules = rules or Rules()
+    rules = rules or ComparisonRules()
     gates = [parse_gate(text) for text in runs[-1].info.get("settings", {}).get("gate", ())]
     listed = list(subjects(runs[-1], gates, rules))
     standings = {
@@ -110,7 +112,7 @@ def trace(runs: Sequence[Run], references: Sequence[Run], rules: Rules | None = 
 
 
 def _against(
-    reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: Rules, tests: int
+    reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
 ) -> dict[str, dict[str, Standing]]:
     """By run and metric, how releases after a reference stand beside it; the level is shared among metrics."""
     names = [run.folder.name for run in runs]

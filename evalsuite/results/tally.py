@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
+ROUNDING = 1e-9
+"""Relative width below which an interval is a point but for floating-point noise."""
+
 Question = tuple[str, str]
 """A sample's id without its mode, and the mode."""
 
@@ -148,8 +151,8 @@ class Tally:
         """The mean with its interval, which depends on what the scores can be.
 
         0/1 scores have a share's interval (`stats.share_interval`), those within known bounds the betting
-        interval; both hold for any number of cases. Others have the t interval, and none where all values are
-        the same: nothing varied, which does not show that nothing could.
+        interval; both hold for any number of cases. Others have the t interval, and none where all clusters have
+        the same mean: nothing varied, which does not show that nothing could.
 
         Epochs of a sample are one cluster, as are samples that share a source (the tag `cluster`).
 
@@ -191,7 +194,8 @@ def _interval(
     if bounds is not None and bounds[0] <= min(values) and max(values) <= bounds[1]:
         return stats.betting_interval(values, bounds=bounds, clusters=clusters, confidence=confidence)
     interval = stats.mean_interval(values, clusters=clusters, confidence=confidence)
-    return interval if interval.low < interval.high else None
+    noise = ROUNDING * max(map(abs, values))
+    return interval if interval.high - interval.low > noise else None
 
 
 def _no_records(case: str) -> Record:

@@ -166,3 +166,28 @@ def test_gates_of_an_ini_file_do_nothing_to_a_session_of_plain_tests(suite: Suit
     suite.pytester.makepyfile(test_plain="def test_plain():\n    pass\n")
     assert suite.run("test_plain.py").ret == 0
     assert not suite.runs()
+
+
+def test_x_stops_at_the_first_case_below_its_threshold_gated_or_not(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(test_crashing=CRASHING.replace("NUMBER", "20").replace("== 1.0", "> 2"))
+    result = suite.run(*workers, "-x", "--gate=crashing.quality >= 0.5", "test_crashing.py")
+    assert result.ret != 0
+    assert len(suite.records()) < 20
+
+
+def test_runxfail_shows_gated_cases_as_failures(suite: Suite) -> None:
+    result = suite.run("--runxfail", "--gate=capitals.exact_match >= 0.6")
+    result.assert_outcomes(passed=2, failed=1)
+    assert 'assert scores["exact_match"] == 1.0' in result.stdout.str()
+
+
+def test_pdb_opens_in_a_gated_case_below_its_threshold(suite: Suite) -> None:
+    child = suite.pytester.spawn_pytest(
+        f"--pdb -p no:hypothesispytest '--gate=capitals.exact_match >= 0.1' {' '.join(suite.model)}",
+        expect_timeout=60,
+    )
+    child.expect("Pdb")
+    child.sendline("q")
+    child.wait()

@@ -63,7 +63,7 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
         gated = item.config.stash[PROCESS].gated(case.bound.name)
         excuse = "gate" if gated else "epochs" if case.bound.declaration.at_least else None
         findings = findings_of(item)
-        note_phase(findings, call, report, excuse)
+        note_phase(findings, call, report, None if looks_closer(item.config) else excuse)
         if report.when == "call" and findings.scores.get("calls") == 0.0:
             lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
             report.sections.append(("tool calls: - expected, + made", lines))
@@ -73,6 +73,12 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
 
             model = item.config.stash[PROCESS].model_name or ""
             explain(item, call, report, case_block(findings.record(item, case, model)))
+
+
+def looks_closer(config: pytest.Config) -> bool:
+    """Whether somebody looks at failures one by one, for whom a missed threshold is a failure, gated or not."""
+    option = config.option
+    return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
 
 
 def close_item(item: pytest.Item, report: pytest.TestReport) -> None:

@@ -146,3 +146,17 @@ def test_scores_that_are_all_the_same_prove_nothing_about_those_to_come() -> Non
     bounded = tally.share("m")
     assert bounded is not None
     assert (bounded.low, bounded.high) == (0.0, 1.0)
+
+
+def test_two_clusters_that_are_equal_by_chance_give_no_interval() -> None:
+    values = [1.1, 1.9, 1.3, 1.7]
+    tally = Tally.of(row(n, value, sample=f"s{n // 2}") for n, value in enumerate(values))
+    assert tally.estimate("m") == Estimate(1.5, None, None, 4)
+
+
+def test_clusters_whose_sums_cancel_but_for_rounding_give_no_interval() -> None:
+    values = [0.1, 0.2, -0.3, 0.3, -0.2, -0.1]
+    tally = Tally.of(row(n, value, sample=f"s{n // 3}") for n, value in enumerate(values))
+    estimate = tally.estimate("m")
+    assert estimate is not None
+    assert estimate.low is None
