@@ -27,6 +27,7 @@ COMMANDS = {
     "merge": "join the shards of a run into one run",
     "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
     "doctor": "say what works here before a run spends anything: model, key, sandbox, extras, disk",
+    "submit": "write a run's answers in the form that a benchmark's leaderboard takes",
     "label": "write a sheet with a random part of a run's cases, for people to label",
     "judge": "judge a run's answers again, and say how far the judge can be trusted",
     "verify": "prove a run's report from its journal: checksums, records, and every number once more",

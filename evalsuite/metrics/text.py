@@ -181,7 +181,7 @@ def _rouge_l(prediction: str, target: str) -> float:
 
     # Bit-parallel: rouge-score's own table takes seconds for answers of some thousand words. The ratio is
     # twice the length of the longest common subsequence over both lengths.
-    ratio = Levenshtein.ratio(_stemmed(said), _stemmed(wanted))
+    ratio = Levenshtein.ratio(stemmed(said), stemmed(wanted))
     common = round(ratio * (len(said) + len(wanted)) / 2)
     precision, recall = common / len(said), common / len(wanted)
     return 2 * precision * recall / (precision + recall) if common else 0.0
@@ -189,8 +189,13 @@ def _rouge_l(prediction: str, target: str) -> float:
 
 def _bleu(prediction: str, target: str) -> float:
     said, wanted = (" ".join(cut(text)) for text in (prediction, target))
+    return bleu_of_tokens(said, wanted)
+
+
+def bleu_of_tokens(prediction: str, target: str) -> float:
+    """Sentence BLEU in [0, 1] of texts as they stand; no text is cut into Chinese words here."""
     # sacrebleu sums logarithms: a perfect match comes out a rounding error above 100.
-    return min(1.0, float(_sacrebleu().sentence_score(said, [wanted]).score) / 100)
+    return min(1.0, float(_sacrebleu().sentence_score(prediction, [target]).score) / 100)
 
 
 @cache
@@ -201,7 +206,7 @@ def _stemmer() -> Callable[[str], str]:
     return lru_cache(maxsize=65_536)(stem)
 
 
-def _stemmed(words: Sequence[str]) -> list[str]:
+def stemmed(words: Sequence[str]) -> list[str]:
     """As rouge-score stems: only words of more than three letters, here only those of ASCII."""
     stem = _stemmer()
     return [stem(word) if len(word) > 3 and word.isascii() else word for word in words]

@@ -56,6 +56,16 @@ def cut(text: str) -> list[str]:
     return [word for part in parts for word in _chinese().lcut(part) if word.strip()]
 
 
+def segment(text: str) -> list[str]:
+    """All tokens that jieba cuts a text into, whatever its script: blanks and punctuation too.
+
+    Raises:
+        ScoringError: jieba is not installed.
+    """
+    parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
+    return [token for part in parts for token in _chinese().lcut(part)]
+
+
 def segmenter_version() -> str:
     """Jieba's version, which belongs to every score that it took part in.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.treb.averages import METRICS, column_mean, columns_of, overall
+from evalsuite.benchmarks.treb.averages import METRICS, RELEASED, column_mean, columns_of, overall
+from evalsuite.benchmarks.treb.leaderboard import leaderboard
 from evalsuite.benchmarks.treb.paper_results import published_results
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.reporting.section import Chart, Column, Section, Series, Table
@@ -33,8 +34,10 @@ PICTURED = ("judge", "rouge_l")
 
 def report(views: Sequence[RunView]) -> Section:
     """The section for one run, or for several side by side."""
-    blocks: list[Block] = [_paper_table(views, metric) for metric in METRICS]
+    released = RELEASED if _shows_published(views) else {}
+    blocks: list[Block] = [_paper_table(views, metric) for metric in (*METRICS, *released)]
     blocks += [
+        *leaderboard(views, published=_shows_published(views)),
         *_pictures(views),
         _subtasks(views),
         *_programs(views),
@@ -47,15 +50,19 @@ def _paper_table(views: Sequence[RunView], metric: str) -> Table:
     columns = columns_of(metric)
     rows: list[list[Cell]] = [_own_row(view, metric) for view in views]
     note = _note(views, metric)
-    if any(row.tags.get("published") for view in views for row in view.tally):
-        if found := published_results().get(metric):
+    if _shows_published(views) and (metric in RELEASED or metric == "judge"):
+        if found := published_results().get(metric.removesuffix("_released")):
             names = [*map(" ".join, columns), "Overall"]
             rows += [[f"{model} (published)", *map(row.get, names)] for model, row in found.rows.items()]
             note += f" Rows marked as published: {found.source}."
         else:
             note += " The paper prints no such table."
     heads = [Column("Run"), *(Column(" ".join(column), "percent", 2) for column in columns)]
-    return Table(METRICS[metric], (*heads, Column("Overall", "percent", 2)), rows, note)
+    return Table((METRICS | RELEASED)[metric], (*heads, Column("Overall", "percent", 2)), rows, note)
+
+
+def _shows_published(views: Sequence[RunView]) -> bool:
+    return any(row.tags.get("published") for view in views for row in view.tally)
 
 
 def _own_row(view: RunView, metric: str) -> list[Cell]:
@@ -70,7 +77,11 @@ def _note(views: Sequence[RunView], metric: str) -> str:
     if metric == "judge":
         judges = sorted({view.judge for view in views if view.judge})
         note += f" Scores from 0 to 10, times ten, by {', '.join(judges) or 'no judge: not measured'}."
-    if metric == "exact_match":
+    if metric in RELEASED:
+        note += " Computed as the authors' code does, for comparison with published rows alone."
+    if metric == "exact_match_released":
+        note += " Two answers without capital letters count as equal."
+    if metric.startswith("exact_match"):
         note += " Only questions whose reference is a number count."
     return note
 

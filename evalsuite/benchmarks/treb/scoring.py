@@ -33,7 +33,7 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 (entirely right) as \\boxed{number}."""
 
 
-def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
+def own_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
     """TReB's scorers; each leaves out what it does not apply to, and without a judge nothing is judged."""
     own: tuple[Scorer | JudgedScorer, ...] = (text_scores, number_score, rule_score)
     return (*own, AnswerJudge()) if setup.judge else own

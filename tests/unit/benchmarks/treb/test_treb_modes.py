@@ -12,7 +12,7 @@ import pytest
 
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.options import TrebOptions
-from evalsuite.benchmarks.treb.scoring import scorers
+from evalsuite.benchmarks.treb.released import scorers
 from evalsuite.benchmarks.treb.solving import Reasoner, solver
 from evalsuite.errors import DatasetError
 from evalsuite.protocols import JudgedScorer, Setup

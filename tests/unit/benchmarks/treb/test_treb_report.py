@@ -146,13 +146,11 @@ def test_published_rows_are_shown_only_when_asked_for_and_marked() -> None:
     plain = tables(view(row("Table Query", "TBO", "pot")))
     assert [len(table.rows) for name, table in plain.items() if name in ("ROUGE-L", "Judge")] == [1, 1]
     asked = tables(view(row("Table Query", "TBO", "pot", tags={"published": "shown"})))
-    assert [len(asked[name].rows) for name in ("ROUGE-L", "BLEU", "Judge", "Exact match of numbers")] == [
-        27,
-        1,
-        22,
-        27,
-    ]
-    first = cells(asked["ROUGE-L"], 1)
+    lengths = {name: len(table.rows) for name, table in asked.items()}
+    # Of the house's own metrics the judge alone is near enough to the paper's.
+    assert (lengths["ROUGE-L"], lengths["Exact match of numbers"], lengths["Judge"]) == (1, 1, 22)
+    assert (lengths["ROUGE-L as released"], lengths["Exact match as released"]) == (27, 27)
+    first = cells(asked["ROUGE-L as released"], 1)
     assert first["Run"] == "Llama-3.1-8B-Instruct (published)"
     # arXiv 2506.18421, Table 2, first row.
     assert (first["NLU TCoT"], first["ADA ICoT"], first["Overall"]) == (
@@ -160,8 +158,8 @@ def test_published_rows_are_shown_only_when_asked_for_and_marked() -> None:
         pytest.approx(0.0777),
         pytest.approx(0.1533),
     )
-    assert "arXiv 2506.18421, Table 2" in asked["ROUGE-L"].note
-    assert "prints no such table" in asked["BLEU"].note
+    assert "arXiv 2506.18421, Table 2" in asked["ROUGE-L as released"].note
+    assert "prints no such table" in asked["BLEU as released"].note
 
 
 def test_several_runs_stand_in_rows_and_in_one_picture() -> None:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb.scoring import mark, number_score, rule_score, scorers, text_scores
+from evalsuite.benchmarks.treb.released import scorers
+from evalsuite.benchmarks.treb.scoring import mark, number_score, rule_score, text_scores
 from evalsuite.errors import ScoringError
 from evalsuite.protocols import JudgedScorer, Setup
 from evalsuite.types import Sample, Score, Transcript

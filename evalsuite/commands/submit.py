@@ -1,0 +1,66 @@
+"""`evalsuite submit BENCHMARK RUN`: writes a run's answers in the form that a benchmark's leaderboard takes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.errors import RunError
+from evalsuite.results.runs import find_folder, load_run
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the benchmark, the run, the modes that are handed in, and where the file goes."""
+    add_reports_folder(parser)
+    parser.add_argument("benchmark", choices=["treb"], help="the benchmark, which is that of the leaderboard")
+    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+    parser.add_argument(
+        "--mode",
+        action="append",
+        default=[],
+        help="of a question that ran in several modes, the answer in this one; may be repeated, in order of preference",
+    )
+    parser.add_argument(
+        "--model-name", metavar="NAME", help="as the leaderboard is to show it (default: the run's)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: RUN.jsonl, in the present folder"
+    )
+    parser.epilog = (
+        "Each line has id, model_name, question, generation and pred_answer. Questions without references are run like "
+        "any others: they are answered, and not scored. Exit status 1 where an answer is missing."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the file; of a case that is an error there is no answer to hand in."""
+    from evalsuite.benchmarks.treb.submission import chosen, submitted
+
+    folder = find_folder(options.reports, options.name)
+    loaded = load_run(folder)
+    if options.benchmark not in loaded.benchmarks:
+        raise RunError(
+            f"{folder.path} has no case of {options.benchmark}; it has {', '.join(loaded.benchmarks)}"
+        )
+    bench = loaded.benchmarks[options.benchmark]
+    rows = chosen(bench.tally, options.mode)
+    answered = [row for row in rows if row.outcome != "error"]
+    output: Path = options.output or Path(f"{folder.name}.jsonl")
+    name = options.model_name or bench.model
+    with output.open("w", encoding="utf-8", errors="replace") as file:
+        for row in answered:
+            file.write(json.dumps(submitted(loaded.read(row.case), name), ensure_ascii=False) + "\n")
+    sys.stdout.write(f"{output}: {len(answered)} answers of {name}\n")
+    missing = len(rows) - len(answered)
+    if missing:
+        sys.stdout.write(
+            f"{missing} questions have no answer, as their cases are errors: pytest ... --resume {folder.name} asks "
+            "again\n"
+        )
+    return int(bool(missing))
