@@ -28,7 +28,7 @@ def conclude(session: pytest.Session) -> None:
     stopped = False if controller.decided_early else session.shouldfail or session.shouldstop
     stopped = stopped or ended_by()
     if not (stopped or controller.decided_early) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
-        stopped = "interrupted from the keyboard"
+        stopped = _not_collected(config) or "interrupted from the keyboard"
     try:
         controller.conclude(str(stopped) if stopped else None, listener.planned)
     except (EvalsuiteError, OSError) as error:
@@ -46,6 +46,18 @@ def conclude(session: pytest.Session) -> None:
         report_decisions(config, controller.verdict)
         remember_cases(config, controller.verdict, controller.below)
         spare_the_summary(config)
+
+
+def _not_collected(config: pytest.Config) -> str:
+    """What could not be collected, which ends a session as an interruption does; empty where all could."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    errors = terminal.stats.get("error", ()) if terminal is not None else ()
+    failed = [report for report in errors if isinstance(report, pytest.CollectReport)]
+    if not failed:
+        return ""
+    count = f"{len(failed)} errors" if len(failed) > 1 else "an error"
+    reason = str(failed[0].longrepr).strip().splitlines() or [""]
+    return f"{count} while collecting: {failed[0].nodeid}: {reason[-1].removeprefix('E ').strip()}"
 
 
 def exit_status(session: pytest.Session, controller: Controller, *, stopped: bool) -> int:
