@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.gates import PASS_RATE, Gate, score_of, select
 from evalsuite.decisions.pairing import Common, Pair, common_questions
+from evalsuite.decisions.slices import slices
 from evalsuite.results.built_in import RESOURCES
 from evalsuite.results.guarded_metric import failure_of
 from evalsuite.results.tally import Tally
@@ -21,6 +22,7 @@ from evalsuite.types import SHARE, Metric
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from evalsuite.decisions.slices import Slice
     from evalsuite.results.runs import Bench, Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
@@ -101,6 +103,7 @@ class Against:
         not_compared: subjects that could not be compared, with the reason.
         changed: what differs between the runs besides the model, by benchmark, in words.
         unscored: a line for each subject whose pairs lack cases because of errors.
+        slices: the questions of each tag's values, the greatest losses first.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Against:
     not_compared: Mapping[str, str] = field(default_factory=dict)
     changed: Sequence[str] = ()
     unscored: Sequence[str] = ()
+    slices: Sequence[Slice] = ()
 
     @property
     def margin(self) -> float:
@@ -175,6 +179,7 @@ def compare_to_baseline(
     flips: list[Flip] = []
     not_compared: dict[str, str] = {}
     unscored: list[str] = []
+    parted: list[tuple[ComparedMetric, Common]] = []
     for subject in subjects(run, gates, rules):
         common = _selected(baseline, run, subject)
         reason = _obstacle(common, subject, baseline, run, rules)
@@ -183,6 +188,7 @@ def compare_to_baseline(
             not_compared[str(subject)] = outcome
         else:
             compared.append(outcome)
+            parted.append((subject, common))
         pairs = common.pairs(subject.metric)
         flips += [Flip(subject, one.case, one.before, one.after) for one in pairs if one.before != one.after]
         unscored += _unscored(common, subject, baseline.folder.name)
@@ -195,6 +201,7 @@ def compare_to_baseline(
         not_compared=not_compared,
         changed=_changes(matches, baseline.folder.name),
         unscored=unscored,
+        slices=slices(parted),
     )
 
 

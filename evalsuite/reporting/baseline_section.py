@@ -11,6 +11,9 @@ from evalsuite.results.estimate import Estimate
 if TYPE_CHECKING:
     from evalsuite.decisions.baseline import Against
 
+MOST_SLICES = 5
+"""Slices shown, the greatest losses first."""
+
 MOST_FLIPS = 12
 """Cases shown whose score changed, the greatest losses first."""
 
@@ -47,7 +50,7 @@ def baseline_section(against: Against) -> Section:
         "number of rows, as far as they differ. " + _left_out(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
-    return Section(f"Against {against.name}", [shown, *_flips(against)])
+    return Section(f"Against {against.name}", [shown, *_slices(against), *_flips(against)])
 
 
 def _left_out(against: Against) -> str:
@@ -59,6 +62,27 @@ def _left_out(against: Against) -> str:
     parts += [f"Not compared: {subject}; {reason}." for subject, reason in against.not_compared.items()]
     parts += [f"{line}." for line in against.remarks()]
     return " ".join(parts)
+
+
+def _slices(against: Against) -> list[Table]:
+    """The parts of the benchmarks that lost most; nothing where none lost."""
+    lost = [one for one in against.slices if one.loss > 0]
+    if not lost:
+        return []
+    rows: list[list[Cell]] = [
+        [f"{one.tag}={one.value}", str(one.subject), one.n, one.before, one.after, one.pvalue]
+        for one in lost[:MOST_SLICES]
+    ]
+    columns = [
+        Column("slice"),
+        Column("metric"),
+        Column("questions", "count"),
+        Column("baseline", "number", 3),
+        Column("now", "number", 3),
+        Column("p, corrected", "pvalue"),
+    ]
+    note = f"Corrected by Holm's method for all {len(against.slices)} slices that were looked at."
+    return [Table("Slices that lost most", columns, rows, note)]
 
 
 def _flips(against: Against) -> list[Table]:

@@ -1,0 +1,101 @@
+"""Which part of a benchmark lost most: the cases of each tag's values, corrected for having looked at all of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evalsuite.decisions.baseline import ComparedMetric
+    from evalsuite.decisions.pairing import Common, Pair
+
+FEWEST = 5
+"""Questions without which a slice is not looked at: McNemar's test shows nothing of fewer."""
+
+GROUPING = "cluster"
+"""A tag that says what cases share; its values are no slices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The questions with one value of a tag, in two runs.
+
+    Attributes:
+        subject: metric and cases.
+        tag: its name.
+        value: of the tag.
+        n: questions.
+        before: the baseline's mean.
+        after: this run's.
+        pvalue: two-sided, of no difference, corrected by Holm's method for all slices that were looked at.
+    """
+
+    subject: ComparedMetric
+    tag: str
+    value: str
+    n: int
+    before: float
+    after: float
+    pvalue: float
+
+    @property
+    def loss(self) -> float:
+        """How much worse it is; negative where it is better."""
+        return self.after - self.before if self.subject.lower_is_better else self.before - self.after
+
+
+def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
+    """Every slice of every metric, the greatest losses first.
+
+    Args:
+        compared: each metric with the questions of both runs.
+    """
+    from evalsuite.stats import holm
+
+    looked_at = [
+        (subject, tag, value, pairs)
+        for subject, common in compared
+        for (tag, value), pairs in _by_tag(common, subject.metric).items()
+    ]
+    if not looked_at:
+        return []
+    adjusted = holm([_pvalue(pairs) for *_, pairs in looked_at])
+    found = [
+        Slice(
+            subject,
+            tag,
+            value,
+            len(pairs),
+            math.fsum(one.before for one in pairs) / len(pairs),
+            math.fsum(one.after for one in pairs) / len(pairs),
+            pvalue,
+        )
+        for (subject, tag, value, pairs), pvalue in zip(looked_at, adjusted, strict=True)
+    ]
+    return sorted(found, key=lambda one: (-one.loss, str(one.subject), one.tag, one.value))
+
+
+def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
+    """The pairs of each value of each tag that parts the questions."""
+    pairs = common.pairs(metric)
+    tags = {rows[0].case: rows[0].tags for rows in common.after.values()}
+    parts: dict[tuple[str, str], list[Pair]] = {}
+    for one in pairs:
+        for tag, value in tags[one.case].items():
+            if tag != GROUPING:
+                parts.setdefault((tag, value), []).append(one)
+    return {key: part for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
+
+
+def _pvalue(pairs: Sequence[Pair]) -> float:
+    from evalsuite.stats import mcnemar, paired_difference
+
+    before, after = [one.before for one in pairs], [one.after for one in pairs]
+    clusters = [one.cluster for one in pairs]
+    apart = len(set(clusters)) == len(clusters)
+    if apart and {*before, *after} <= {0.0, 1.0}:
+        return mcnemar(before, after)
+    return paired_difference(before, after, clusters=None if apart else clusters).pvalue
