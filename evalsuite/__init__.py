@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Series, Table
     from evalsuite.results.estimate import Estimate
+    from evalsuite.results.runs import load_run
     from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.sample_files import load_samples
     from evalsuite.scorers import (
@@ -127,6 +128,7 @@ _HOMES = {
         "Table",
     ),
     "evalsuite.results.estimate": ("Estimate",),
+    "evalsuite.results.runs": ("load_run",),
     "evalsuite.results.tally": ("Row", "RunView", "Tally"),
     "evalsuite.scorers": (
         "ToolUse",
@@ -239,6 +241,7 @@ __all__ = [
     "image",
     "interleaved",
     "json_schema",
+    "load_run",
     "load_samples",
     "macro_f1",
     "matches",

@@ -28,6 +28,8 @@ COMMANDS = {
     "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
     "doctor": "say what works here before a run spends anything: model, key, sandbox, extras, disk",
     "submit": "write a run's answers in the form that a benchmark's leaderboard takes",
+    "export": "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval",
+    "paper": "write the LaTeX tables and the appendix of a paper that compares runs",
     "label": "write a sheet with a random part of a run's cases, for people to label",
     "judge": "judge a run's answers again, and say how far the judge can be trusted",
     "verify": "prove a run's report from its journal: checksums, records, and every number once more",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.errors import RunError
+from evalsuite.exports.spreadsheets import inert
 from evalsuite.results.runs import find_folder, load_run
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from evalsuite.types import Record
 
 COLUMNS = ("case", "input", "answer", "label")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet take a cell for a formula; such a text gets an apostrophe in front."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,11 +68,7 @@ def chosen(records: Iterable[Record], count: int, seed: int) -> list[Record]:
 
 def _row(record: Record) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
-    return [_cell(record.case), _cell(record.input), _cell(answer), ""]
-
-
-def _cell(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return [inert(record.case), inert(record.input), inert(answer), ""]
 
 
 def _count(text: str) -> int:

@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Tally
 
 
+VERSION = 1
+"""Of the form of `summary.json`, which `schemas/summary.json` describes."""
+
+
 def summarise(
     run: Run, verdict: Verdict, measured: Mapping[str, Measured], sections: Iterable[Section]
 ) -> dict[str, Any]:
     """The summary as plain data."""
     return {
+        "version": VERSION,
         "run": run.folder.name,
         "status": int(verdict.status),
         "verdict": verdict.headline,

@@ -15,6 +15,7 @@ from evalsuite.errors import RunError
 from evalsuite.json_codec import decode_metric, decode_record
 from evalsuite.results import shapes
 from evalsuite.results.built_in import BuiltInMetrics, built_in
+from evalsuite.results.flat_rows import flat_row
 from evalsuite.results.guarded_metric import GuardedMetric
 from evalsuite.results.record_file import JOURNAL as JOURNAL  # noqa: PLC0414 - named here, too
 from evalsuite.results.record_file import RECORDS as RECORDS  # noqa: PLC0414 - likewise
@@ -24,6 +25,8 @@ from evalsuite.results.tally import Row, Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
+
+    import pandas as pd
 
     from evalsuite.protocols import Benchmark
     from evalsuite.results.estimate import Estimate
@@ -286,6 +289,23 @@ class Run:
             stream.seek(self.offsets[case])
             return _parse(stream.readline(), file, case)
 
+    def records(self) -> Iterator[Record]:
+        """All whole records, benchmark by benchmark, in the order of their case ids."""
+        for row in self.all_rows():
+            yield self.read(row.case)
+
+    def frame(self) -> pd.DataFrame:
+        """A row a case, in the columns of `results.flat_rows`.
+
+        Raises:
+            RunError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise RunError("frames need pandas: pip install pandas") from error
+        return pd.DataFrame([flat_row(record) for record in self.records()])
+
     def metrics(self, benchmark: str) -> dict[str, Metric]:
         """What is declared of a benchmark's metrics: by its code, and by its scorers as the run wrote it down."""
         written = self.info.get("metrics", {}).get(benchmark, {})
@@ -303,16 +323,18 @@ INSTALLED = Declarations()
 """Finds the benchmarks of installed packages, and no others."""
 
 
-def load_run(folder: RunFolder, declarations: Declarations = INSTALLED) -> Run:
+def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTALLED) -> Run:
     """Reads a run; of a case that ran twice, the later record counts.
 
     Args:
-        folder: of the run.
+        folder: of the run; as text, its path, or its name in `reports/`, or `last`.
         declarations: finds the benchmarks that the records name.
 
     Raises:
-        RunError: a record is damaged; the message names the line.
+        RunError: there is no such run, or a record is damaged; the message names the line.
     """
+    if not isinstance(folder, RunFolder):
+        folder = find_folder(Path("reports"), str(folder))
     bring_up_to_date(folder.path)
     rows: dict[str, tuple[str, Row]] = {}
     told: dict[str, tuple[str, str, str]] = {}

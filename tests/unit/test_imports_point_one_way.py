@@ -40,7 +40,7 @@ ROWS = (
     ("solvers", "judging", "scorers"),
     ("results",),
     ("decisions",),
-    ("reporting", "page"),
+    ("reporting", "page", "exports"),
     ("benchmarks",),
     ("builders", "metaeval"),
     ("commands",),
