@@ -12,8 +12,9 @@ from evalsuite.judging.g_eval import STARS, Weighted
 from evalsuite.judging.judged_input import JudgedInput, conversation, without_names
 from evalsuite.judging.panels import Panel
 from evalsuite.judging.people_facts import people_facts
-from evalsuite.judging.repeated_judge import Sampled
+from evalsuite.judging.repeated_judge import OFFICE, Sampled
 from evalsuite.judging.roles import debaters
+from evalsuite.judging.signature import signature
 from evalsuite.keywords import generation_params
 from evalsuite.types import Score
 
@@ -44,6 +45,7 @@ class JudgeScorer:
         background: key of the metadata with what a good answer may draw on.
         hide: names that are withheld wherever an answer mentions them.
         prefix: put before each score's name, and around its facts, where a case has two judges.
+        model: another judge than the run's; empty for the run's.
     """
 
     judge: Judge
@@ -51,19 +53,30 @@ class JudgeScorer:
     background: str | None = None
     hide: tuple[str, ...] = ()
     prefix: str = ""
+    model: str = ""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """See `JudgedScorer`. The first score carries the facts and the whole log for all."""
         subject = self.subject(sample, transcript)
+        judge = judge.peer(self.model) if self.model else judge
         found = await self.judge(subject, judge)
         name, *others = (values := _values(found))
         facts = {**found.plain(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _known(sample) if self.rival else {}
         facts |= self._people(sample, list(values))
+        facts["signature"] = self.signature(judge.name)
         # Two judges of one case would overwrite each other's facts: a prefix keeps them apart, too.
         facts = {self.prefix: facts} if self.prefix else facts
         first = Score(values[name], note=_note(found), facts=facts, log=found.log)
         return {self.prefix + name: first, **{self.prefix + other: values[other] for other in others}}
+
+    def signature(self, model: str) -> str:
+        """What the scores hang on, in a line; see `signature`."""
+        kind = type(self.judge).__name__.lower()
+        form = getattr(self.judge, "form", None)
+        asked = form.request() if form else ""
+        shown = [self.rival, self.background, list(self.hide)]
+        return signature(kind, [model], [OFFICE, asked, repr(self.judge), shown])
 
     def _people(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
         """People's labels, by the names under which the scores are kept."""
@@ -96,6 +109,7 @@ def single(
     aspects: Sequence[str | Aspect] = (),
     *,
     attempts: int = 3,
+    model: str = "",
     **params: Any,
 ) -> JudgeScorer:
     """One judge scores the answer: one call.
@@ -104,6 +118,7 @@ def single(
         aspects: what to score, one score each; a bare name is scored from 1 to 10. None at all means one
             score `quality`.
         attempts: answers asked for at most, until one can be parsed.
+        model: another judge than the run's.
         params: generation parameters.
 
     Raises:
@@ -111,7 +126,7 @@ def single(
     """
     checked = generation_params(single, params)
     judge = Sampled(ScoresForm(_aspects(aspects)), attempts=attempts, params=checked)
-    return JudgeScorer(judge)
+    return JudgeScorer(judge, model=model)
 
 
 def pairwise(
@@ -119,6 +134,7 @@ def pairwise(
     *,
     swap: bool = True,
     attempts: int = 3,
+    model: str = "",
     **params: Any,
 ) -> JudgeScorer:
     """One judge says which of two answers is better: two calls, one in each order.
@@ -131,11 +147,12 @@ def pairwise(
             target where the metadata has no such key.
         swap: whether both orders are asked; without it the answer under test always stands first.
         attempts: see `single`.
+        model: see `single`.
         params: see `single`.
     """
     checked = generation_params(pairwise, params)
     judge = Sampled(ChoiceForm(), swap=swap, attempts=attempts, params=checked)
-    return JudgeScorer(judge, rival)
+    return JudgeScorer(judge, rival, model=model)
 
 
 def multiple_evidence(
@@ -145,6 +162,8 @@ def multiple_evidence(
     rival: str | None = None,
     swap: bool = True,
     attempts: int = 3,
+    model: str = "",
+    quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
     """One judge gives reasons, then scores, several times; scores are averaged (FairEval's MEC and BPC).
@@ -157,11 +176,13 @@ def multiple_evidence(
         rival: see `pairwise`; None scores the answer alone.
         swap: see `pairwise`.
         attempts: see `single`.
+        model: see `single`.
+        quorum: judgements that must be readable in each order; None for more than half.
         params: see `single`.
     """
     checked = {"temperature": 1.0, **generation_params(multiple_evidence, params)}
-    judge = Sampled(_form(aspects, rival, "scores"), samples, True, swap, attempts, checked)
-    return JudgeScorer(judge, rival)
+    judge = Sampled(_form(aspects, rival, "scores"), samples, True, swap, attempts, checked, quorum)
+    return JudgeScorer(judge, rival, model=model)
 
 
 def weighted(
@@ -170,6 +191,7 @@ def weighted(
     samples: int = 20,
     rival: str | None = None,
     attempts: int = 3,
+    model: str = "",
     **params: Any,
 ) -> JudgeScorer:
     """One judge scores each aspect alone; the score is its expected value (G-Eval).
@@ -182,12 +204,13 @@ def weighted(
         samples: judgements where there are no log-probabilities.
         rival: see `pairwise`; None scores the answer alone. Of two answers, each is scored by itself.
         attempts: see `single`.
+        model: see `single`.
         params: see `single`.
     """
     wanted = _aspects(aspects, STARS)
     _one_aspect(wanted, rival)
     judge = Weighted(wanted, samples, attempts, generation_params(weighted, params))
-    return JudgeScorer(judge, rival)
+    return JudgeScorer(judge, rival, model=model)
 
 
 def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
@@ -202,6 +225,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     same_role: bool = False,
     summarizer: str | None = None,
     attempts: int = 3,
+    model: str = "",
+    quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
     """Debaters talk the answer over, then each judges (ChatEval).
@@ -221,6 +246,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         same_role: gives every debater the same neutral prompt (the paper's ablation).
         summarizer: the model that sums up; None for the judge model.
         attempts: see `single`.
+        model: see `single`.
+        quorum: see `multiple_evidence`.
         params: see `single`.
 
     Raises:
@@ -229,8 +256,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     form = _form(aspects, rival, decide)
     seats = debaters(roles, same_role=same_role)
     checked = generation_params(panel, params)
-    judge = Panel(form, seats, strategy, turns, swap, summarizer, attempts, checked)
-    return JudgeScorer(judge, rival)
+    judge = Panel(form, seats, strategy, turns, swap, summarizer, attempts, checked, quorum)
+    return JudgeScorer(judge, rival, model=model)
 
 
 def _form(aspects: Sequence[str | Aspect], rival: str | None, decide: DecisionRule) -> Form:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 THEIRS = (
     "Rows with a number in brackets are published on FairEval's 80 questions or Topical-Chat's 360 "
     "responses: [1] ChatEval (arXiv 2308.07201), [2] FairEval (arXiv 2305.17926). They compare with rows "
-    "measured on those files, not with rows measured on other samples."
+    "measured on those files, not with rows measured on other samples. The published panels of tables 1 and 2 have 2 "
+    "debaters, as the `paper:` modes have unless told otherwise: rows measured with more have no counterpart among "
+    "them. The modes `single` and `panel:` are this project's own protocols (panels end in a secret vote)."
 )
 COEFFICIENTS: Mapping[Coefficient, str] = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b"}
 UNPARSED = (

@@ -9,6 +9,7 @@ from evalsuite.reporting.judges.agreement import agreement_table
 from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.judges.bias import bias_table
 from evalsuite.reporting.judges.people import people_table
+from evalsuite.reporting.judges.signatures import signatures_table
 from evalsuite.reporting.truncation_note import judges_cut_off
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def judge_blocks(views: Sequence[RunView]) -> list[Table | Passage]:
         if any(case.verdict is not None for case in judged(tally, prefix)):
             tables.append(bias_table(f"Biases of {name}", [(name, tally)], prefix))
         tables.append(agreement_table(f"Agreement within {name}", [(name, tally)], prefix))
-    tables.append(people_table(views))
+    tables += [people_table(views), signatures_table(views)]
     return [table for table in tables if table is not None]
 
 

@@ -150,3 +150,49 @@ def test_importing_the_judges_loads_nothing_heavy() -> None:
     heavy = "{'numpy', 'scipy', 'pandas', 'openai', 'matplotlib'}"
     code = f"import sys, evalsuite.judging; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def signature(scorer: Any, model: Any) -> str:
+    first = next(iter(scores(scorer, model).values()))
+    assert isinstance(first, Score)
+    return str(first.facts["signature"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (single(), single(["clarity"])),
+        (pairwise(), pairwise("rival")),
+        (panel(["critic"]), panel(["scientist"])),
+        (single(), single(temperature=0.5)),
+        (single(), single(model="another")),
+    ],
+)
+def test_a_signature_is_the_same_for_the_same_question_and_changes_with_what_is_asked(
+    scripted: Any, one: Any, other: Any
+) -> None:
+    assert signature(one, scripted(answering)) == signature(one, scripted(answering))
+    assert signature(one, scripted(answering)) != signature(other, scripted(answering))
+
+
+@pytest.mark.parametrize(
+    "scorer", [single(model="another"), pairwise(model="another"), panel(1, model="another")]
+)
+def test_another_judge_than_the_runs_may_be_asked(scripted: Any, scorer: Any) -> None:
+    assert "|judge:another|" in signature(scorer, scripted(answering))
+
+
+def test_a_quorum_says_how_many_ballots_must_be_readable(scripted: Any) -> None:
+    def first_alone(asked: Any) -> str:
+        return "quality: 6" if asked.params.get("seed") == 0 else "hm"
+
+    assert scores(multiple_evidence(quorum=1, attempts=1), scripted(first_alone))
+    with pytest.raises(JudgeError, match="1 of 3 ballots could be read; 2 are needed"):
+        scores(multiple_evidence(attempts=1), scripted(first_alone))
+
+
+def test_a_label_of_a_comparison_is_kept_as_a_verdict(scripted: Any) -> None:
+    labelled = replace(SAMPLE, metadata={**SAMPLE.metadata, "human": "second"})
+    first = scores(pairwise("rival"), scripted(answering), labelled)["preference"]
+    assert isinstance(first, Score)
+    assert first.facts["people"] == {"preference": {"label": 0.0, "nominal": True}}
