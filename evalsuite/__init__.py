@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         calls,
         contains,
         exact_match,
+        expect_state,
         json_schema,
         matches,
         numeric_match,
@@ -74,12 +75,14 @@ if TYPE_CHECKING:
         tool_uses,
     )
     from evalsuite.solvers.application import application
+    from evalsuite.solvers.conversation import conversation
     from evalsuite.solvers.functions import functions
     from evalsuite.solvers.generate import generate
     from evalsuite.solvers.interleaved import interleaved
     from evalsuite.solvers.program_of_thought import program_of_thought
     from evalsuite.solvers.react import react
     from evalsuite.tools import tool
+    from evalsuite.tools.personas import Persona, Scripted
     from evalsuite.tools.worlds import World
     from evalsuite.types import Completion, Message, Metric, Record, Request, Sample, Score, Transcript, Usage
 
@@ -138,6 +141,7 @@ _HOMES = {
         "calls",
         "contains",
         "exact_match",
+        "expect_state",
         "json_schema",
         "matches",
         "numeric_match",
@@ -155,6 +159,8 @@ _HOMES = {
     "evalsuite.solvers.program_of_thought": ("program_of_thought",),
     "evalsuite.solvers.react": ("react",),
     "evalsuite.tools": ("tool",),
+    "evalsuite.solvers.conversation": ("conversation",),
+    "evalsuite.tools.personas": ("Persona", "Scripted"),
     "evalsuite.tools.worlds": ("World",),
     "evalsuite.types": (
         "Completion",
@@ -193,6 +199,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Passage",
+    "Persona",
     "RateLimited",
     "Record",
     "ReplayMiss",
@@ -207,6 +214,7 @@ __all__ = [
     "Score",
     "Scorer",
     "ScoringError",
+    "Scripted",
     "Section",
     "Series",
     "SettingsError",
@@ -234,7 +242,9 @@ __all__ = [
     "calls",
     "confusion_matrix",
     "contains",
+    "conversation",
     "exact_match",
+    "expect_state",
     "file",
     "functions",
     "generate",

@@ -81,6 +81,9 @@ class Settings:
         None, "the model that judges answers, named like --model; default: no judge", "MODEL"
     )
     judge_base_url: str | None = _setting(None, "where the judge is served", "URL")
+    user_model: str | None = _setting(
+        None, "the model that plays users in conversations, named like --model; default: the judge", "MODEL"
+    )
     model_key_env: str | None = _setting(
         None,
         "environment variable with the key for --model's server. Default: OPENAI_API_KEY, which is sent to OpenAI "

@@ -36,10 +36,18 @@ class CaseModel(ModelHandle):
     Attributes:
         log: what was asked and answered.
         effects: the tool calls of the case.
+        user_model: name and address of the model that plays users; None where the run has none.
     """
 
-    def __init__(self, *args: Any, effects: Effects | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        effects: Effects | None = None,
+        user_model: tuple[str, str | None] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.user_model = user_model
         self.effects = effects or Effects()
         self.log = CallLog()
         self._endpoints: list[tuple[LoopbackServer, Endpoint]] = []

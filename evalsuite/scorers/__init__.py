@@ -13,6 +13,7 @@ from evalsuite.scorers.targets import (
 )
 from evalsuite.scorers.trajectories import Calls, ToolUse, any_of, call, calls, tool_uses
 from evalsuite.scorers.unit_tests import PassesTests, passes_tests
+from evalsuite.scorers.world_state import expect_state
 
 __all__ = [
     "Calls",
@@ -29,6 +30,7 @@ __all__ = [
     "calls",
     "contains",
     "exact_match",
+    "expect_state",
     "json_schema",
     "matches",
     "numeric_match",

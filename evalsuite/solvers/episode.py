@@ -109,15 +109,26 @@ class Episode:
         self.malformed = 0
         self.reasoning = ""
         self.tool_seconds = 0.0
-        self.tokens = 0
+        self.tokens = self.turns = 0
 
     async def run(self) -> Transcript:
         """The whole episode."""
-        for number in range(1, self.loop.max_turns + 1):
-            await self.turn(number)
-            if self.answer is not None or self.malformed == self.loop.patience or self.exhausted():
-                break
+        await self.reply()
         return await self.transcript()
+
+    async def reply(self) -> str | None:
+        """Lets the model speak and call until it answers; None where it came to a limit instead."""
+        self.answer = None
+        for _ in range(self.loop.max_turns):
+            self.turns += 1
+            await self.turn(self.turns)
+            if self.over():
+                break
+        return self.answer
+
+    def over(self) -> bool:
+        """Whether the model has answered, or come to a limit before its last turn."""
+        return self.answer is not None or self.malformed == self.loop.patience or bool(self.exhausted())
 
     async def transcript(self) -> Transcript:
         """What there is to tell of the episode, the state of its worlds at the end included."""

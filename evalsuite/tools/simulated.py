@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.errors import ToolError
 from evalsuite.tools.library import ObservationLibrary
 from evalsuite.types import Message
 
@@ -48,7 +49,7 @@ class Simulator:
 
         Raises:
             ModelError: the call failed for good.
-            ToolError: the library cannot be used.
+            ToolError: the answer is empty or cut off, or the library cannot be used.
         """
         said = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": said}
@@ -57,6 +58,12 @@ class Simulator:
             return kept
         peer = asker.peer(self.model, self.base_url, epoch=1)
         completion = await peer.chat(messages, temperature=0, max_tokens=self.max_tokens)
+        if completion.finish_reason == "length" or not completion.text.strip():
+            what = "cut off" if completion.text.strip() else "empty"
+            raise ToolError(
+                f"the answer of {self.model}, which plays a tool or a user, is {what} ({completion.finish_reason}, "
+                f"max_tokens {self.max_tokens}); nothing is kept of it"
+            )
         return self.library.keep(question, completion.text.strip())
 
 

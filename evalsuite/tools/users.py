@@ -78,5 +78,4 @@ class SimulatedUser:
         request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
         earlier = "".join(f"The assistant asked: {asked}\nYou answered: {said}\n" for asked, said in before)
         asked = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
-        said = await self.simulator.say((Message("system", _ROLE), Message("user", asked)), model)
-        return said or NOTHING_TO_ADD
+        return await self.simulator.say((Message("system", _ROLE), Message("user", asked)), model)

@@ -76,7 +76,23 @@ class Models:
         """The model under test; of a named case, the tool calls are kept."""
         base_url = self._settings.model_base_url
         effects = Effects(self._asker, case, epoch) if case else None
-        return CaseModel(self._asker, self._model, base_url, epoch, self._overrides, meter, effects=effects)
+        return CaseModel(
+            self._asker,
+            self._model,
+            base_url,
+            epoch,
+            self._overrides,
+            meter,
+            effects=effects,
+            user_model=self._user_model(),
+        )
+
+    def _user_model(self) -> tuple[str, str | None] | None:
+        """Who plays users: the model that was named for it, or the judge."""
+        settings = self._settings
+        if settings.user_model:
+            return settings.user_model, None
+        return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
     def judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel | None:
         """The judge, if the run has one."""

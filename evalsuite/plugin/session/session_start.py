@@ -136,7 +136,7 @@ class LocalAsker:
 def make_importable(config: pytest.Config, settings: Settings) -> None:
     """A function named as model is looked for from the root directory, as the tests themselves are."""
     root = str(config.rootpath)
-    names = (settings.model or "", settings.judge_model or "")
+    names = (settings.model or "", settings.judge_model or "", settings.user_model or "")
     if any(name.startswith("function:") for name in names) and root not in sys.path:
         sys.path.insert(0, root)
 

@@ -14,7 +14,7 @@ from evalsuite.tools.documents import ToolDocument
 from evalsuite.tools.library import FILE, ObservationLibrary
 from evalsuite.tools.simulated import Simulated, Simulator
 from evalsuite.tools.users import NOTHING_TO_ADD, ScriptedUser, SimulatedUser
-from evalsuite.types import Sample
+from evalsuite.types import Completion, Sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,6 +161,15 @@ def test_a_simulated_user_knows_the_request_and_what_was_said(backend: Any) -> N
     assert request.epoch == 1
 
 
-def test_a_simulated_user_without_words_has_nothing_to_add(backend: Any) -> None:
-    said = asyncio.run(SimulatedUser(simulator()).reply(SAMPLE, "When?", [], backend(lambda _: "").handle()))
-    assert said == NOTHING_TO_ADD
+@pytest.mark.parametrize(
+    ("completion", "words"),
+    [(Completion(""), "is empty"), (Completion("It is", finish_reason="length"), "is cut off")],
+)
+def test_an_empty_or_cut_answer_is_an_error_and_not_kept(
+    backend: Any, completion: Completion, words: str
+) -> None:
+    player = simulator()
+    with pytest.raises(ToolError, match=words):
+        asyncio.run(SimulatedUser(player).reply(SAMPLE, "When?", [], backend(lambda _: completion).handle()))
+    whole = backend(lambda _: "It is noon.").handle()
+    assert asyncio.run(SimulatedUser(player).reply(SAMPLE, "When?", [], whole)) == "It is noon."

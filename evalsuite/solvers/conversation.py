@@ -1,0 +1,96 @@
+"""A conversation between an agent with tools and a user: the shape of tau-bench's tasks (arXiv 2406.12045)."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import SettingsError
+from evalsuite.gateway.effects import Effects
+from evalsuite.solvers.episode import Episode, ToolLoop
+from evalsuite.solvers.functions import Functions, functions
+from evalsuite.tools.worlds import open_tools
+from evalsuite.types import Message, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.protocols import Model
+    from evalsuite.tools.personas import Speaker
+    from evalsuite.tools.registry import ToolSource
+    from evalsuite.types import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """See `conversation`."""
+
+    loop: ToolLoop
+    user: Speaker
+    max_turns: int
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Runs one conversation in a world of its own."""
+        effects: Effects = getattr(model, "effects", None) or Effects()
+        async with open_tools(self.loop.tools, sample, effects) as opened:
+            silent = dataclasses.replace(sample, input=())
+            episode = Episode(self.loop, silent, model, opened, effects)
+            said: list[tuple[str, str]] = []
+            ended = await self._talk(episode, sample, model, said)
+            transcript = await episode.transcript()
+        answer = next((text for who, text in reversed(said) if who == "agent"), "")
+        exchanges = sum(who == "user" for who, _ in said)
+        facts = {**transcript.facts, "ended": ended, "exchanges": exchanges}
+        return dataclasses.replace(transcript, answer=answer, facts=facts)
+
+    async def _talk(self, episode: Episode, sample: Sample, model: Model, said: list[tuple[str, str]]) -> str:
+        """Talks until the user or a limit ends it; returns what did."""
+        for _ in range(self.max_turns):
+            line = await self.user.speak(sample, said, model)
+            if line is None:
+                return "user"
+            said.append(("user", line))
+            episode.messages.append(Message("user", line))
+            episode.events.append({"kind": "user", "text": line})
+            answer = await episode.reply()
+            if answer is None:
+                return episode.exhausted() or "turn limit"
+            said.append(("agent", answer))
+        return "exchange limit"
+
+
+def conversation(
+    agent: ToolLoop | Sequence[ToolSource] = (),
+    *,
+    user: Speaker,
+    world: ToolSource | None = None,
+    policy: str | None = None,
+    max_turns: int = 20,
+) -> Conversation:
+    """A solver in which the model under test, as an agent with tools, talks to a user.
+
+    The transcript's answer is the agent's last message; its facts say how often the user spoke (`exchanges`), who
+    or what ended the conversation (`user`, `exchange limit`, `turn limit`, `time limit`, `token limit`), and the
+    `state` of the world at the end where the world has a method `state()`.
+
+    Args:
+        agent: tools, or `functions(..., ending="text")` where more is to be said of the agent.
+        user: a `Persona` or a `Scripted`.
+        world: makes the world of each conversation; its tools join the agent's.
+        policy: the agent's system prompt; None keeps that of `agent`.
+        max_turns: times the user speaks, at most.
+
+    Raises:
+        SettingsError: the agent ends its turns by a tool, or `max_turns` is less than 1.
+    """
+    loop = agent if isinstance(agent, ToolLoop) else functions(list(agent), ending="text", max_turns=30)
+    if not isinstance(loop.protocol, Functions) or loop.protocol.finishes:
+        raise SettingsError(
+            "the agent of a conversation answers in plain text: functions(..., ending='text')"
+        )
+    if max_turns < 1:
+        raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")
+    protocol = loop.protocol if policy is None else dataclasses.replace(loop.protocol, system=policy)
+    tools = [*loop.tools, *([world] if world is not None else [])]
+    return Conversation(dataclasses.replace(loop, tools=tools, protocol=protocol), user, max_turns)
