@@ -18,7 +18,11 @@ FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", 
 
 ANSWER: Mapping[Format, str] = {
     "markdown": "Write each table row on its own line, cells between | characters, the column names first. "
-    "Above each table put its name and a colon. Reply with the tables alone.",
+    "Above each table put its name and a colon, and leave a cell empty where the text gives no value. An answer on "
+    "another text looks like this:\n\n"
+    "Team:\n| | Wins | Points |\n| Blue | 12 | 98 |\n| Green | | 87 |\n\n"
+    "Player:\n| | Assists |\n| Ann Bell | 4 |\n\n"
+    "Reply with the tables alone.",
     "latex": "Reply with the LaTeX code of the table alone.",
     "html": "Reply with the HTML code of the table alone.",
 }

@@ -52,6 +52,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="the JSON file to write; its name tells the same format",
     )
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="the paper's ablation: ask for a plain description, without what to describe and without an example",
+    )
     add_model_options(parser)
 
 
@@ -69,7 +74,7 @@ def run(args: Namespace) -> int:
     written, settings = told(args.file), model_settings(vars(args))
     must_tell(args.to, written)
     items = read_items(args.file)
-    work = Descriptions(items, written)
+    work = Descriptions(items, written, plain=args.plain)
     try:
         with ending_cleanly(), building(args.to) as folder:
             with (
@@ -95,10 +100,11 @@ class Descriptions:
     Args:
         items: all of them.
         written: how their tables are written.
+        plain: see `describe`.
     """
 
-    def __init__(self, items: Sequence[TableItem], written: Format) -> None:
-        self.items, self.written = items, written
+    def __init__(self, items: Sequence[TableItem], written: Format, *, plain: bool = False) -> None:
+        self.items, self.written, self.plain = items, written, plain
         self.progress: BuildProgress | None = None
         self.texts: dict[int, str] = {}
         self.failures: dict[int, str] = {}
@@ -111,7 +117,9 @@ class Descriptions:
 
     async def _make_one(self, place: int, model: Model) -> None:
         try:
-            self.texts[place] = await describe(self.items[place], self.written, model, **PARAMETERS)
+            self.texts[place] = await describe(
+                self.items[place], self.written, model, plain=self.plain, **PARAMETERS
+            )
         except JudgeError as error:
             self.failures[place] = f"no description without the code: {str(error).removeprefix('judge ')}"
         except EvalsuiteError as error:

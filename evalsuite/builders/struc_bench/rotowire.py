@@ -20,17 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalsuite.builders.struc_bench.raw_text import Game
+    from evalsuite.metrics.tables import CellGrid
 
 WHAT = "raw-text items from RotoWire's box scores and reports"
 ABOUT = """\
 Reads RotoWire's JSON (box_score, home_line, vis_line, summary) or the paired .text and .data files of
 text-to-table. Of a box score a table keeps what the report says: rows and columns with at least one value that is
-said, other cells blank; .data files hold just that already. A game is kept if one of its tables has more than 3
-rows and 3 columns, those with the names counted."""
+said, other cells blank; .data files hold just that already. Every game whose report fills a table becomes an item;
+with --larger-than-3x3 only those with a table of more than 3 rows and 3 columns, those with the names counted."""
 INSTRUCTION = (
     "Make tables of the basketball report below: a table Team with a row for each team and a table Player with a "
     "row for each player, as far as the report gives their figures. Leave a cell empty where it says nothing."
 )
+A_TABLE = "a table that holds anything"
+A_LARGE_TABLE = "a table larger than 3 x 3"
 EXPECTED = "RotoWire's *.json, or pairs of *.text and *.data"
 
 
@@ -51,6 +54,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="the JSON file to write, such as table_test.json",
     )
+    parser.add_argument(
+        "--larger-than-3x3",
+        dest="large_only",
+        action="store_true",
+        help="keep only games with a table of more than 3 rows and 3 columns",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -62,23 +71,28 @@ def run(args: Namespace) -> int:
     """
     must_tell(args.to, "markdown")
     files = source_files(args.source)
+    wanted, fits = (A_LARGE_TABLE, is_large) if args.large_only else (A_TABLE, _is_filled)
     items, passed_over = list[TableItem](), 0
     with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
         for path in files:
             progress.begin(path.name)
             for game in _games(path):
-                large = any(map(is_large, game.tables))
-                passed_over += not large
-                if large:
+                is_kept = any(map(fits, game.tables))
+                passed_over += not is_kept
+                if is_kept:
                     items.append(TableItem(INSTRUCTION, game.text, write_tables(game.tables)))
             progress.advance(path.stat().st_size)
         if not items:
-            raise DatasetError(args.source, "", "no game with a table larger than 3 x 3", "at least one")
+            raise DatasetError(args.source, "", f"no game with {wanted}", "at least one")
         write(items_json(items), args.to, folder)
     sys.stdout.write(
-        f"{len(items):,} items in {args.to}; {passed_over:,} games have no table larger than 3 x 3\n"
+        f"{len(items):,} items in {args.to}; {passed_over:,} games passed over for want of {wanted}\n"
     )
     return 0
+
+
+def _is_filled(table: CellGrid) -> bool:
+    return any(table.cells)
 
 
 def source_files(source: Path) -> list[Path]:

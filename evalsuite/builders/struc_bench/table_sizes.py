@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 
 WHAT = "items, format, mean rows and columns of files of items, as Markdown"
 ABOUT = """\
-Prints the paper's Table 1 for files of items: a row a file. Rows and columns are means over tables, so that an item
-with a Team and a Player table counts twice; rows and columns that hold names count, and a row or column that a cell
-spans counts as it would be seen."""
+Prints the paper's Table 1 for files of items: a row for each set, whose files with `train` and with `test` in their
+names are its two columns of counts. Rows and columns are means over the tables of both, so that an item with a Team
+and a Player table counts twice; rows and columns that hold names count, and a row or column that a cell spans counts
+as it would be seen."""
+SPLIT = re.compile("train|test", re.IGNORECASE)
 COLUMNS = (
-    Column("File"),
+    Column("Files"),
     Column("Format"),
-    Column("Items", "count"),
+    Column("Train", "count"),
+    Column("Test", "count"),
     Column("Tables", "count"),
     Column("Rows", "number", 2),
     Column("Columns", "number", 2),
@@ -44,6 +48,7 @@ class Statistics:
     Attributes:
         format: how they are written.
         items: number of items.
+        train: how many of them are for training.
         tables: number of tables that can be read in them.
         rows: mean number of rows a table, the one with the columns' names counted; None without any table.
         columns: mean number of columns a table, that is of cells in its widest row; likewise.
@@ -51,16 +56,28 @@ class Statistics:
 
     format: Format
     items: int
+    train: int
     tables: int
     rows: float | None
     columns: float | None
 
 
-def statistics(items: Sequence[TableItem], format: Format) -> Statistics:  # noqa: A002 - the word of the contract
-    """Counts items, and the rows and columns of their tables."""
-    tables = [table for item in items for table in read_tables(item.output, format)]
+def statistics(
+    items: Sequence[TableItem],
+    format: Format,  # noqa: A002 - the word of the contract
+    train: Sequence[TableItem] = (),
+) -> Statistics:
+    """Counts items, and the rows and columns of their tables.
+
+    Args:
+        items: those for testing.
+        format: how the tables are written.
+        train: those for training.
+    """
+    tables = [table for item in (*items, *train) for table in read_tables(item.output, format)]
     rows = _mean([len(table.rows) for table in tables])
-    return Statistics(format, len(items), len(tables), rows, _mean([table.width for table in tables]))
+    columns = _mean([table.width for table in tables])
+    return Statistics(format, len(items) + len(train), len(train), len(tables), rows, columns)
 
 
 def statistics_table(counted: Mapping[str, Statistics]) -> Table:
@@ -93,15 +110,30 @@ def run(args: Namespace) -> int:
 
     names = [path.name for path in args.files]
     counted = {
-        path.name if names.count(path.name) == 1 else str(path): statistics(read_items(path), told(path))
-        for path in args.files
+        ", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths): _count(paths)
+        for paths in _sets(args.files)
     }
     sys.stdout.write(f"{render_table(statistics_table(counted))}\n")
     return 0
 
 
+def _sets(paths: Sequence[Path]) -> list[list[Path]]:
+    """The files of each set: those in one folder whose names differ in `train` and `test` alone."""
+    sets: dict[tuple[Path, str], list[Path]] = {}
+    for path in paths:
+        sets.setdefault((path.parent, SPLIT.sub("", path.name)), []).append(path)
+    return list(sets.values())
+
+
+def _count(paths: Sequence[Path]) -> Statistics:
+    splits: dict[bool, list[TableItem]] = {True: [], False: []}
+    for path in paths:
+        splits["train" in path.stem.lower()] += read_items(path)
+    return statistics(splits[False], told(paths[0]), splits[True])
+
+
 def _row(name: str, one: Statistics) -> Sequence[Cell]:
-    return name, FORMAT_NAMES[one.format], one.items, one.tables, one.rows, one.columns
+    return name, FORMAT_NAMES[one.format], one.train, one.items - one.train, one.tables, one.rows, one.columns
 
 
 def _mean(counts: Sequence[int]) -> float | None:

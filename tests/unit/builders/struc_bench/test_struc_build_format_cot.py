@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.describing import ATTEMPTS, code_in
+from evalsuite.builders.struc_bench.describing import ATTEMPTS, EXAMPLES, code_in
+from evalsuite.metrics.tables import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +111,22 @@ def test_a_description_with_the_code_is_asked_for_again_in_the_same_conversation
     again = [body["messages"] for body in chat_server.bodies if len(body["messages"]) > 1]
     assert {conversation[1]["content"] for conversation in again} == {"A <table>."}
     assert all("It holds a tag, '<table>'" in conversation[2]["content"] for conversation in again)
+
+
+@pytest.mark.parametrize(("more", "shown"), [([], True), (["--plain"], False)])
+def test_an_example_is_shown_but_for_the_plain_description(
+    more: list[str], call: Call, items: Path, chat_server: Any, *, shown: bool
+) -> None:
+    chat_server.reply = lambda body: chat_server.say(WORDS)
+    assert call(*arguments(items, chat_server.url, *more)).status == 0
+    assert all(("An example of a table" in asked) is shown for asked in chat_server.asked())
+    assert all(("tag by tag" in asked) is shown for asked in chat_server.asked())
+
+
+@pytest.mark.parametrize("written", FORMATS)
+def test_the_descriptions_shown_as_examples_pass_their_own_check(written: Format) -> None:
+    table, description = EXAMPLES[written]
+    assert code_in(description, table, written) == ""
 
 
 def test_an_item_that_gets_none_is_named_and_the_rest_is_written(
@@ -263,6 +280,8 @@ RAW = "Team:\n| | Wins | Points |\n| Otters | 12 | 98 |"
         ),
         ("latex", LATEX, "```\n\\begin {tabular}{lr}", True),
         ("latex", LATEX, "The row Shop & Loaves \\\\ comes first.", True),
+        ("latex", LATEX, "Cells are separated by & and rows end in \\\\.", False),
+        ("latex", LATEX, "Rows look like name & number \\\\ throughout.", False),
         ("latex", LATEX, "Use <td> cells", True),
         ("markdown", RAW, "A table Team, columns Wins and Points, row Otters, cells between | signs.", False),
         ("markdown", RAW, "Rows as: | Otters | 12 | 98 |", True),

@@ -119,15 +119,25 @@ def test_namesakes_are_told_apart_by_their_full_names_only(
     assert [row[0] for row in player.rows[1:]] == ["Ann Bell", "Cleo Dray", "Eve Foss Jr.", "Zoe Bell"]
 
 
-def test_a_game_without_a_table_larger_than_three_by_three_is_no_item(
+def test_every_game_whose_report_fills_a_table_is_an_item(
+    call: Call, write: Write, game: Game, tmp_path: Path
+) -> None:
+    source = write("games.json", [game(summary=SHORT.split()), game()])
+    outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
+    assert outcome.out.startswith("2 items in")
+    assert len(read_items(tmp_path / "table.json")) == 2
+
+
+def test_a_game_without_a_table_larger_than_three_by_three_is_no_item_where_that_is_asked(
     call: Call, write: Write, game: Game, tmp_path: Path
 ) -> None:
     short = game(summary=SHORT.split())
     source = write("games.json", [short, game(), short])
-    outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
+    outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json", "--larger-than-3x3")
     assert outcome.out.startswith("1 items in")
-    assert "2 games have no table" in outcome.out
-    outcome = call("rotowire", "--from", write("short.json", [short]), "--to", tmp_path / "table2.json")
+    assert "2 games passed over" in outcome.out
+    short_alone = write("short.json", [short])
+    outcome = call("rotowire", "--from", short_alone, "--to", tmp_path / "table2.json", "--larger-than-3x3")
     assert outcome.status == 2
     assert "no game with a table larger than 3 x 3" in outcome.err
     assert not (tmp_path / "table2.json").exists()
@@ -227,7 +237,7 @@ def test_a_report_whose_tables_hold_nothing_is_passed_over(call: Call, write: Wr
     source = write("source/test.data", f"Team: <NEWLINE> Player: <NEWLINE> |  |\n{LINE}\n")
     outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
     assert outcome.status == 0
-    assert "1 games have no table larger than 3 x 3" in outcome.out
+    assert "1 games passed over for want of a table that holds anything" in outcome.out
 
 
 def test_missing_sources_are_named(call: Call, write: Write, tmp_path: Path) -> None:

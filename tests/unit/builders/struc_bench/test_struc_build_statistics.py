@@ -38,11 +38,19 @@ def test_the_command_prints_a_row_a_file(call: Call, write: Write) -> None:
     outcome = call("statistics", *files)
     assert outcome.status == 0
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in outcome.out.splitlines()[:4]]
-    assert rows[0] == ["File", "Format", "Items", "Tables", "Rows", "Columns"]
+    assert rows[0] == ["Files", "Format", "Train", "Test", "Tables", "Rows", "Columns"]
     assert rows[2:] == [
-        ["table\\_test.json", "Raw text", "2", "4", "3.00", "2.50"],
-        ["html\\_test.json", "HTML", "2", "1", "2.00", "3.00"],
+        ["table\\_test.json", "Raw text", "0", "2", "4", "3.00", "2.50"],
+        ["html\\_test.json", "HTML", "0", "2", "1", "2.00", "3.00"],
     ]
+
+
+def test_train_and_test_files_of_one_set_share_a_row(call: Call, write: Write) -> None:
+    files = write("table_train.json", plain(RAW * 3)), write("table_test.json", plain(RAW))
+    row = call("statistics", *files).out.splitlines()[2]
+    assert [cell.strip() for cell in row.strip("|").split("|")][1:] == [
+        "Raw text", "3", "1", "8", "3.00", "2.50",
+    ]  # fmt: skip
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders(call: Call, write: Write) -> None:
