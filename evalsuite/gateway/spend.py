@@ -90,6 +90,9 @@ def prompt_bound(request: Request) -> int:
 PICTURE = 4000
 """Tokens that one picture, sound or file in a message may count as."""
 
+MOST_TOKENS = 10**9
+"""Tokens of one call at most; a server that says more is not believed."""
+
 BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
@@ -113,9 +116,9 @@ def bounded(request: Request) -> Request:
 
 
 def counted(request: Request, completion: Completion) -> Usage:
-    """A completion's usage, estimated and flagged where the server did not count."""
+    """A completion's usage, estimated and flagged where the server did not count, or cannot have counted so."""
     usage = completion.usage
-    if usage.prompt_tokens or usage.completion_tokens:
+    if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
         return usage
     text = completion.text + completion.reasoning + "".join(call.arguments for call in completion.tool_calls)
     written = min(answer_bound(request), len(text.encode("utf-8", "replace")) // 2 + 8)

@@ -662,6 +662,21 @@ def test_usage_that_the_server_does_not_count_is_estimated_and_flagged(
     assert usage.cost > 0
 
 
+def test_usage_that_no_call_can_have_is_not_believed_and_stops_nothing(
+    house: House, virtual: Virtual
+) -> None:
+    async def main() -> Usage:
+        boastful = Completion("an answer", usage=Usage(1, 10, 10**30))
+        gateway = house.gateway(house.Backend(script(boastful)), 8, Ledger(5.0), PRICES)
+        answer = await gateway.ask(house.request("hello"))
+        await gateway.aclose()
+        return answer.usage
+
+    usage = virtual(main())
+    assert usage.estimated == 1
+    assert usage.completion_tokens < 100
+
+
 def test_a_ledger_goes_on_where_an_earlier_session_ended(house: House, virtual: Virtual) -> None:
     async def main() -> None:
         spent = Usage(10, 0, 0, 4.99)
