@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from evalsuite.decisions.flaky import flaky_cases
 from evalsuite.page.write import write_comparison_page
 from evalsuite.reporting.markdown import escape, render
 from evalsuite.reporting.plots import draw_all
@@ -16,10 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from evalsuite.decisions.flaky import FlakyCase
     from evalsuite.decisions.history import Course, Release
     from evalsuite.results.runs import Run
 
 FILE = "history.md"
+
+MOST_FLAKY = 20
+"""Flaky cases shown, the most undecided first."""
 
 
 def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) -> Path:
@@ -31,7 +36,7 @@ def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) 
         target: the folder.
     """
     target.mkdir(parents=True, exist_ok=True)
-    sections = history_sections(courses)
+    sections = [*history_sections(courses), *_flaky(flaky_cases(runs))]
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     pictures = draw_all(charts, target)
     file = target / FILE
@@ -49,6 +54,24 @@ def findings(courses: Sequence[Course]) -> str:
 def history_sections(courses: Sequence[Course]) -> list[Section]:
     """A section for each metric: its picture, and a row for each release."""
     return [Section(str(course.subject), [_chart(course), _table(course)]) for course in courses]
+
+
+def _flaky(cases: Sequence[FlakyCase]) -> list[Section]:
+    """Cases that flip between epochs or runs of one model; nothing where none does."""
+    if not cases:
+        return []
+    columns = [
+        Column("benchmark"),
+        Column("sample"),
+        Column("model"),
+        Column("passed", "count"),
+        Column("failed", "count"),
+    ]
+    rows: list[list[Cell]] = [
+        [one.benchmark, one.sample, one.model, one.passed, one.failed] for one in cases[:MOST_FLAKY]
+    ]
+    note = f"{len(cases)} questions passed and failed when asked the same way of the same model."
+    return [Section("Flaky cases", [Table("", columns, rows, note)])]
 
 
 def _table(course: Course) -> Table:
