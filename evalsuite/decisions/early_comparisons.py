@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.baseline import declared, own_margin, subjects
+from evalsuite.decisions.compared_metrics import declared, own_margin, subjects
 from evalsuite.decisions.gates import score_of
 from evalsuite.decisions.pairing import by_question
 from evalsuite.decisions.sequential_gates import EarlyComparison
@@ -14,7 +14,7 @@ from evalsuite.decisions.sequential_gates import EarlyComparison
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evalsuite.decisions.baseline import ComparedMetric, ComparisonRules
+    from evalsuite.decisions.baseline_result import ComparedMetric, ComparisonRules
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.baseline import ComparisonRules, compare_to_baseline, subjects
+from evalsuite.decisions.baseline import compare_to_baseline
+from evalsuite.decisions.baseline_result import ComparisonRules
+from evalsuite.decisions.compared_metrics import subjects
 from evalsuite.decisions.gates import Measured, parse_gate, select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.decisions.baseline import ComparedMetric
+    from evalsuite.decisions.baseline_result import ComparedMetric
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.runs import Run

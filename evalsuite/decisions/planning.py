@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.baseline import declared, subjects
+from evalsuite.decisions.compared_metrics import declared, subjects
 from evalsuite.decisions.gates import score_of, select
 from evalsuite.decisions.pairing import by_question, common_questions
 from evalsuite.results.built_in import RESOURCES
@@ -16,7 +16,7 @@ from evalsuite.types import Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.baseline import ComparedMetric
+    from evalsuite.decisions.baseline_result import ComparedMetric
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row, Tally

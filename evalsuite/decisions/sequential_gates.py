@@ -22,7 +22,7 @@ from evalsuite.decisions.pairing import same_question
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.baseline import ComparedMetric
+    from evalsuite.decisions.baseline_result import ComparedMetric
     from evalsuite.results.tally import Question, Row
     from evalsuite.stats import ConfidenceSequence
 

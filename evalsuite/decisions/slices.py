@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalsuite.decisions.baseline import ComparedMetric
+    from evalsuite.decisions.baseline_result import ComparedMetric
     from evalsuite.decisions.pairing import Common, Pair
 
 FEWEST = 5

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.baseline import Against, ComparisonRules, compare_to_baseline
+from evalsuite.decisions.baseline import compare_to_baseline
+from evalsuite.decisions.baseline_result import Against, ComparisonRules
 from evalsuite.decisions.gates import (
     JUDGE,
     PASS_RATE,
@@ -25,7 +26,7 @@ from evalsuite.results.tally import Tally
 from evalsuite.settings import parse_margin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
@@ -72,86 +73,118 @@ class Verdict:
         return [*([self.shortened] if self.shortened else []), *self.asides]
 
 
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What the status of a run follows from.
+
+    Attributes:
+        run: its records.
+        gates: those that the run can decide.
+        decisions: of these gates.
+        against: the comparison with the baseline, if there is one.
+        strict: whether a comparison that decides nothing fails the run.
+    """
+
+    run: Run
+    gates: Sequence[Gate]
+    decisions: Sequence[GateDecision]
+    against: Against | None
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _StatusRule:
+    """A status that a run has where the rule finds reasons for it.
+
+    Attributes:
+        status: the exit status.
+        headline: a few words.
+        reasons: looks for reasons, a line each.
+        plural: the headline for several reasons, where it differs.
+    """
+
+    status: Status
+    headline: str
+    reasons: Callable[[_Findings], Iterable[str]]
+    plural: str = ""
+
+
+def _incomplete(findings: _Findings) -> Iterator[str]:
+    if stopped := interruption(findings.run.info):
+        yield f"the run was stopped: {stopped}"
+    for decision in findings.decisions:
+        if decision.verdict in {"no data", "too many errors"}:
+            yield f"gate {decision.gate.text}: {decision.reason}"
+    if findings.against:
+        yield from findings.against.lacking()
+
+
+def _missed(findings: _Findings) -> Iterator[str]:
+    for decision in findings.decisions:
+        if decision.verdict == "missed":
+            yield f"gate {decision.gate.text} is missed{_by(decision)}"
+
+
+def _worse(findings: _Findings) -> list[str]:
+    return findings.against.regressions() if findings.against else []
+
+
+def _undecided(findings: _Findings) -> list[str]:
+    return findings.against.undecided() if findings.against and findings.strict else []
+
+
+# The weightiest first: the first rule that finds reasons gives the status, and all reasons are listed.
+_STATUS_RULES = (
+    _StatusRule(Status.INCOMPLETE, "incomplete: no decision", _incomplete),
+    _StatusRule(Status.GATE_MISSED, "a gate is missed", _missed, plural="gates are missed"),
+    _StatusRule(Status.REGRESSION, "a regression", _worse),
+    _StatusRule(Status.REGRESSION, "undecided against the baseline, and --on-undecided=fail", _undecided),
+    _StatusRule(Status.FAILED, "cases failed", lambda findings: failures(findings.run, findings.gates)),
+)
+
+
 def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
     """The verdict on a run, from its records and settings, and its baseline's records."""
     settings = run.info.get("settings", {})
     named = [parse_gate(text) for text in settings.get("gate", ())]
-    gates = [gate for gate in named if not run.info.get("narrowed") or _has_cases(gate, run)]
-    shard, early = settings.get("shard"), run.info.get("early")
-    # A part of the cases decides nothing; the gates wait for all of them to be joined.
-    decisions = () if shard else tuple(_decide(run, gates))
-    against = (
-        compare_to_baseline(baseline, run, gates, comparison_rules(settings))
-        if baseline and not shard
-        else None
-    )
-    if early and against:
-        against = early_comparisons(early, against)
-    strict = settings.get("on_undecided") == "fail"
-    grounds = _grounds(run, gates, decisions, against, strict=strict)
-    status, headline = next(
-        ((one.status, one.headline) for one in grounds if one.reasons), (Status.GOOD, "passed")
-    )
-    reasons = tuple(reason for ground in grounds for reason in ground.reasons)
-    counts = Counter(row.outcome for row in run.all_rows())
-    aside = "; ".join(gate.text for gate in named if gate not in gates)
-    told = () if strict or against is None else tuple(against.undecided())
+    findings = _look(run, baseline, named)
+    status, headline, reasons = _status(findings)
+    against = findings.against
+    left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
+    undecided = () if findings.strict or against is None else against.undecided()
     return Verdict(
         status,
         headline,
         reasons,
-        decisions,
-        counts,
+        tuple(findings.decisions),
+        Counter(row.outcome for row in run.all_rows()),
         against,
-        _shortened(shard, early, aside),
-        (*told, *(run.info.get("remarks") or ()), *(against.remarks() if against else ())),
+        _shortened(settings.get("shard"), run.info.get("early"), left_open),
+        (*undecided, *(run.info.get("remarks") or ()), *(against.remarks() if against else ())),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Ground:
-    """What may decide a run: the status and headline that it leads to, where it has reasons."""
+def _look(run: Run, baseline: Run | None, named: Sequence[Gate]) -> _Findings:
+    settings, early = run.info.get("settings", {}), run.info.get("early")
+    strict = settings.get("on_undecided") == "fail"
+    gates = [gate for gate in named if not run.info.get("narrowed") or _has_cases(gate, run)]
+    if settings.get("shard"):
+        # A part of the cases decides nothing; the gates wait for all of them to be joined.
+        return _Findings(run, gates, (), None, strict)
+    decisions = _decide(run, gates)
+    against = compare_to_baseline(baseline, run, gates, comparison_rules(settings)) if baseline else None
+    if early and against:
+        against = early_comparisons(early, against)
+    return _Findings(run, gates, decisions, against, strict)
 
-    status: Status
-    headline: str
-    reasons: tuple[str, ...]
 
-
-def _grounds(
-    run: Run,
-    gates: Sequence[Gate],
-    decisions: Sequence[GateDecision],
-    against: Against | None,
-    *,
-    strict: bool,
-) -> list[_Ground]:
-    """Everything that may decide a run, the weightiest first."""
-    stopped = interruption(run.info)
-    lacking = [one for one in decisions if one.verdict in {"no data", "too many errors"}]
-    missed = [one for one in decisions if one.verdict == "missed"]
-    return [
-        _Ground(
-            Status.INCOMPLETE,
-            "incomplete: no decision",
-            (
-                *([f"the run was stopped: {stopped}"] if stopped else []),
-                *(f"gate {one.gate.text}: {one.reason}" for one in lacking),
-                *(against.lacking() if against else ()),
-            ),
-        ),
-        _Ground(
-            Status.GATE_MISSED,
-            "a gate is missed" if len(missed) == 1 else "gates are missed",
-            tuple(f"gate {one.gate.text} is missed{_by(one)}" for one in missed),
-        ),
-        _Ground(Status.REGRESSION, "a regression", tuple(against.regressions() if against else ())),
-        _Ground(
-            Status.REGRESSION,
-            "undecided against the baseline, and --on-undecided=fail",
-            tuple(against.undecided() if against and strict else ()),
-        ),
-        _Ground(Status.FAILED, "cases failed", tuple(failures(run, gates))),
-    ]
+def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
+    by_rule = [(rule, tuple(rule.reasons(findings))) for rule in _STATUS_RULES]
+    reasons = tuple(reason for _, lines in by_rule for reason in lines)
+    for rule, lines in by_rule:
+        if lines:
+            return rule.status, rule.plural if rule.plural and len(lines) > 1 else rule.headline, reasons
+    return Status.GOOD, "passed", reasons
 
 
 def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:

@@ -15,7 +15,7 @@ from evalsuite.reporting.table_looks import without_unmeasured
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.baseline import Against
+    from evalsuite.decisions.baseline_result import Against
     from evalsuite.decisions.gates import GateDecision, Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.reporting.section import Block

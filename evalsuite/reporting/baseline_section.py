@@ -9,7 +9,7 @@ from evalsuite.reporting.section import Cell, Column, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
-    from evalsuite.decisions.baseline import Against
+    from evalsuite.decisions.baseline_result import Against
 
 MOST_SLICES = 5
 """Slices shown, the greatest losses first."""

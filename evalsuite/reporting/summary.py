@@ -12,7 +12,7 @@ from evalsuite.results.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evalsuite.decisions.baseline import Against
+    from evalsuite.decisions.baseline_result import Against
     from evalsuite.decisions.gates import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.reporting.section import Section

@@ -33,7 +33,7 @@ MAX_TURNS = 9
 OBSERVATION_LIMIT = 4000
 TOOL_SECONDS = 60.0
 NOTHING = "(the tool returned nothing)"
-Outcome: TypeAlias = "tuple[Mapping[str, Any], Sequence[Fault], str, str, bool]"
+CallOutcome: TypeAlias = "tuple[Mapping[str, Any], Sequence[Fault], str, str, bool]"
 # The paper's generation parameters (ToolEyes, arXiv 2401.00741, section on the experimental setup).
 PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
@@ -182,7 +182,7 @@ class Episode:
             late = Fault("after_finish", "the episode has ended")
             self.note(number, call, call.arguments, (late,), "", f"Error: {late.words}", True)
 
-    async def outcome(self, call: Call) -> Outcome:
+    async def outcome(self, call: Call) -> CallOutcome:
         """What comes of a call: arguments, faults, who ran it, the observation, and whether it failed."""
         arguments, faults = self.registry.check(call.name, call.arguments)
         if faults:

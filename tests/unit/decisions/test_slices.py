@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.decisions.baseline import Against, compare_to_baseline
+from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.markdown import render
@@ -14,6 +14,7 @@ from evalsuite.reporting.markdown import render
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalsuite.decisions.baseline_result import Against
     from tests.unit.conftest import Desk
 
 
