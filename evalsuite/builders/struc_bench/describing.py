@@ -70,7 +70,7 @@ EXAMPLES: Mapping[Format, tuple[str, str]] = {
         ),
     ),
     "html": (
-        '<table border="1"><tr><th>Boat</th><th>Built</th></tr><tr><td>Tern</td><td>1931</td></tr></table>',
+        '<table border="1"><tr><th>Boat</th><th>Built</th></tr><tr><td>Wren</td><td>1906</td></tr></table>',
         (
             "There is one table element with a border attribute of 1, and in it 2 rows, with no head or "
             "body elements around them. The first row holds 2 header cells, Boat, Built. The second row holds 2 data "
