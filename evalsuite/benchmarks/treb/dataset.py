@@ -44,7 +44,9 @@ def load(setup: Setup) -> Dataset:
     """
     root = setup.data or SHIPPED
     paths = files(root)
-    records = list(distinct(record for path in paths for record in read_records(path, root)))
+    options = TrebOptions.of(setup)
+    shown = options.context // 2
+    records = list(distinct(record for path in paths for record in read_records(path, root, shown)))
     wanted = wanted_modes(setup.modes)
     if is_quick(setup):
         pairs = list(in_turn(records))
@@ -52,7 +54,7 @@ def load(setup: Setup) -> Dataset:
         pairs = [
             (each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted
         ]
-    published = TrebOptions.of(setup).published
+    published = options.published
     samples = [_sample(record, mode, published=published) for record, mode in pairs]
     return Dataset(samples, _source(setup, paths, len(records), len({record.id for record, _ in pairs})))
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json_lines, read_text, take
+from evalsuite.benchmarks.dataset_files import expect, take
+from evalsuite.benchmarks.treb.record_stream import raw_records
 from evalsuite.benchmarks.treb.rules import broken_rules
 from evalsuite.benchmarks.treb.subtasks import Subtask, find_subtask
 from evalsuite.errors import DatasetError, ScoringError
@@ -64,29 +65,23 @@ class QuestionRecord:
     cluster: str = ""
 
 
-def read_records(path: Path, root: Path) -> Iterator[QuestionRecord]:
+def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
     """The records of one subtask's file, a JSON list or JSON lines.
+
+    Args:
+        path: the file.
+        root: the folder of the whole benchmark.
+        shown: characters of a table's text that a prompt takes at most; a longer one that is not needed to know
+            the table is let go of.
 
     Raises:
         DatasetError: the file or a record is not as published.
     """
-    for where, raw in _objects(path):
-        yield _record(raw, RecordSource(root, path, where))
+    for where, raw in raw_records(path):
+        yield _record(raw, RecordSource(root, path, where), shown)
 
 
-def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    text = read_text(path)
-    if not text.strip():
-        raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")
-    if not text.lstrip().startswith("["):
-        yield from read_json_lines(path)
-        return
-    for number, value in enumerate(parse_json(text, path), 1):
-        place = f"record {number}"
-        yield place, expect(value, dict, path, place)
-
-
-def _record(raw: Mapping[str, Any], source: RecordSource) -> QuestionRecord:
+def _record(raw: Mapping[str, Any], source: RecordSource, shown: int) -> QuestionRecord:
     name = take(raw, "id", str, source.path, source.where)
     subtask = find_subtask(name.split("|")[0]) or find_subtask(source.path.stem)
     if not subtask:
@@ -100,7 +95,7 @@ def _record(raw: Mapping[str, Any], source: RecordSource) -> QuestionRecord:
         question="\n".join([question, *titles] if subtask.titled else [question]),
         answer=answer,
         number=_number(raw.get("number_answer"), answer, source),
-        tables=_tables(raw, source) if subtask.table else (),
+        tables=_tables(raw, source, shown) if subtask.table else (),
         rules=_rules(raw, source),
     )
 
@@ -152,7 +147,7 @@ def _number(value: Any, answer: str, source: RecordSource) -> str | None:
     return str(value)
 
 
-def _tables(raw: Mapping[str, Any], source: RecordSource) -> tuple[Mapping[str, Any], ...]:
+def _tables(raw: Mapping[str, Any], source: RecordSource, shown: int) -> tuple[Mapping[str, Any], ...]:
     files, markdown, html = (
         _texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html")
     )
@@ -162,8 +157,8 @@ def _tables(raw: Mapping[str, Any], source: RecordSource) -> tuple[Mapping[str, 
         {
             "csv": _csv(_nth(files, index), source),
             "header_rows": _header_rows(headers, index, source),
-            "markdown": _nth(markdown, index),
-            "html": _nth(html, index),
+            "markdown": _nth(markdown, index, shown if _nth(files, index) else None),
+            "html": _nth(html, index, shown),
         }
         for index in range(count)
         if _nth(files, index) or _nth(markdown, index)
@@ -173,8 +168,9 @@ def _tables(raw: Mapping[str, Any], source: RecordSource) -> tuple[Mapping[str, 
     return tuple(tables)
 
 
-def _nth(texts: Sequence[str], index: int) -> str:
-    return texts[index] if index < len(texts) else ""
+def _nth(texts: Sequence[str], index: int, longest: int | None = None) -> str:
+    text = texts[index] if index < len(texts) else ""
+    return text if longest is None or len(text) <= longest else ""
 
 
 def _header_rows(headers: Any, index: int, source: RecordSource) -> int:
