@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from evalsuite.solvers.program_of_thought import program_of_thought
     from evalsuite.solvers.react import react
     from evalsuite.tools import tool
+    from evalsuite.tools.mcp_servers import McpServer
     from evalsuite.tools.personas import Persona, Scripted
     from evalsuite.tools.worlds import World
     from evalsuite.types import Completion, Message, Metric, Record, Request, Sample, Score, Transcript, Usage
@@ -160,6 +161,7 @@ _HOMES = {
     "evalsuite.solvers.react": ("react",),
     "evalsuite.tools": ("tool",),
     "evalsuite.solvers.conversation": ("conversation",),
+    "evalsuite.tools.mcp_servers": ("McpServer",),
     "evalsuite.tools.personas": ("Persona", "Scripted"),
     "evalsuite.tools.worlds": ("World",),
     "evalsuite.types": (
@@ -194,6 +196,7 @@ __all__ = [
     "EvalsuiteError",
     "JudgeError",
     "JudgedScorer",
+    "McpServer",
     "Message",
     "Metric",
     "Model",

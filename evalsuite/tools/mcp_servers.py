@@ -1,0 +1,164 @@
+"""Tools of servers that speak MCP (modelcontextprotocol.io), over standard input and output or over HTTP.
+
+Needs the package `mcp` (the extra `mcp`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import SettingsError, ToolError
+from evalsuite.tools.documents import ToolDocument
+from evalsuite.tools.execution import ToolFailure, words_of
+from evalsuite.tools.registry import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.gateway.effects import Effects
+    from evalsuite.protocols import Model
+    from evalsuite.types import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """A server whose tools an agent uses, started or connected to for each episode.
+
+    Its list of tools is journalled as its calls are, so that a replay neither starts it nor connects to it.
+
+    Attributes:
+        command: starts the server: the program and its arguments. Empty where there is a `url`.
+        url: of a server that speaks streamable HTTP.
+        env: further environment variables of the command.
+    """
+
+    command: Sequence[str] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if bool(self.command) == bool(self.url) or isinstance(self.command, str):
+            raise SettingsError("McpServer needs a command, as a list of words, or a url, and not both")
+
+    async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
+        """The server's tools.
+
+        Raises:
+            ToolError: the server cannot be reached.
+        """
+        connection = _Connection(self)
+        stack.push_async_callback(connection.close)
+        kept = await effects.once(f"tools of {self.name}", {}, connection.tools)
+        return [
+            Tool(ToolDocument(**document, origin=self.name), McpTool(connection))
+            for document in kept["tools"]
+        ]
+
+    @property
+    def name(self) -> str:
+        """What stands for it in records."""
+        return self.url or " ".join(self.command)
+
+
+class _Connection:
+    """A session with a server, held by a task of its own: its scopes must be left where they were entered."""
+
+    def __init__(self, server: McpServer) -> None:
+        self._server = server
+        self._end = asyncio.Event()
+        self._ready: asyncio.Future[Any] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def session(self) -> Any:
+        """The session, begun if need be.
+
+        Raises:
+            ToolError: the server cannot be reached.
+        """
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._hold(self._ready))
+        return await asyncio.shield(self._ready)
+
+    async def _hold(self, ready: asyncio.Future[Any]) -> None:
+        try:
+            from mcp import ClientSession
+        except ImportError as error:
+            words = "McpServer needs the package `mcp`: install evalsuite[mcp]"
+            ready.set_exception(SettingsError(f"{words} ({error})"))
+            return
+        try:
+            async with AsyncExitStack() as stack:
+                streams = await stack.enter_async_context(self._transport())
+                session = await stack.enter_async_context(ClientSession(streams[0], streams[1]))
+                await session.initialize()
+                ready.set_result(session)
+                await self._end.wait()
+        except Exception as error:  # noqa: BLE001 - whatever it is, somebody waits for the session
+            if not ready.done():
+                ready.set_exception(
+                    ToolError(f"the MCP server {self._server.name} cannot be reached: {words_of(error)}")
+                )
+
+    def _transport(self) -> Any:
+        if self._server.url:
+            from mcp.client.streamable_http import streamable_http_client
+
+            return streamable_http_client(self._server.url)
+        from mcp import StdioServerParameters
+        from mcp.client.stdio import get_default_environment, stdio_client
+
+        program, *arguments = self._server.command
+        env = {**get_default_environment(), **self._server.env}
+        return stdio_client(StdioServerParameters(command=program, args=arguments, env=env))
+
+    async def tools(self) -> dict[str, Any]:
+        """The server's documents, as the journal keeps them."""
+        listed = await (await self.session()).list_tools()
+        plain = [tool.model_dump(mode="json", by_alias=True) for tool in listed.tools]
+        return {
+            "tools": [
+                {
+                    "name": tool["name"],
+                    "description": tool.get("description") or "",
+                    "parameters": tool["inputSchema"],
+                }
+                for tool in plain
+            ]
+        }
+
+    async def close(self) -> None:
+        """Ends the session and, with it, a server that was started."""
+        self._end.set()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """Calls a tool of a server."""
+
+    connection: _Connection
+    kind: str = "mcp"
+    timed: bool = True
+
+    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
+        """The text of what the server returned.
+
+        Raises:
+            ToolFailure: the tool failed.
+            ToolError: the server cannot be reached.
+        """
+        session = await self.connection.session()
+        try:
+            result = await session.call_tool(document.name, dict(arguments))
+        except Exception as error:
+            raise ToolFailure(words_of(error)) from error
+        plain = result.model_dump(mode="json", by_alias=True)
+        text = "\n".join(part.get("text") or f"({part['type']})" for part in plain["content"])
+        if plain.get("isError"):
+            raise ToolFailure(text)
+        return text
