@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules, Flip
 from evalsuite.decisions.compared_metrics import is_derived, subjects
 from evalsuite.decisions.gates import Gate, select
+from evalsuite.decisions.judge_drift import judge_drift
 from evalsuite.decisions.paired_metrics import ComparedPairs, compare_metric, with_verdicts
 from evalsuite.decisions.pairing import Common, common_questions
 from evalsuite.decisions.slices import slices
@@ -52,7 +53,7 @@ def compare_to_baseline(
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
         left_out=_one_sided(matches.values(), baseline, run),
         not_compared=not_compared,
-        changed=_changes(matches, baseline.folder.name),
+        changed=[*judge_drift(baseline, run), *_changes(matches, baseline.folder.name)],
         unscored=unscored,
         slices=slices(parted),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline_result import ComparedMetric, ComparisonRules
 from evalsuite.decisions.gates import PASS_RATE, Gate
+from evalsuite.decisions.judge_drift import is_canary
 from evalsuite.results.built_in import RESOURCES
 from evalsuite.types import SHARE, Metric
 
@@ -33,6 +34,9 @@ def subjects(
 
 def _gated(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
+        if is_canary(bench.tally):
+            # Its answers are nobody's: what differs there is the judge, see `judge_drift`.
+            continue
         own = [gate for gate in gates if gate.covers(name)]
         if not gates and bench.primary is not None:
             lower = declared(run, name, bench.primary).better == "lower" or bench.lower_is_better(

@@ -233,3 +233,34 @@ def test_a_gate_on_the_judge_is_red_where_nobody_has_labelled_anything(suite: Su
     ran = suite.run("--gate=judge.kappa >= 0.6")
     assert ran.ret == 12
     assert "no case has both a judge's score and people's label" in ran.stdout.str()
+
+
+CANARY = """
+from evalsuite import Sample, benchmark, rubric
+
+SAMPLES = [
+    Sample(f"{at}", "A number?", metadata={"answer": str(at), "human": "yes" if at % 2 else "no"}) for at in range(6)
+]
+
+@benchmark("canary", SAMPLES, scorers=[rubric("Is it odd?", name="odd")], canary=True)
+def test_canary(scores):
+    assert "odd" in scores
+"""
+
+
+def test_canaries_say_when_the_judge_has_moved_since_the_baseline(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_canary=CANARY, odds=ODD)
+    suite.run("--run=base", "--judge-model=function:odds:odd", "--limit=1")
+    assert sum(record["benchmark"] == "canary" for record in suite.records("base")) == 6
+    suite.run("--run=now", "--judge-model=function:odds:stubborn", "--baseline=base", "--limit=1", fresh=True)
+    report = suite.report("now")
+    assert "canary.odd: 3 of 6 canaries are judged otherwise than in base" in report
+    assert "agreement with people 50% after 100%" in report
+    assert "the judge has moved" in report
+
+
+def test_the_same_judge_moves_no_canary(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_canary=CANARY, odds=ODD)
+    suite.run("--run=base", "--judge-model=function:odds:odd")
+    suite.run("--run=now", "--judge-model=function:odds:odd", "--baseline=base", fresh=True)
+    assert "canaries are judged otherwise" not in suite.report("now")

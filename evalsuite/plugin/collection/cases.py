@@ -7,7 +7,7 @@ import os
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,8 @@ from evalsuite.errors import EvalsuiteError, SettingsError
 from evalsuite.keywords import refuse_unknown
 from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
 from evalsuite.protocols import Benchmark, Dataset, Setup
+from evalsuite.results.judge_labels import CANARY
+from evalsuite.solvers.fixed_answer import fixed_answer
 from evalsuite.types import Metric
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     at_least: int | None = None,
     shipped: Mapping[str, Any] | None = None,
     metrics: Sequence[CaseMetric | Measure] = (),
+    canary: bool = False,
     **args: Any,
 ) -> Callable[[Test], Test]:
     """Makes a test function into a benchmark: one pytest item a sample and epoch.
@@ -89,12 +92,16 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
             chosen (`--mode`), is without them.
         metrics: over all cases at once (`macro_f1()`), or any named function of a `Tally`; gates name them. A
             `Benchmark` has its own, as `derived`.
+        canary: the cases watch the judge: each sample's metadata has a fixed `answer` and people's label, `human`;
+            no model is asked, `--limit` spares them, and a baseline is compared with by what its judge said of them.
         args: whatever the `Benchmark` takes in `Setup.args`.
 
     Raises:
         SettingsError: the declaration makes no sense.
     """
     _demand_plugin()
+    if canary:
+        samples, solver = _canaries(name, samples, solver), fixed_answer
     if isinstance(name, Benchmark):
         declared = name
     elif samples is None:
@@ -126,6 +133,22 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         return getattr(pytest.mark, MARK)(declaration)(test)  # type: ignore[no-any-return]
 
     return mark
+
+
+def _canaries(
+    name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
+) -> Sequence[Sample]:
+    """The samples with the tag by which they are known."""
+    if samples is None or solver is not None:
+        raise SettingsError(
+            f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
+            "into their metadata, under 'answer'"
+        )
+    if unlabelled := [sample.id for sample in samples if "human" not in sample.metadata]:
+        raise SettingsError(
+            f"@benchmark({name!r}, canary=True): no label under 'human' in sample {unlabelled[0]}"
+        )
+    return [replace(sample, tags={**sample.tags, CANARY: "judge"}) for sample in samples]
 
 
 def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
@@ -322,7 +345,10 @@ def chosen_modes(declared: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
 
 def make_cases(bound: Bound, limit: int | None) -> tuple[list[Case], list[str]]:
     """The cases of a benchmark in this run, in the dataset's order, with their ids."""
-    samples = choose(bound.dataset.samples, limit, f"{bound.setup.seed} {bound.name}")
+    every = bound.dataset.samples
+    # A part of the canaries would say less of the judge, and they cost no call of the model.
+    limit = None if every and all(CANARY in sample.tags for sample in every) else limit
+    samples = choose(every, limit, f"{bound.setup.seed} {bound.name}")
     cases = [Case(bound, sample, epoch) for sample in samples for epoch in range(1, bound.epochs + 1)]
     ids = [case_id(case.sample.id, case.epoch if bound.epochs > 1 else None) for case in cases]
     return cases, ids

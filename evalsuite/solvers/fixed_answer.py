@@ -1,0 +1,24 @@
+"""Answers that samples bring along, for cases that watch the judge and ask no model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import SolverError
+from evalsuite.types import Transcript
+
+if TYPE_CHECKING:
+    from evalsuite.protocols import Model
+    from evalsuite.types import Sample
+
+
+async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
+    """The text under `answer` in the sample's metadata.
+
+    Raises:
+        SolverError: there is none.
+    """
+    answer = sample.metadata.get("answer")
+    if not isinstance(answer, str):
+        raise SolverError(f"sample {sample.id} is a canary and has no text under 'answer' in its metadata")
+    return Transcript(answer)
