@@ -1,9 +1,11 @@
-"""`evalsuite verify RUN`: proves a report from its run's journal: checksums, records, and every number once more."""
+"""`evalsuite verify RUN`, or a bundle of one: proves a report from its journal: checksums, records, every number."""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
@@ -19,16 +21,27 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the run."""
     add_reports_folder(parser)
-    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+    parser.add_argument("name", metavar="RUN", help="a run's name or folder, `last`, or a bundle's file")
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints what was checked; 1 where something is not what the journal says, else 0."""
+    from evalsuite.commands.bundle import unpack
+    from evalsuite.results.runs import RunFolder, find_folder
+
+    bundle = Path(options.name)
+    if bundle.suffix != ".zip" or not bundle.is_file():
+        return _verify(find_folder(options.reports, options.name))
+    with TemporaryDirectory() as unpacked:
+        folder = Path(unpacked) / bundle.stem
+        unpack(bundle, folder)
+        return _verify(RunFolder(folder))
+
+
+def _verify(folder: RunFolder) -> int:
     from evalsuite.journal.journal import Journal
     from evalsuite.results.record_file import JOURNAL
-    from evalsuite.results.runs import find_folder
 
-    folder = find_folder(options.reports, options.name)
     journal = Journal(folder.path / JOURNAL, read_only=True)
     try:
         checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder)]

@@ -1,0 +1,52 @@
+"""Cases beside the plugins that suites have anyway; `uv run --group plugins` brings them all."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+PLUGINS = (
+    "pytest_rerunfailures",
+    "pytest_randomly",
+    "pytest_timeout",
+    "pytest_asyncio",
+    "pytest_html",
+    "pytest_cov",
+)
+OPTIONS = (
+    "--reruns=1",
+    "-prandomly",
+    "--timeout=300",
+    "--asyncio-mode=auto",
+    "--html=page.html",
+    "--cov=app",
+    # Their own warnings are not the subject here.
+    "-oasyncio_default_fixture_loop_scope=function",
+    "-Wdefault",
+)
+
+ASYNC = """
+
+@benchmark("texts", SAMPLES, solver=lambda sample, model: "Paris", scorers=[exact_match()])
+async def test_text(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+
+@pytest.mark.skipif(
+    any(find_spec(name) is None for name in PLUGINS), reason="run with `uv run --group plugins pytest`"
+)
+def test_all_of_them_run_in_one_session(suite: Suite, workers: tuple[str, ...]) -> None:
+    test = suite.path / "test_capitals.py"
+    test.write_text(test.read_text() + ASYNC)
+    result = suite.pytester.runpytest_subprocess(*suite.model, *OPTIONS, *workers)
+    assert result.ret == 1
+    assert result.parseoutcomes() == {"passed": 3, "failed": 3, "rerun": 3}
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+    assert len(suite.records()) == 6
+    assert "target    Tokyo" in (suite.path / "page.html").read_text("utf-8")

@@ -1,0 +1,50 @@
+"""A run as one file."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.cli import main
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+
+@pytest.fixture
+def bundled(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    monkeypatch.chdir(suite.path)
+    suite.run("--run", "one")
+    assert main(["bundle", "one"]) == 0
+    return suite
+
+
+def test_a_bundle_is_verified(bundled: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["verify", "one.zip"]) == 0
+    assert "WRONG" not in capsys.readouterr().out
+
+
+def test_a_changed_number_is_found(bundled: Suite) -> None:
+    with (
+        zipfile.ZipFile(bundled.path / "one.zip") as old,
+        zipfile.ZipFile(bundled.path / "two.zip", "w") as new,
+    ):
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, data.replace(b"Osaka", b"Tokyo") if name == "records.jsonl" else data)
+    assert main(["verify", "two.zip"]) == 1
+
+
+def test_a_bundle_replays_without_the_run(bundled: Suite) -> None:
+    with zipfile.ZipFile(bundled.path / "one.zip") as bundle:
+        bundle.extractall(bundled.path / "reports" / "copy")
+    bundled.run("--replay", "copy", "--run", "again").assert_outcomes(passed=2, failed=1)
+
+
+def test_what_is_no_bundle_is_one_message(bundled: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    (bundled.path / "x.zip").write_bytes(b"PK nothing")
+    assert main(["verify", "x.zip"]) == 2
+    assert "x.zip is no bundle" in capsys.readouterr().err
