@@ -271,6 +271,30 @@ def test_a_key_is_in_no_traceback_no_junit_file_and_nothing_that_the_run_leaves(
     assert many.runs()[0].joinpath("run.json").read_text().count("sha256:") >= 2
 
 
+def test_what_a_benchmark_knows_of_the_run_holds_no_login(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(
+        test_own="""
+        from evalsuite import Benchmark, benchmark
+
+        def load(setup):
+            raise ValueError(repr(setup))
+
+        OWN = Benchmark(name="own", title="Own", load=load, solver=lambda setup: None, scorers=lambda setup: [])
+
+        @benchmark(OWN)
+        def test_own(scores):
+            pass
+    """
+    )
+    result = suite.run(
+        "--judge-model=j", "--judge-base-url=http://user:pa55word@127.0.0.1:9/v1", "--showlocals"
+    )
+    shown = result.stdout.str() + result.stderr.str()
+    assert "127.0.0.1:9" in shown
+    assert "pa55word" not in shown
+
+
 def test_a_run_cut_short_in_the_middle_of_a_record_can_be_reported_and_resumed(many: Suite) -> None:
     many.run("--run=r", "--limit=3")
     records = many.path / "reports" / "r" / "records.jsonl"

@@ -300,6 +300,8 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
     Raises:
         SettingsError: a chosen mode is unknown to the benchmark, or there are too few epochs for it.
     """
+    from evalsuite.gateway.concealment import public_settings
+
     declared = declaration.benchmark
     folder = (root / settings.data).resolve() / declared.name if settings.data else None
     data, modes = folder if folder and folder.is_dir() else None, chosen_modes(declared, settings.mode)
@@ -307,7 +309,8 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
     setup = Setup(
         model=model,
         judge=settings.judge_model,
-        judge_base_url=settings.judge_base_url,
+        # Without its login: a traceback with --showlocals shows it.
+        judge_base_url=public_settings(settings).judge_base_url,
         reports=root / settings.reports,
         data=data,
         modes=modes,
