@@ -30,7 +30,7 @@ STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
 
 def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """A statistic of a column."""
-    name = random.choice(list(sheet.numeric))
+    name = random.choice(list(sheet.measured))
     words, compute, method = random.choice(STATISTICS)
     question = f'What is the {words} of the column "{name}"{ROUNDED}?'
     return _rounded(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
@@ -41,7 +41,7 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     condition = random.choice([is_value, compares])(sheet, random)
     if condition is None:
         return None
-    name = random.choice(list(sheet.numeric))
+    name = random.choice(list(sheet.measured))
     words, compute, method = random.choice(STATISTICS[:-1])
     values = _present([cell for row, cell in enumerate(sheet.numeric[name]) if condition.holds(row)])
     if not values:
@@ -52,7 +52,7 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The share that the rows of a group have of a column's sum, in percent."""
-    condition, name = is_value(sheet, random), random.choice(list(sheet.numeric))
+    condition, name = is_value(sheet, random), random.choice(list(sheet.measured))
     cells = sheet.numeric[name]
     whole = math.fsum(_present(cells))
     if condition is None or min(_present(cells)) < 0 or whole == 0:
@@ -68,7 +68,7 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The key of the row with a column's only greatest or smallest value."""
-    name, (words, pick, method) = random.choice(list(sheet.numeric)), random.choice(_EXTREMES)
+    name, (words, pick, method) = random.choice(list(sheet.measured)), random.choice(_EXTREMES)
     cells = sheet.numeric[name]
     extreme = pick(_present(cells))
     if sheet.key is None or cells.count(extreme) > 1:
@@ -95,7 +95,7 @@ def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The rank of a row by a column, from the greatest value down."""
-    name, row = random.choice(list(sheet.numeric)), random.randrange(len(sheet.table.rows))
+    name, row = random.choice(list(sheet.measured)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric[name][row]
     if sheet.key is None or value is None:
         return None
@@ -112,7 +112,7 @@ def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The group with the greatest mean of a column."""
     if not sheet.groups:
         return None
-    group, name = random.choice(list(sheet.groups)), random.choice(list(sheet.numeric))
+    group, name = random.choice(list(sheet.groups)), random.choice(list(sheet.measured))
     means = _group_means(sheet, group, name)
     if len(means) < 2 or list(means.values()).count(max(means.values())) > 1:
         return None
@@ -123,9 +123,9 @@ def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Pearson's correlation of two columns."""
-    if len(sheet.numeric) < 2:
+    if len(sheet.measured) < 2:
         return None
-    first, second = random.sample(list(sheet.numeric), 2)
+    first, second = random.sample(list(sheet.measured), 2)
     paired = [
         (one, other)
         for one, other in zip(sheet.numeric[first], sheet.numeric[second], strict=True)

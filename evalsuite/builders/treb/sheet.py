@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from evalsuite.benchmarks.treb.tables import SourceTable
 
@@ -18,6 +18,12 @@ _TOTAL = re.compile(
     r"(grand |sub-?)?totals?|sums?|averages?|means?|overall|[合总小]计|平均值?|均值|总和", re.IGNORECASE
 )
 _YEAR = re.compile(r"(1[5-9]|20)\d\d")
+# Names of columns whose numbers only name something.
+_LABEL = re.compile(
+    r"\b(years?|seasons?|rank(ing)?|pos(ition)?|no|nr|number|id|code|zip|postcode|phone|week|round|episode|jersey|place)\b"
+    r"|#|_id$|[\u5e74\u5b63]\u4efd?$|\u6392\u540d|\u7f16\u53f7|\u5e8f\u53f7|\u53f7\u7801|\u4ee3\u7801",
+    re.IGNORECASE,
+)
 # What pandas.read_csv takes for a missing value (its documentation, parameter na_values).
 MISSING = frozenset(
     [
@@ -62,6 +68,18 @@ class Sheet:
         }
 
     @cached_property
+    def measured(self) -> dict[str, list[float | None]]:
+        """The numeric columns that can be reckoned with: no years, ranks, numbers of rows, codes or telephone numbers.
+
+        The sum of a column of seasons is a number that nobody would ask for.
+        """
+        return {
+            name: cells
+            for name, cells in self.numeric.items()
+            if not (_LABEL.search(name) or _are_years(cells) or _are_counted(cells))
+        }
+
+    @cached_property
     def texts(self) -> dict[str, list[str | None]]:
         """The columns that are not numeric."""
         return {name: cells for name, cells in self.columns.items() if name not in self.numeric}
@@ -86,6 +104,15 @@ class Sheet:
         return found
 
 
+def _are_years(cells: Sequence[float | None]) -> bool:
+    return all(cell is None or (cell.is_integer() and 1500 <= cell < 2100) for cell in cells)
+
+
+def _are_counted(cells: Sequence[float | None]) -> bool:
+    """Whether it is 1, 2, 3, ... from top to bottom, at least five of them."""
+    return len(cells) >= 5 and list(cells) == list(range(1, len(cells) + 1))
+
+
 def disqualified(table: SourceTable, characters: int) -> str | None:
     """Why no questions are made of a table (of so many characters of CSV); None where it qualifies."""
     if characters > LONGEST:
@@ -107,6 +134,8 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
     yield None if numeric else "it has no column of numbers"
     yield "its first row looks like data" if all(map(_is_data, numeric)) else None
     yield "it has a row of totals or averages" if any(map(_is_total, cells)) else None
+    measured = Sheet("", table).measured
+    yield None if measured else "its columns of numbers only name something: years, ranks, codes"
 
 
 def _second_header(table: SourceTable) -> bool:

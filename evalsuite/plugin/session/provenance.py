@@ -13,7 +13,17 @@ from evalsuite.models.address import redact
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nltk", "jieba", "numpy", "pandas")
+PACKAGES = (
+    "evalsuite",
+    "pytest",
+    "pytest-xdist",
+    "xllamacpp",
+    "sacrebleu",
+    "nltk",
+    "jieba",
+    "numpy",
+    "pandas",
+)
 
 
 def versions() -> dict[str, str]:

@@ -320,3 +320,11 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
 def test_fewer_than_one_pair_cannot_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="--each is 0; it must be at least 1"):
         run(arguments(str(tmp_path), "--out", str(tmp_path / "out"), "--each", "0"))
+
+
+def test_years_ranks_and_codes_are_not_reckoned_with() -> None:
+    header = "club,season,rank,shirt id,played in,no. of goals"
+    rows = "".join(f"c{n},{1990 + n},{n},{n * 7},{1990 + n},{n * n}\n" for n in range(1, 7))
+    sheet = Sheet("t", from_csv(f"{header}\n{rows}".replace("no. of ", ""), 1))
+    assert list(sheet.measured) == ["goals"]
+    assert disqualified(from_csv("club,season\na,1990\nb,1991\n", 1), 30) is not None
