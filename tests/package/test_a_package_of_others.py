@@ -38,7 +38,7 @@ def test_benchmark_backend_report_derived_gate_and_hook_work_from_the_outside(
     result = place.run(*asked, "--model=parrot:grey", "--gate=proverbs.gap <= 0.4")
     assert result.returncode == 10, result.stdout + result.stderr
     report = (place.path / "reports" / "one" / "report.md").read_text("utf-8")
-    assert "**Right by language**" in report
+    assert "Right by language" in report
     assert "Gap between the languages: 0.50." in report
     assert "## Never heard\n\nde-1, de-2, de-3, de-4, en-2, en-4" in report
     summary = json.loads((place.path / "reports" / "one" / "summary.json").read_text("utf-8"))

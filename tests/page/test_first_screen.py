@@ -10,7 +10,7 @@ def test_a_missed_gate_is_the_verdict(make_run: Any, open_page: Any, make_record
     folder = make_run("red", [wrong], gate=["capitals.exact_match >= 0.5"])
     page = open_page(folder)
     assert page.locator("h1").inner_text() == "A gate is missed"
-    assert page.locator(".gate .figure").first.inner_text().startswith("0.0000 [0.0000, 0.7935]")
+    assert page.locator(".gate .figure").first.inner_text().startswith("0.0000 [0.0000, 0.9750]")
 
 
 def test_a_difference_to_the_baseline_stands_with_its_interval(

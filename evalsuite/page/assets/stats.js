@@ -3,6 +3,7 @@
 // these functions against those.
 
 const Z = 1.959963984540054; // of the normal distribution, at 97.5%
+const FEW = 30; // successes or failures below which a share's interval is exact
 const ROUNDING = 1e-12; // relative spread below which values are equal but for floating-point noise
 
 /** The exactly rounded sum (Shewchuk, Discrete & Computational Geometry 18, 1997), as Python's math.fsum. */
@@ -32,6 +33,31 @@ function wilsonInterval(successes, n) {
   return [successes === 0 ? 0 : centre - reach, successes === n ? 1 : centre + reach];
 }
 
+/** Clopper and Pearson's exact interval of a share. */
+function exactInterval(successes, n) {
+  const failures = n - successes;
+  const low = successes === 0 ? 0 : shareAt(0.025, successes, failures + 1);
+  return [low, failures === 0 ? 1 : shareAt(0.975, successes + 1, failures)];
+}
+
+/** Where the beta distribution with these parameters reaches a level. */
+function shareAt(level, a, b) {
+  let low = 0;
+  let high = 1;
+  for (let step = 0; step < 60; step++) {
+    const middle = (low + high) / 2;
+    if (incompleteBeta(a, b, middle) < level) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}
+
+/** Wilson's interval, or the exact one where successes or failures are few. */
+function countInterval(successes, n) {
+  const few = Math.min(successes, n - successes) < FEW;
+  return few ? exactInterval(successes, n) : wilsonInterval(successes, n);
+}
+
 /** Sum and number of the values of each cluster, in order of first appearance. */
 function clusterTotals(values, clusters) {
   const groups = new Map();
@@ -50,43 +76,57 @@ function clusterTotals(values, clusters) {
   return { totals, sizes };
 }
 
-/** The mean with its cluster-robust standard error (Liang and Zeger, with G / (G - 1)). */
+/** The mean with its cluster-robust standard error, CR2 with Satterthwaite's degrees of freedom. */
 function clusteredMean(values, clusters) {
   const { totals, sizes } = clusterTotals(values, clusters);
   const count = totals.length;
   const n = values.length;
   const mean = exactSum(totals) / n;
-  if (count === 1) return { mean, error: Infinity, clusters: 1 };
+  if (count === 1) return { mean, error: Infinity, clusters: 1, freedom: 0 };
+  const shares = sizes.map((size) => size / n);
   const residuals = totals.map((total, place) => total - sizes[place] * mean);
   const largest = (list) => list.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  if (largest(residuals) <= ROUNDING * largest(totals)) return { mean, error: 0, clusters: count };
-  const squares = exactSum(residuals.map((residual) => residual * residual));
-  return { mean, error: Math.sqrt((squares * count) / (count - 1)) / n, clusters: count };
+  if (largest(residuals) <= ROUNDING * largest(totals)) return { mean, error: 0, clusters: count, freedom: count - 1 };
+  const squares = exactSum(residuals.map((residual, place) => residual ** 2 / (1 - shares[place])));
+  return { mean, error: Math.sqrt(squares) / n, clusters: count, freedom: satterthwaiteFreedom(shares) };
 }
 
-/** Wilson's interval of a share whose cases come in clusters, with the effective number of cases. */
+/** Degrees of freedom of CR2's variance of a mean, given each cluster's share of the values. */
+function satterthwaiteFreedom(shares) {
+  const extreme = (better) => shares.reduce((one, two) => better(one, two));
+  if (extreme(Math.max) - extreme(Math.min) <= ROUNDING) return shares.length - 1;
+  const total = (list) => list.reduce((sum, value) => sum + value, 0);
+  const adjusted = shares.map((share) => share ** 2 / (1 - share));
+  const squares = total(adjusted.map((value) => value ** 2));
+  return 1 / (total(shares.map((share) => share ** 2)) + total(adjusted) ** 2 - squares);
+}
+
+/** The interval of a share whose cases come in clusters, with the effective number of cases. */
 function shareInterval(found, n) {
   let effective = found.clusters;
-  if (found.mean > 0 && found.mean < 1) {
+  if (found.mean > 0 && found.mean < 1 && found.error > 0) {
     const variance = found.mean * (1 - found.mean);
     effective = variance / Math.max(found.error ** 2, variance / n);
   }
-  effective *= (Z / studentQuantile(0.975, found.clusters - 1)) ** 2;
-  return wilsonInterval(found.mean * effective, effective);
+  effective *= (Z / studentQuantile(0.975, found.freedom)) ** 2;
+  return countInterval(found.mean * effective, effective);
 }
 
-/** The mean of a metric with its interval, as the report gives it: Wilson's for 0/1 scores, else the t interval. */
+/** The mean of a metric with its interval, as the report gives it: a share's for 0/1 scores, else the t interval. */
 function estimate(values, clusters) {
   const n = values.length;
   if (!n) return null;
   const value = exactSum(values) / n;
   const isShare = values.every((one) => one === 0 || one === 1);
   const apart = new Set(clusters).size;
-  if (isShare && apart === n) return interval(value, wilsonInterval(exactSum(values), n), n);
+  if (isShare && apart === n) return interval(value, countInterval(exactSum(values), n), n);
   if (apart < 2) return { value, low: null, high: null, n };
   const found = clusteredMean(values, clusters);
   if (isShare) return interval(value, shareInterval(found, n), n);
-  const reach = studentQuantile(0.975, found.clusters - 1) * found.error;
+  const reach = found.error ? studentQuantile(0.975, found.freedom) * found.error : 0;
+  const noise = ROUNDING * values.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+  // Nothing varied, which does not show that nothing could.
+  if (2 * reach <= noise) return { value, low: null, high: null, n };
   return interval(value, [found.mean - reach, found.mean + reach], n);
 }
 
@@ -100,15 +140,15 @@ function pairedDifference(before, after, clusters) {
   if (!n) return null;
   const found = clusteredMean(after.map((value, place) => value - before[place]), clusters);
   if (found.error === Infinity) return { value: found.mean, low: null, high: null, n, p: 1 };
-  const reach = found.error ? studentQuantile(0.975, found.clusters - 1) * found.error : 0;
+  const reach = found.error ? studentQuantile(0.975, found.freedom) * found.error : 0;
   return { value: found.mean, low: found.mean - reach, high: found.mean + reach, n, p: pvalue(found) };
 }
 
-function pvalue({ mean, error, clusters }) {
+function pvalue({ mean, error, clusters, freedom }) {
   if (mean === 0) return 1;
   // Where all clusters say the same, the exact sign test takes the place of an infinite t.
   if (error === 0) return Math.min(1, 2 * 2 ** -clusters);
-  return Math.min(1, 2 * studentTail(Math.abs(mean) / error, clusters - 1));
+  return Math.min(1, 2 * studentTail(Math.abs(mean) / error, freedom));
 }
 
 /** McNemar's exact test, two-sided, of 0/1 scores. */

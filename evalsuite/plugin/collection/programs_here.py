@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,6 +42,8 @@ def _problem(cases: Iterable[Case]) -> str:
     for case in cases:
         for sandbox in _sandboxes(case):
             needing.setdefault(sandbox.tiers, (sandbox, []))[1].append(case)
+    if needing:
+        import asyncio
     for sandbox, affected in needing.values():
         try:
             asyncio.run(sandbox.probe())

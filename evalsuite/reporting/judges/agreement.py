@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Question = tuple[str, Level, Sequence["Rating"]]
 
-Value = str | float
+JudgedValue = str | float
 RaterKind = Literal["judges", "epochs", "people"]
 
 
@@ -39,7 +39,7 @@ class Rating:
     cluster: str
     thing: Hashable
     rater: str
-    value: Value
+    value: JudgedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _alpha_of(ratings: Sequence[Rating], level: Level) -> float:
     from evalsuite.stats.krippendorff import krippendorff_alpha
 
     things = {thing: at for at, thing in enumerate(dict.fromkeys(rating.thing for rating in ratings))}
-    table: dict[str, list[Value | None]] = {}
+    table: dict[str, list[JudgedValue | None]] = {}
     for rating in ratings:
         table.setdefault(rating.rater, [None] * len(things))[things[rating.thing]] = rating.value
     twice = any(sum(column[at] is not None for column in table.values()) > 1 for at in things.values())

@@ -241,7 +241,7 @@ def test_a_bound_that_cannot_be_had_is_no_data() -> None:
     decision = one("bench.m >= 0 @95%", [row(1, score=0.5)])
     assert (decision.verdict, decision.reason) == (
         "no data",
-        "no interval can be given for it from so few cases",
+        "no interval can be given for it from so few cases, or from cases that are all the same",
     )
 
 

@@ -53,6 +53,7 @@ def test_what_the_program_prints_is_the_answer(solve: Callable[..., Transcript])
     assert transcript.reasoning == "thought"
     event = dict(transcript.events[0])
     assert event.pop("seconds") > 0
+    assert event.pop("tier") in {"bubblewrap", "landlock"}
     assert event == {
         "kind": "program",
         "code": "print(df.people.sum())\n",

@@ -59,9 +59,9 @@ def answer(messages):
     return shorter if "two columns" in asked else "```latex\\n" + shorter + "\\n```"
 
 def judge(messages):
-    first = messages[0]["content"].split("<first_table")[1]
+    first = messages[-1]["content"].split("<first_table ")[1]
     mark = 8 if "Apples" in first else 10
-    mark -= "Pears" in first.split("<second_table")[0]
+    mark -= "Pears" in first.split("<second_table ")[0]
     return json.dumps({{"reasoning": "Compared.", "content": mark, "structure": 9}})
 """
 
