@@ -125,8 +125,12 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def for_terminal(text: str) -> str:
-    """Words of a server or a model as nothing but words: no escape sequences, no commands to GitHub's CI."""
-    return re.sub(r"(?m)^(\s*)::", r"\1: :", CONTROL.sub("", text))
+    """Words of a server or a model as nothing but words: no escape sequences, no commands to GitHub's CI.
+
+    Half a surrogate pair, which no terminal can show and no worker can send, becomes a question mark.
+    """
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    return re.sub(r"(?m)^(\s*)::", r"\1: :", CONTROL.sub("", whole))
 
 
 def in_words(error: EvalsuiteError | OSError) -> str:

@@ -234,7 +234,8 @@ def _listed(value: Any, file: Path) -> Iterator[SourceItem]:
 
 def _separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read(file: Path) -> Iterator[SourceItem]:
-        csv.field_size_limit(CSV_LIMIT)
+        # A setting of the whole process, which others rely on.
+        usual = csv.field_size_limit(CSV_LIMIT)
         reader = csv.reader(io.StringIO(_text(file), newline=""), delimiter=separator, strict=True)
         try:
             names = next(reader, [])
@@ -256,6 +257,8 @@ def _separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
             raise DatasetError(
                 str(file), f"line {reader.line_num}", str(error), "separated values with quotes that end"
             ) from error
+        finally:
+            csv.field_size_limit(usual)
 
     return read
 

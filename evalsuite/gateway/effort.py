@@ -34,7 +34,7 @@ class Effort:
         self._clock, self._patience = clock, patience
         self._deadline: float | None = None
         self._refusals = 0
-        self.failures = 0
+        self.failures = self.unreached = 0
 
     def after_refusal(self, error: RateLimited) -> float:
         """Seconds to wait before the next attempt.

@@ -253,7 +253,9 @@ class Gateway:
     def _despair(self, backend: Backend, error: Transient, effort: Effort) -> None:
         """Raises what comes of a server that has never answered anything."""
         absent = isinstance(error, Unreachable) and backend not in self._answered
-        if absent and effort.failures + 1 >= NEVER_REACHED:
+        # Counted apart from other failures, as an outage counts none: a server that never was has no outage.
+        effort.unreached += absent
+        if effort.unreached >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
             self._give_up(backend, gone)
             raise gone from error

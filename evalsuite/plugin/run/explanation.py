@@ -45,7 +45,8 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         call.excinfo.traceback[-1],
     )
     place = ReprFileLocation(report.location[0], entry.lineno + 1, for_terminal(message))
-    lines = [f"{place.path}:{place.lineno}: {str(entry.statement).strip()}\n"]
+    statement = for_terminal(str(entry.statement).strip())
+    lines = [f"{place.path}:{place.lineno}: {statement}\n"]
     if not NUMBERS_ALONE.fullmatch(message):
         lines += [f"E   {line}\n" for line in for_terminal(message).splitlines()]
     trace = ReprTraceback([ReprEntryNative(lines)], None, "native")
