@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tests.conftest import ChatServer
     from tests.plugin.conftest import Suite
 
+
 def shown(result: pytest.RunResult) -> str:
     """All that the session said, which must hold no traceback."""
     text = result.stdout.str() + result.stderr.str()
