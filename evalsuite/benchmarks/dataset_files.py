@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.errors import DatasetError
+from evalsuite.shortening import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,5 +118,4 @@ def take(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return beginning(json.dumps(value, ensure_ascii=False), 60)

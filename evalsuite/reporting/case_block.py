@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import for_terminal
 from evalsuite.reporting.markdown import number
 from evalsuite.reporting.section import Column
+from evalsuite.shortening import beginning_and_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +55,6 @@ def _parts(record: Record) -> Iterator[tuple[str, str]]:
 
 def _labelled(label: str, text: str, most: int | None) -> str:
     if most is not None and len(text) > most:
-        text = f"{text[:most]} ... ({len(text):,} characters)"
+        text = beginning_and_length(text, most)
     lines = for_terminal(text).splitlines() or [""]
     return "\n".join(f"{label if at == 0 else '':{INDENT}}{line}".rstrip() for at, line in enumerate(lines))

@@ -10,6 +10,7 @@ from evalsuite.errors import CONTROL
 from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Table
 from evalsuite.reporting.table_looks import without_unmeasured
 from evalsuite.results.estimate import Estimate
+from evalsuite.shortening import both_ends
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +95,7 @@ def render_passage(passage: Passage) -> str:
     if not passage.folded:
         heading = f"### {escape(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text
-    words = passage.text if passage.whole else cut(passage.text, LONGEST)
+    words = passage.text if passage.whole else both_ends(passage.text, LONGEST)
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)
     # Inside HTML, Markdown's own escapes would be shown, and an empty line would end it.
@@ -161,14 +162,6 @@ def escape(text: str) -> str:
     # Nobody is notified, and no address becomes a link, because a model says so.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
-
-
-def cut(text: str, longest: int) -> str:
-    """The beginning and the end of a long text, and how much is between them."""
-    if len(text) <= longest:
-        return text
-    head, tail = longest * 2 // 3, longest // 3
-    return f"{text[:head]}\n[... {len(text) - head - tail:,} characters ...]\n{text[len(text) - tail :]}"
 
 
 def decision_line(decision: GateDecision) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.json_codec import encode_usage
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.generic import generic_section
-from evalsuite.reporting.markdown import cut
 from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
 from evalsuite.results.tally import RunView
+from evalsuite.shortening import both_ends
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _errors(run: Run) -> list[Section]:
         return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     rows: list[list[Cell]] = [
-        [len(cases), cause, cut(words, 300), cases[0]] for (cause, words), cases in ranked[:MOST_CAUSES]
+        [len(cases), cause, both_ends(words, 300), cases[0]] for (cause, words), cases in ranked[:MOST_CAUSES]
     ]
     left = sum(len(cases) for _, cases in ranked[MOST_CAUSES:])
     note = f"{left} further errors of other causes are in records.jsonl." if left else ""
@@ -227,11 +227,11 @@ def _rank(row: Row, metric: str) -> tuple[bool, float, str]:
 def _passage(record: Record, metric: str) -> Passage:
     answer = record.transcript.answer if record.transcript else ""
     parts = [
-        f"input:  {cut(record.input, 500)}",
-        f"answer: {cut(answer, 400) or '(empty)'}",
-        f"target: {cut(str(record.target), 200)}",
+        f"input:  {both_ends(record.input, 500)}",
+        f"answer: {both_ends(answer, 400) or '(empty)'}",
+        f"target: {both_ends(str(record.target), 200)}",
         *(f"{name}: {note}" for name, note in sorted(record.notes.items())),
-        *([f"test:   {cut(record.error, 200)}"] if record.error else []),
+        *([f"test:   {both_ends(record.error, 200)}"] if record.error else []),
     ]
     title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
     return Passage(title, "\n".join(parts), folded=True)

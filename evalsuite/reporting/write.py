@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.errors import in_words
 from evalsuite.page.write import PAGE, write_page
-from evalsuite.reporting.markdown import contents, cut, escape, render
+from evalsuite.reporting.markdown import contents, escape, render
 from evalsuite.reporting.plots import can_draw, draw_all
 from evalsuite.reporting.report import build_report
 from evalsuite.reporting.section import Chart
 from evalsuite.reporting.summary import summarise
 from evalsuite.results.runs import COMMENT, REPORT, SUMMARY, find_folder, load_run, replace_text
+from evalsuite.shortening import both_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -161,7 +162,7 @@ def heading(verdict: Verdict, model: str | None) -> str:
 
 def _one_line(text: str) -> str:
     """A reason as a line; a server's error page in it stays text."""
-    return escape(cut(text, LONGEST_REASON))
+    return escape(both_ends(text, LONGEST_REASON))
 
 
 def append_step_summary(text: str, short: str) -> str:

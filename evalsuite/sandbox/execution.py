@@ -6,6 +6,8 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evalsuite.shortening import ending
+
 if TYPE_CHECKING:
     from evalsuite.sandbox.inside.limits import Limits
 
@@ -50,14 +52,9 @@ def execution(
     """
     if len(printed) > limits.output:
         how = "output"
-    error = _error(how, _shortened(said), timeout, limits)
+    error = _error(how, ending(said.decode("utf-8", "replace").strip(), ERROR_CHARACTERS), timeout, limits)
     stdout = printed[: limits.output].decode("utf-8", "replace")
     return Execution(stdout, error, how in ("timeout", "cpu"), seconds)
-
-
-def _shortened(said: bytes) -> str:
-    text = said.decode("utf-8", "replace").strip()
-    return text if len(text) <= ERROR_CHARACTERS else f"...{text[-ERROR_CHARACTERS:]}"
 
 
 def _error(how: str, said: str, timeout: float, limits: Limits) -> str | None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalsuite.errors import SettingsError
 from evalsuite.gateway.effects import Effects
+from evalsuite.shortening import beginning_and_length
 from evalsuite.tools.arguments import Fault
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
-from evalsuite.tools.execution import ToolFailure, as_text, cut
+from evalsuite.tools.execution import ToolFailure, as_text
 from evalsuite.tools.registry import Registry, Tool, ToolSource
 from evalsuite.tools.worlds import EpisodeTools, demand_distinct, open_tools
 from evalsuite.types import Transcript
@@ -201,7 +202,7 @@ class Episode:
         failed: bool,  # noqa: FBT001 - a part of an outcome
     ) -> None:
         """Writes a call down, and shows the model what came of it."""
-        observation = cut(text or NOTHING, self.loop.observation_limit)
+        observation = beginning_and_length(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
                 "kind": "call",
@@ -242,7 +243,7 @@ class Episode:
             text, failed = f"Error: no answer within {limit:g} seconds", True
         seconds = time.monotonic() - started if getattr(tool.executor, "timed", False) else 0.0
         return {
-            "text": cut(text or NOTHING, self.loop.observation_limit),
+            "text": beginning_and_length(text or NOTHING, self.loop.observation_limit),
             "failed": failed,
             "seconds": round(seconds, 3),
         }

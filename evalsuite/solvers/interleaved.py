@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.keywords import generation_params
 from evalsuite.sandbox import Execution, Sandbox
+from evalsuite.shortening import both_ends
 from evalsuite.solvers import programs
 from evalsuite.solvers.boxed import last_boxed_answer
 from evalsuite.types import Message, Transcript
@@ -40,10 +41,10 @@ ShowResult = Callable[[Execution, int], str]
 
 def show_result(execution: Execution, left: int) -> str:
     """What a round printed and how it failed, at most 4,000 characters of each, and what to do next."""
-    printed = _cut(execution.stdout.rstrip())
+    printed = both_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
     if execution.error is not None:
-        parts.append(f"It did not run to its end:\n{_cut(execution.error)}")
+        parts.append(f"It did not run to its end:\n{both_ends(execution.error, SHOWN_CHARACTERS)}")
     if execution.variables_lost:
         parts.append(
             "Its process is gone, and with it all variables but the tables: define again what you need."
@@ -152,10 +153,3 @@ def interleaved(
     own = sandbox is None
     checked = generation_params(interleaved, params)
     return Interleaved(sandbox or Sandbox(), own, rounds, prompt, result, tables, describe, timeout, checked)
-
-
-def _cut(text: str) -> str:
-    if len(text) <= SHOWN_CHARACTERS:
-        return text
-    half = SHOWN_CHARACTERS // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"

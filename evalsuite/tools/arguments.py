@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from evalsuite.shortening import beginning, ends_of_line
 from evalsuite.tools.literals import read_value
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from evalsuite.tools.documents import ToolDocument
 
 MAX_CHARACTERS = 100_000
+# Of names and faults as the model is told them.
+LONGEST_NAME = 60
+LONGEST_FAULT = 160
 FaultKind = Literal[
     "unknown_tool", "unknown_parameter", "missing_parameter", "wrong_type", "escaped_name", "after_finish"
 ]
@@ -76,10 +80,11 @@ def check_arguments(
         and not (value is None and name not in required and not document.takes_null(name))
     }
     faults = [
-        Fault("unknown_parameter", f"{document.name} has no parameter {_named(name)}") for name in unknown
+        Fault("unknown_parameter", f"{document.name} has no parameter {beginning(name, LONGEST_NAME)!r}")
+        for name in unknown
     ]
     faults += [
-        Fault("missing_parameter", f"{document.name} needs the parameter {_named(name)}")
+        Fault("missing_parameter", f"{document.name} needs the parameter {beginning(name, LONGEST_NAME)!r}")
         for name in required
         if name not in given
     ]
@@ -95,16 +100,15 @@ def check_arguments(
     return given, tuple(faults)
 
 
-def _named(name: str) -> str:
-    return repr(name if len(name) <= 60 else f"{name[:57]}...")
-
-
 def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault]:
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema).iter_errors(value)
     return [
-        Fault("wrong_type", f"parameter {_named(name)}: {_cut(error.message)}")
+        Fault(
+            "wrong_type",
+            f"parameter {beginning(name, LONGEST_NAME)!r}: {ends_of_line(error.message, LONGEST_FAULT)}",
+        )
         for error in sorted(errors, key=lambda error: (list(map(str, error.absolute_path)), error.message))
     ]
 
@@ -116,11 +120,10 @@ def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) ->
     alone = {"type", "properties", "required", "additionalProperties"}
     together = {key: value for key, value in document.parameters.items() if key not in alone}
     errors = Draft202012Validator(together).iter_errors(dict(arguments))
-    return [Fault("wrong_type", f"the parameters together: {_cut(error.message)}") for error in errors]
-
-
-def _cut(words: str) -> str:
-    return words if len(words) <= 160 else f"{words[:80]} ... {words[-75:]}"
+    return [
+        Fault("wrong_type", f"the parameters together: {ends_of_line(error.message, LONGEST_FAULT)}")
+        for error in errors
+    ]
 
 
 def fitted(value: Any, schema: Mapping[str, Any]) -> Any:

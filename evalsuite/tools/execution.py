@@ -72,11 +72,3 @@ def words_of(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - a hostile __str__
         message = "(its message cannot be read)"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
-def cut(text: str, limit: int) -> str:
-    """A text of at most `limit` characters, which ends with a note where something was cut off."""
-    if len(text) <= limit:
-        return text
-    note = f" [cut: {len(text)} characters in all]"
-    return (text[: max(0, limit - len(note))] + note)[:limit]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalsuite.errors import SettingsError
-from evalsuite.tools.arguments import Fault, check_arguments
+from evalsuite.shortening import beginning
+from evalsuite.tools.arguments import LONGEST_NAME, Fault, check_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -54,8 +55,12 @@ class Registry:
         """A call's arguments as the tool wants them, and what is wrong with the call."""
         if name in self._tools:
             return check_arguments(self._tools[name].document, arguments)
-        shown = name if len(name) <= 60 else f"{name[:57]}..."
-        faults = [Fault("unknown_tool", f"there is no tool {shown!r}; there are {', '.join(self._tools)}")]
+        faults = [
+            Fault(
+                "unknown_tool",
+                f"there is no tool {beginning(name, LONGEST_NAME)!r}; there are {', '.join(self._tools)}",
+            )
+        ]
         if "\\" in name:
             faults.append(Fault("escaped_name", "names are written without backslashes"))
         return dict(arguments), tuple(faults)

@@ -26,6 +26,7 @@ ROWS = (
         "settings",
         "threads",
         "vectors",
+        "shortening",
         "content",
         "sample_files",
         "keywords",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.scoring import OVERALL
 from evalsuite.reporting.section import Column, Table
+from evalsuite.shortening import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +41,7 @@ def episode_tables(label: str, tally: Tally, read: Callable[[str], Record]) -> l
 
 
 def _table(title: str, row: Row, record: Record) -> Table:
-    rows = [("request", _cut(record.input), "")]
+    rows = [("request", _one_line(record.input), "")]
     if record.transcript:
         rows += _turns(record.transcript)
     return Table(f"{title}: {row.sample}", COLUMNS, rows)
@@ -51,7 +52,8 @@ def _turns(transcript: Transcript) -> list[tuple[str, str, str]]:
     said = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
     cells = [_cells(turn, text, transcript.events) for turn, text in zip(turns, said, strict=True)]
     return [
-        (str(turn["turn"]), _cut(words), _cut(came)) for turn, (words, came) in zip(turns, cells, strict=True)
+        (str(turn["turn"]), _one_line(words), _one_line(came))
+        for turn, (words, came) in zip(turns, cells, strict=True)
     ]
 
 
@@ -65,6 +67,5 @@ def _cells(turn: Mapping[str, Any], said: str, events: Iterable[Mapping[str, Any
     return f"{turn['thought']} \u2192 {written}", "; ".join(call["observation"] for call in calls)
 
 
-def _cut(text: str) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= LONGEST else f"{one_line[: LONGEST - 4]} ..."
+def _one_line(text: str) -> str:
+    return beginning(" ".join(text.split()), LONGEST)

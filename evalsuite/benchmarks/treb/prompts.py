@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.shortening import beginning
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
@@ -93,14 +94,9 @@ def table_text(table: SourceTable, given: str, mode: str, limit: int) -> str:
         aim = len(shown.rows) * limit // len(text)
         shown = shown.first(min(aim, len(shown.rows) - 1))
         text = _written(shown, mode)
-    text = clipped(text, limit)
+    text = beginning(text, limit)
     left_out = len(shown.rows) < len(table.rows)
     return f"{text}\n(the first {len(shown.rows)} of {len(table.rows)} rows)" if left_out else text
-
-
-def clipped(text: str, limit: int) -> str:
-    """The text, or its beginning where it is longer than the limit in characters."""
-    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def _written(table: SourceTable, mode: str) -> str:

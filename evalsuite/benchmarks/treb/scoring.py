@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.treb.prompts import clipped
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.errors import ScoringError
 from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, rouge_l
+from evalsuite.shortening import beginning
 from evalsuite.solvers.boxed import last_boxed_answer, plain_words
 from evalsuite.types import Message, Score
 
@@ -101,7 +101,7 @@ class AnswerJudge:
             return {"judge": Score(0.0, note)}
         asked = (
             f"Question:\n{sample.input}\n\nReference answer:\n{sample.target}\n\n"
-            f"Student's answer:\n{clipped(transcript.answer, JUDGED)}"
+            f"Student's answer:\n{beginning(transcript.answer, JUDGED)}"
         )
         said = await ask_until_parsed(
             judge, [Message("system", JUDGE), Message("user", asked)], mark, temperature=0.0
@@ -124,7 +124,7 @@ def mark(text: str) -> float:
     written, slash, best = (boxed or "").partition("/")
     number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:
-        found = "no \\boxed{...}" if boxed is None else f"\\boxed{{{clipped(boxed, 60)}}}"
+        found = "no \\boxed{...}" if boxed is None else f"\\boxed{{{beginning(boxed, 60)}}}"
         raise ValueError(f"it holds {found} instead of \\boxed{{a number from 0 to {BEST}}}.")
     return float(number.value)
 

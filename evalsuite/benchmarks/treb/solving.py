@@ -15,6 +15,7 @@ from evalsuite.benchmarks.treb.tables import SourceTable, from_csv, from_markdow
 from evalsuite.errors import DatasetError
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
+from evalsuite.shortening import beginning
 from evalsuite.solvers.interleaved import interleaved
 from evalsuite.solvers.program_of_thought import program_of_thought
 from evalsuite.types import Message, Transcript
@@ -142,4 +143,4 @@ def _clipping(
 ) -> Callable[[Sample, str], list[Message]]:
     """The same prompt with no more than about so many tokens on the tables, which the paper leaves open."""
     limit = CHARACTERS_A_TOKEN * tokens
-    return lambda sample, described: prompt(sample, prompts.clipped(described, limit))
+    return lambda sample, described: prompt(sample, beginning(described, limit))

@@ -13,7 +13,6 @@ from evalsuite.decisions.gates import GateDecision, parse_gate
 from evalsuite.errors import CONTROL
 from evalsuite.reporting.markdown import (
     LONGEST,
-    cut,
     decision_line,
     escape,
     number,
@@ -119,17 +118,6 @@ def test_a_fence_never_ends_before_its_words_do(title: str, words: str) -> None:
     body = rest.removesuffix(f"\n{fence}\n\n</details>")
     assert body == words
     assert not re.search(rf"^ {{0,3}}`{{{len(fence)},}}\s*$", body, re.MULTILINE)
-
-
-@given(st.text(max_size=60), st.integers(0, 50))
-@modest
-def test_a_long_text_is_cut_in_its_middle_and_says_how_much(text: str, longest: int) -> None:
-    short = cut(text, longest)
-    if len(text) <= longest:
-        assert short == text
-    else:
-        head, left, tail = longest * 2 // 3, len(text) - longest * 2 // 3 - longest // 3, longest // 3
-        assert short == f"{text[:head]}\n[... {left:,} characters ...]\n{text[len(text) - tail :]}"
 
 
 def test_words_of_a_model_are_cut_unless_they_are_wanted_whole() -> None:

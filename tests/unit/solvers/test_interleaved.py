@@ -133,7 +133,7 @@ def test_prompt_and_results_may_be_the_callers_words(solve: Callable[..., Transc
 
 def test_long_results_are_shown_by_their_beginning_and_end() -> None:
     shown = show_result(Execution("a" * 5000 + "z" * 5000, None, timed_out=False, seconds=1), 1)
-    assert "a" * 2000 + "\n… 6,000 characters left out …\n" + "z" * 2000 in shown
+    assert "a" * 2666 + "\n[... 6,001 characters ...]\n" + "z" * 1333 in shown
     assert len(shown) < 4300
 
 

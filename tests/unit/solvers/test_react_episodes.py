@@ -200,7 +200,7 @@ def test_long_observations_are_cut_to_the_stated_length() -> None:
     transcript, model = play(react([repeat], observation_limit=80), long, act("finish", '{"answer": "?"}'))
     seen = model.asked[1][-1].content.removeprefix("Observation: ")
     assert len(seen) == 80
-    assert seen.endswith("[cut: 10000000 characters in all]")
+    assert seen.endswith("[cut: 10,000,000 characters in all]")
     assert calls(transcript)[0][2] == seen
 
 

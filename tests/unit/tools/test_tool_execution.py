@@ -8,12 +8,10 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evalsuite.errors import ToolError
 from evalsuite.tools import tool
-from evalsuite.tools.execution import ToolFailure, as_text, cut
+from evalsuite.tools.execution import ToolFailure, as_text
 
 NOBODY: Any = None
 
@@ -112,15 +110,3 @@ def test_a_result_that_cannot_be_written_is_a_failure() -> None:
     for result in (endless, {("a", "b"): 1}):
         with pytest.raises(ToolFailure, match="cannot be written"):
             as_text(result)
-
-
-@given(st.text(max_size=300), st.integers(1, 120))
-def test_an_observation_is_cut_once_and_for_all(text: str, limit: int) -> None:
-    once = cut(text, limit)
-    assert len(once) <= limit
-    assert cut(once, limit) == once
-    assert (once == text) == (len(text) <= limit)
-
-
-def test_a_cut_says_how_much_there_was() -> None:
-    assert cut("x" * 5000, 100).endswith(" [cut: 5000 characters in all]")

@@ -1,0 +1,52 @@
+"""Every way to shorten a text keeps short texts as they are, and marks what is missing from long ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.shortening import beginning, beginning_and_length, both_ends, ending, ends_of_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WAYS = (beginning, beginning_and_length, both_ends, ending, ends_of_line)
+
+
+@pytest.mark.parametrize("shorten", WAYS)
+@given(st.text(max_size=60), st.integers(0, 60))
+def test_a_text_that_fits_is_not_changed_and_a_longer_one_is(
+    shorten: Callable[[str, int], str], text: str, longest: int
+) -> None:
+    assert (shorten(text, longest) == text) == (len(text) <= longest)
+
+
+@pytest.mark.parametrize("shorten", [beginning, beginning_and_length, ends_of_line])
+@given(st.text(max_size=300), st.integers(5, 120))
+def test_a_shortened_text_fits_and_is_not_shortened_again(
+    shorten: Callable[[str, int], str], text: str, longest: int
+) -> None:
+    once = shorten(text, longest)
+    assert len(once) <= longest
+    assert shorten(once, longest) == once
+
+
+def test_the_mark_stands_where_something_is_missing() -> None:
+    assert beginning("abcdefghij", 8) == "abcd ..."
+    assert ending("abcdefghij", 4) == "...ghij"
+    assert ends_of_line("abcdefghijklmnop", 11) == "abc ... nop"
+
+
+def test_a_cut_says_how_long_the_whole_is() -> None:
+    assert beginning_and_length("x" * 5000, 100).endswith(" [cut: 5,000 characters in all]")
+
+
+@given(st.text(max_size=60), st.integers(0, 50))
+def test_both_ends_of_a_text_stand_around_the_number_of_characters_left_out(text: str, longest: int) -> None:
+    if len(text) > longest:
+        head, left, tail = longest * 2 // 3, len(text) - longest * 2 // 3 - longest // 3, longest // 3
+        shown = f"{text[:head]}\n[... {left:,} characters ...]\n{text[len(text) - tail :]}"
+        assert both_ends(text, longest) == shown
