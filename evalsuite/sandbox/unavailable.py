@@ -25,14 +25,18 @@ CONTAINER = (
 
 
 def why(failures: Mapping[str, str]) -> str:
-    """What each bubblewrap said, and the advice that fits this machine.
+    """Why each sandbox that was tried did not start, and the advice that fits this machine.
 
     Args:
-        failures: the reason for each bubblewrap that was tried.
+        failures: the reason by sandbox; empty where none was allowed.
     """
-    said = "; ".join(f"{bwrap}: {reason}" for bwrap, reason in failures.items())
+    if not failures:
+        return (
+            "model-written code runs only in a sandbox, and none is allowed: Sandbox(tiers=()) names no tier"
+        )
+    reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
     return (
-        f"model-written code runs only in a sandbox, and none could be started ({said}). Most often user "
+        f"model-written code runs only in a sandbox, and none could be started ({reasons}). Most often user "
         f"namespaces are closed: {advice()}"
     )
 

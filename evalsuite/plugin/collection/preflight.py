@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
+from evalsuite.plugin.collection.refusal import refuse
 from evalsuite.plugin.marks import case_of
 from evalsuite.plugin.session.process_state import PROCESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pytest
 
     from evalsuite.decisions.gates import Gate
     from evalsuite.plugin.collection.cases import Case
@@ -20,8 +21,7 @@ def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Sees that modes and gates have something to speak of among the collected cases.
 
     Raises:
-        pytest.UsageError: one has not. A worker, from which no usage error gets through, reports an error of
-            collecting and runs nothing.
+        pytest.UsageError: one has not (see `refuse`).
     """
     settings = session.config.stash[PROCESS].settings
     bare = [mode for mode in settings.mode if "=" not in mode]
@@ -31,12 +31,8 @@ def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
         return
     cases = [case for item in items if (case := case_of(item)) is not None]
     problem = cases and (_unknown_mode(bare, cases) or _baseless_gate(gates, cases))
-    if not problem:
-        return
-    if not hasattr(session.config, "workerinput"):
-        raise pytest.UsageError(problem)
-    items.clear()
-    session.ihook.pytest_collectreport(report=pytest.CollectReport("", "failed", problem, []))
+    if problem:
+        refuse(session, items, problem)
 
 
 def _unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from evalsuite.errors import SandboxUnavailable
+from evalsuite.plugin.collection.refusal import refuse
 from evalsuite.plugin.marks import case_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import pytest
 
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.sandbox import Sandbox
@@ -20,20 +21,15 @@ def check_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Tries each kind of sandbox that the chosen cases need, once in each process.
 
     Raises:
-        pytest.UsageError: one cannot be had. A worker, from which no usage error gets through, reports an error
-            of collecting and runs nothing.
+        pytest.UsageError: one of them does not work here (see `refuse`).
     """
     option = session.config.option
     if option.collectonly or option.setupplan:
         return
     cases = [case for item in items if (case := case_of(item)) is not None]
     problem = _problem(cases)
-    if not problem:
-        return
-    if not hasattr(session.config, "workerinput"):
-        raise pytest.UsageError(problem)
-    items.clear()
-    session.ihook.pytest_collectreport(report=pytest.CollectReport("", "failed", problem, []))
+    if problem:
+        refuse(session, items, problem)
 
 
 def _problem(cases: Iterable[Case]) -> str:
@@ -51,8 +47,8 @@ def _problem(cases: Iterable[Case]) -> str:
             names = ", ".join(sorted({case.bound.name for case in affected}))
             return (
                 f"{len(affected)} cases of {names} run programs that a model writes: {error}\n"
-                "Nothing was asked and nothing was paid. `evalsuite doctor` tells what works here; to run the other "
-                "cases alone: -k, or a mode without programs (--mode treb=tcot)."
+                "Nothing was asked and nothing was paid. `evalsuite doctor` says what works here; to run the other "
+                "cases alone, deselect these with -k, or choose a mode without programs (--mode treb=tcot)."
             )
     return ""
 
