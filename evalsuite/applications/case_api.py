@@ -27,7 +27,7 @@ PATHS = ("/chat/completions", "/responses", "/embeddings", "/models")
 
 
 class CaseApi:
-    """See the module. Belongs to the thread of the background loop.
+    """Answers an OpenAI client's requests with the model of one case. Belongs to the thread of the background loop.
 
     Args:
         model: answers, whatever model's name an application sends: the run names the model under test.

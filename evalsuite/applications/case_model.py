@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class CaseModel(ModelHandle):
-    """See `protocols.Model`; all methods belong to the thread of the background loop.
+    """The model of one case, which notes every call. All methods belong to the background loop's thread.
 
     Attributes:
         log: what was asked and answered.

@@ -18,7 +18,7 @@ FIRST_PROBE, LONGEST_PROBE = 1.0, 30.0
 
 
 class Breaker:
-    """See the module. One for each backend.
+    """Pauses all requests to a backend while it is down, but for one probe. One for each backend.
 
     Args:
         clock: seconds that only go forward.

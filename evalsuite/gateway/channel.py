@@ -54,16 +54,13 @@ class ChannelAsker:
         channel.setcallback(lambda text: background.soon(self._heard, text), endmarker=None)
 
     async def ask(self, request: Request) -> Completion:
-        """See `Asker.ask`."""
         plain = await self._answer({"request": encode_request(request)})
         return decode_completion(plain["completion"])
 
     async def recall(self, effect: Effect) -> Any:
-        """See `Keeper.recall`."""
         return (await self._answer({"recall": effect.plain()}))["result"]
 
     async def keep(self, effect: Effect, result: Any) -> None:
-        """See `Keeper.keep`."""
         await self._answer({"keep": effect.plain(), "result": result})
 
     async def _answer(self, question: dict[str, Any]) -> dict[str, Any]:

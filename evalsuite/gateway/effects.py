@@ -43,13 +43,9 @@ class Effect:
 class Keeper(Protocol):
     """What remembers tool calls: the gateway itself, or the wire to it."""
 
-    async def recall(self, effect: Effect) -> Any:
-        """See `EffectLog.recall`."""
-        ...
+    async def recall(self, effect: Effect) -> Any: ...
 
-    async def keep(self, effect: Effect, result: Any) -> None:
-        """See `EffectLog.keep`."""
-        ...
+    async def keep(self, effect: Effect, result: Any) -> None: ...
 
 
 class EffectLog:

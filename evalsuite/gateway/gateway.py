@@ -98,7 +98,7 @@ class CaseAsker(Asker, Keeper, Protocol):
 
 
 class Gateway:
-    """See the module. All methods belong to one event loop's thread.
+    """Answers requests from the journal or a backend. All methods belong to one event loop's thread.
 
     Args:
         open_backend: makes the backend for a model and base URL.
@@ -174,11 +174,9 @@ class Gateway:
         return await asyncio.shield(flight)
 
     async def recall(self, effect: Effect) -> Any:
-        """See `Keeper.recall`."""
         return self._effects.recall(effect)
 
     async def keep(self, effect: Effect, result: Any) -> None:
-        """See `Keeper.keep`."""
         try:
             self._effects.keep(effect, result)
         except RunError as error:

@@ -47,7 +47,7 @@ class Meter:
 
 
 class ModelHandle:
-    """See `protocols.Model`.
+    """The model as solvers and scorers see it: `protocols.Model` over a gateway.
 
     Args:
         asker: the gateway, or the wire to it.

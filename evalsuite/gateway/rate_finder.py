@@ -91,7 +91,7 @@ def pool(windows: Sequence[Window]) -> Window:
 
 
 class RateFinder:
-    """See the module.
+    """Finds the rate at which a server answers without refusing.
 
     Args:
         connections: requests in flight at most; after a pause the server is approached like plain exponential

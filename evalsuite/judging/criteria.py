@@ -78,18 +78,15 @@ class YesNo:
     worst, best = 0.0, 1.0
 
     def request(self) -> str:
-        """See `Criteria`."""
         return (
             f"Decide: {self.question}\n"
             'Reply with one JSON object: {"reason": "<in one or two sentences>", "verdict": "yes" or "no"}'
         )
 
     def schema(self) -> dict[str, Any]:
-        """See `Criteria`."""
         return _object(reason=TEXT, verdict=YES_OR_NO)
 
     def read(self, text: str) -> Reading:
-        """See `Criteria`."""
         text = without_thoughts(text)
         for item in objects(text):
             if "verdict" in item:
@@ -124,16 +121,13 @@ class Likert:
 
     @property
     def worst(self) -> float:
-        """See `Criteria`."""
         return float(self.low)
 
     @property
     def best(self) -> float:
-        """See `Criteria`."""
         return float(self.high)
 
     def request(self) -> str:
-        """See `Criteria`."""
         points = "".join(f"\n{point}: {words}" for point, words in sorted(self.anchors.items()))
         return (
             f"Score from {self.low} (worst) to {self.high} (best): {self.question}{points}\n"
@@ -142,11 +136,9 @@ class Likert:
         )
 
     def schema(self) -> dict[str, Any]:
-        """See `Criteria`."""
         return _object(reason=TEXT, score={"type": "integer", "minimum": self.low, "maximum": self.high})
 
     def read(self, text: str) -> Reading:
-        """See `Criteria`."""
         text = without_thoughts(text)
         value = number_alone(text, self.high)
         for label in ("score", "rating", "quality", "verdict"):
@@ -177,7 +169,6 @@ class Checklist:
             )
 
     def request(self) -> str:
-        """See `Criteria`."""
         listed = "\n".join(f"{at}. {question}" for at, question in enumerate(self.weights, 1))
         return (
             f"Decide each of these, by itself:\n{listed}\n"
@@ -186,12 +177,10 @@ class Checklist:
         )
 
     def schema(self) -> dict[str, Any]:
-        """See `Criteria`."""
         entry = _object(criterion={"type": "integer"}, reason=TEXT, verdict=YES_OR_NO)
         return _object(answers={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
-        """See `Criteria`."""
         answers = self.answers(text)
         total = math.fsum(self.weights.values())
         value = math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / total
@@ -233,24 +222,19 @@ class Tree:
 
     @property
     def worst(self) -> float:
-        """See `Criteria`."""
         return min(_leaves(self.root))
 
     @property
     def best(self) -> float:
-        """See `Criteria`."""
         return max(_leaves(self.root))
 
     def request(self) -> str:
-        """See `Criteria`."""
         return self._questions().request()
 
     def schema(self) -> dict[str, Any]:
-        """See `Criteria`."""
         return self._questions().schema()
 
     def read(self, text: str) -> Reading:
-        """See `Criteria`."""
         answers = self._questions().answers(text)
         node: Any = self.root
         way: dict[str, float] = {}
@@ -286,16 +270,13 @@ class Each:
 
     @property
     def worst(self) -> float:
-        """See `Criteria`."""
         return float(self.low)
 
     @property
     def best(self) -> float:
-        """See `Criteria`."""
         return float(self.high)
 
     def request(self) -> str:
-        """See `Criteria`."""
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"
         return (
             f"List every {self.item}, and of each decide: {self.question}\n"
@@ -304,13 +285,11 @@ class Each:
         )
 
     def schema(self) -> dict[str, Any]:
-        """See `Criteria`."""
         number = {"type": "integer", "minimum": self.low, "maximum": self.high}
         entry = _object(**{self.item: TEXT}, reason=TEXT, score=YES_OR_NO if self.high == 1 else number)
         return _object(items={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
-        """See `Criteria`."""
         lists = [
             item["items"] for item in objects(without_thoughts(text)) if isinstance(item.get("items"), list)
         ]

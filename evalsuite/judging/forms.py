@@ -92,25 +92,22 @@ class ScoresForm:
     compares = False
 
     def task(self) -> str:
-        """See `Form`."""
         listed = "; ".join(aspect.described() for aspect in self.aspects)
         return f"Score the answer on {listed}. The highest number is the best."
 
     def request(self, lead: Lead = "Reply") -> str:
-        """See `Form`."""
         *most, last = (f"`{aspect.name}: `" for aspect in self.aspects)
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
         return f"{self.task()} {lead} with {lines} followed by your number."
 
     def parse(self, text: str) -> Opinion:
-        """See `Form`. Scores may also stand in one line, with commas between them, or in a JSON object."""
+        """The scores, one a line, in one line with commas between them, or in a JSON object."""
         text = without_thoughts(text)
         if len(self.aspects) == 1:
             return Opinion({self.aspects[0].name: _only_score(self.aspects[0], text)})
         return Opinion({aspect.name: number_after(aspect.name, aspect, text) for aspect in self.aspects})
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        """See `Form`."""
         return Opinion(averaged(opinions))
 
 
@@ -122,24 +119,20 @@ class PairedScores:
     compares = True
 
     def task(self) -> str:
-        """See `Form`."""
         return f"Score both answers on {self.aspect.described()}. The highest number is the best."
 
     def request(self, lead: Lead = "Reply") -> str:
-        """See `Form`."""
         return (
             f"{self.task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each followed "
             "by your number."
         )
 
     def parse(self, text: str) -> Opinion:
-        """See `Form`."""
         text = without_thoughts(text)
         first, second = (number_after(f"Score of answer {at}", self.aspect, text) for at in (1, 2))
         return _scored(first, second)
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        """See `Form`."""
         means = averaged(opinions)
         return _scored(means["first"], means["second"])
 
@@ -155,24 +148,20 @@ class ChoiceForm:
     compares = True
 
     def task(self) -> str:
-        """See `Form`."""
         on = "" if self.aspect == QUALITY else f" in {self.aspect.name}"
         meaning = f" {self.aspect.meaning}" if on and self.aspect.meaning else ""
         return f"Which answer is better{on}?{meaning}"
 
     def request(self, lead: Lead = "Reply") -> str:
-        """See `Form`."""
         return f"{self.task()} {lead} with one line: `Verdict: 1`, `Verdict: 2` or `Verdict: tie`."
 
     def parse(self, text: str) -> Opinion:
-        """See `Form`."""
         verdicts = set(chosen(without_thoughts(text), CHOICES))
         if not verdicts:
             raise ValueError("no line ends with one of Verdict: 1, Verdict: 2 and Verdict: tie.")
         return Opinion(verdict=cast("PairVerdict", _only(verdicts, "Verdict")))
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        """See `Form`."""
         return Opinion(verdict=majority([opinion.verdict or "tie" for opinion in opinions]))
 
 

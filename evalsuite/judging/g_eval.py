@@ -97,7 +97,6 @@ class Weighted:
             raise SettingsError(f"a weighted score needs at least 1 sample; got {self.samples}")
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        """See `Judge`."""
         parts = self._parts(subject)
         weighted = await together(self._expected(name, *part, model) for name, part in parts.items())
         expected = dict(zip(parts, weighted, strict=True))

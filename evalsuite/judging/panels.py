@@ -68,7 +68,6 @@ class Panel:
             raise SettingsError(f"a panel needs a debater and 0 turns or more; got {seats} and {turns}")
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        """See `Judge`."""
         orders = (False, True) if self.form.compares and self.swap else (False,)
         rounds = await together(self._debate(subject, model, swapped=swapped) for swapped in orders)
         return settled(self.form, rounds, self.quorum)

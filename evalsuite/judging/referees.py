@@ -84,7 +84,6 @@ class RefereePanel:
             )
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        """See `Judge`."""
         orders = (False, True) if self.form.compares and self.swap else (False,)
         hearings = [Hearing(self, Debate(self, subject, model, swapped)) for swapped in orders]
         rounds = await together(hearing.held() for hearing in hearings)

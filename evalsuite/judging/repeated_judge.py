@@ -57,7 +57,6 @@ class Sampled:
             raise SettingsError(f"a judge gives at least 1 judgement; got {self.repeats}")
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        """See `Judge`."""
         orders = (False, True) if self.form.compares and self.swap else (False,)
         rounds = await together(self._round(subject, model, swapped=swapped) for swapped in orders)
         return settled(self.form, rounds, self.quorum)

@@ -70,7 +70,6 @@ class Rubric:
     """Models whose server has refused a JSON schema; they are not offered another."""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """See `JudgedScorer`."""
         criteria = self.criteria or from_metadata(sample)
         parts = sections(sample, transcript, self._fields(sample))
         models = [judge.peer(name) for name in self.models] or [judge]

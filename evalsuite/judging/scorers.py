@@ -56,7 +56,7 @@ class JudgeScorer:
     model: str = ""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """See `JudgedScorer`. The first score carries the facts and the whole log for all."""
+        """The scores; the first one carries the facts and the log of all judge calls."""
         subject = self.subject(sample, transcript)
         judge = judge.peer(self.model) if self.model else judge
         found = await self.judge(subject, judge)

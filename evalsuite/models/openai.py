@@ -41,7 +41,7 @@ SHORTEST_SECRET = 8
 
 
 class OpenAIBackend:
-    """See the module.
+    """Any model behind an API that speaks OpenAI's format.
 
     Args:
         address: where the API is; None is OpenAI itself.

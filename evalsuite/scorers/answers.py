@@ -23,7 +23,7 @@ LOCAL_ENCODER = "local:all-minilm-l6-v2"
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """See `matches`."""
+    """Scores whether an answer matches a pattern; made by `matches`."""
 
     pattern: re.Pattern[str]
 
@@ -46,7 +46,7 @@ def matches(pattern: str | re.Pattern[str]) -> Matches:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """See `one_of`."""
+    """Scores an answer that must be one of several labels; made by `one_of`."""
 
     labels: tuple[str, ...]
 
@@ -106,7 +106,7 @@ def one_of(labels: Iterable[str]) -> OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """See `similar`."""
+    """Scores the cosine similarity of embeddings; made by `similar`."""
 
     threshold: float
     model: str

@@ -22,7 +22,7 @@ FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGN
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """See `json_schema`.
+    """Scores how well an answer fits a JSON Schema; made by `json_schema`.
 
     Attributes:
         name: of the schema, for the server.

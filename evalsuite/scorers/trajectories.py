@@ -184,7 +184,7 @@ ExpectedCalls = Callable[["Sample"], Sequence["ToolUse | Mapping[str, Any] | str
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """See `calls`."""
+    """Scores the tool calls of an episode against the expected ones; made by `calls`."""
 
     order: Order
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None

@@ -51,7 +51,7 @@ class UnitTests:
 
 @dataclass(frozen=True, slots=True)
 class PassesTests:
-    """See `passes_tests`."""
+    """Scores code by running unit tests in the sandbox; made by `passes_tests`."""
 
     sandbox: Sandbox
     owns_sandbox: bool

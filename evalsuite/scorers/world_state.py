@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExpectState:
-    """See `expect_state`."""
+    """Scores the state in which an episode left its world; made by `expect_state`."""
 
     expected: Mapping[str, Any] | Callable[..., bool] | None = None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """See `conversation`."""
+    """Lets an agent and a user talk until one of them ends it; made by `conversation`."""
 
     loop: ToolLoop
     user: Speaker

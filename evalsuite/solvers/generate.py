@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """See `generate`."""
+    """Asks once and returns the answer; made by `generate`."""
 
     system: str | None = None
     template: str = "{input}"

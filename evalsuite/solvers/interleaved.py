@@ -58,7 +58,7 @@ def show_result(execution: Execution, left: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """See `interleaved`."""
+    """Lets the model write and run code in several rounds; made by `interleaved`."""
 
     sandbox: Sandbox
     owns_sandbox: bool

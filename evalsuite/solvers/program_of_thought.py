@@ -34,7 +34,7 @@ first if you like, then write the complete program in one block that starts with
 
 @dataclass(frozen=True, slots=True)
 class ProgramOfThought:
-    """See `program_of_thought`."""
+    """Asks for a program, runs it, and answers with what it prints; made by `program_of_thought`."""
 
     sandbox: Sandbox
     owns_sandbox: bool

@@ -67,7 +67,6 @@ class ReAct:
         return ()
 
     def read(self, completion: Completion) -> Turn:
-        """See `read_turn`."""
         return read_turn(completion.text)
 
     def said(self, completion: Completion) -> Message:

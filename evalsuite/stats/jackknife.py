@@ -61,7 +61,7 @@ def interval_of_replicates(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = 0.95,
 ) -> Interval:
-    """See `jackknife_interval`; from the statistic of all items and of those without each cluster.
+    """The jackknife interval, from the statistic of all items and of those without each cluster.
 
     Returns:
         (nan, nan), too, where fewer than 10 values without a cluster are all the same: so few that agree

@@ -187,7 +187,7 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
 
 
 def _detectable(found: ClusteredMean, confidence: float, scale: float) -> float:
-    """See `NonInferiority.detectable`; where nothing varies, the share of cases that would have to lose all."""
+    """The smallest loss that would be shown; where nothing varies, the share of cases that would have to lose all."""
     if found.clusters == 1:
         return math.inf
     if found.error == 0:

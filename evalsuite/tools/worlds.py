@@ -196,7 +196,6 @@ class InWorld:
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        """See `Executor.run`."""
         async with self.world.lock:
             made = await self.world.object()
             return await getattr(made, self.method).executor.run(document, arguments, model)

@@ -19,7 +19,7 @@ QUICK = 4
 
 @dataclass(frozen=True, slots=True)
 class StrucBenchOptions:
-    """See the module.
+    """The keyword arguments of Struc-Bench in `@benchmark`.
 
     Attributes:
         each: how many items of each format are asked: of the shipped samples the first 4, of a folder all; 0

@@ -92,7 +92,6 @@ class RuleScores:
     """The rule parts as a scorer."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG002 - the scorers' signature
-        """See `rule_scores`."""
         return rule_scores(transcript)
 
 

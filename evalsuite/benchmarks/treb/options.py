@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrebOptions:
-    """See the module.
+    """The keyword arguments of TReB in `@benchmark`.
 
     Attributes:
         max_tokens: of one completion.

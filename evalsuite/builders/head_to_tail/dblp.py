@@ -85,7 +85,6 @@ class Dblp:
         self.partitions = {"person": partition(workspace, "person")}
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """See `Source`."""
         new_draw(self._workspace)
         for template, (kind, _) in TEMPLATES.items():
             pool = f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{kind}') USING (id))"

@@ -58,7 +58,6 @@ class Dbpedia:
         self.template_popularity: dict[str, int] = dict(workspace.sql("SELECT id, popularity FROM predicate"))
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """See `Source`."""
         new_draw(self._workspace)
         pool = "(FROM asked JOIN entity ON entity.id = asked.subject)"
         more = {template: size * _MORE for template, size in sizes.items()}

@@ -130,7 +130,6 @@ class Goodreads:
         self.partitions = {"book": partition(workspace, "book")}
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """See `Source`."""
         new_draw(self._workspace)
         for template, condition in _BOOKS.items():
             pool = f"(FROM book WHERE {condition})"

@@ -80,7 +80,6 @@ class Imdb:
         self.partitions = {"title": partition(workspace, "asked"), "person": partition(workspace, "fame")}
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """See `Source`."""
         new_draw(self._workspace)
         for template, condition in _TITLES.items():
             more = _MORE if template in _CREDITS else 1

@@ -137,7 +137,6 @@ class Mag:
         }
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """See `Source`."""
         new_draw(self._workspace)
         for template in self.templates:
             condition = _PAPERS.get(template, "answer IS NOT NULL")

@@ -47,7 +47,7 @@ CRASH = "WorkerDied"
 
 
 class Controller:
-    """See the module. Nothing is opened, started or written before a case needs it.
+    """The controlling process of a session. It opens, starts and writes nothing before a case needs it.
 
     Args:
         settings: of the run, with those of a resumed or replayed run taken over.

@@ -120,16 +120,13 @@ class LocalAsker:
         self._controller = controller
 
     async def ask(self, request: Request) -> Completion:
-        """See `Asker.ask`."""
         gateway: Gateway = self._controller.gateway
         return await gateway.ask(request)
 
     async def recall(self, effect: Effect) -> Any:
-        """See `Keeper.recall`."""
         return await self._controller.gateway.recall(effect)
 
     async def keep(self, effect: Effect, result: Any) -> None:
-        """See `Keeper.keep`."""
         await self._controller.gateway.keep(effect, result)
 
 

@@ -29,7 +29,7 @@ SOCKET_BYTES = 1 << 20
 
 
 class ForkingInterpreter:
-    """See the module; the host speaks to it over `control` (see `__main__`)."""
+    """A warm interpreter that forks one child per program; the host commands it over `control`."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
