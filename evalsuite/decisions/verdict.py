@@ -28,6 +28,7 @@ from evalsuite.settings import parse_margin
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from evalsuite.results.estimate import Estimate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
     from evalsuite.types import Outcome
@@ -260,10 +261,21 @@ def _shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) -
 
 def measure(run: Run) -> dict[str, Measured]:
     """Every benchmark's cases with its derived metrics and what is declared of its metrics."""
-    return {
-        name: Measured(bench.tally, bench.derived, run.metrics(name))
-        for name, bench in run.benchmarks.items()
-    }
+    return {name: measured_benchmark(run, name) for name in run.benchmarks}
+
+
+def measured_benchmark(run: Run, name: str) -> Measured:
+    """One benchmark's cases with its derived metrics and what is declared of its metrics."""
+    bench = run.benchmarks[name]
+    return Measured(bench.tally, bench.derived, run.metrics(name))
+
+
+def estimate_of(run: Run, name: str, metric: str | None) -> Estimate | None:
+    """A metric of a benchmark with its interval; None where the run has no such benchmark or nothing of it."""
+    if metric is None or name not in run.benchmarks:
+        return None
+    measured = measured_benchmark(run, name)
+    return measured.estimate(metric, measured.tally)
 
 
 def failures(run: Run, gates: Sequence[Gate]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.gates import Measured
+from evalsuite.decisions.verdict import estimate_of
 
 if TYPE_CHECKING:
     from evalsuite.results.runs import Run
@@ -54,9 +54,8 @@ def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
 
 
 def _score(run: Run, benchmark: str, name: str) -> dict[str, Any]:
-    bench = run.benchmarks[benchmark]
-    found = Measured(bench.tally, bench.derived).estimate(name, bench.tally)
-    mean = {"name": "mean", "value": found.value if found else 0.0, "params": {}}
+    estimate = estimate_of(run, benchmark, name)
+    mean = {"name": "mean", "value": estimate.value if estimate else 0.0, "params": {}}
     return {"name": name, "scorer": name, "params": {}, "metrics": {"mean": mean}}
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import CONTROL
-from evalsuite.reporting.markdown import plain_text
+from evalsuite.reporting.markdown import one_line, plain_text
 from evalsuite.reporting.table_looks import without_unmeasured
 from evalsuite.results.estimate import Estimate
 
@@ -27,7 +26,7 @@ SPECIAL = {
 
 def escape(text: str) -> str:
     """Text of anybody's as nothing but text in LaTeX."""
-    return "".join(SPECIAL.get(sign, sign) for sign in CONTROL.sub("", " ".join(text.split())))
+    return "".join(SPECIAL.get(sign, sign) for sign in one_line(text))
 
 
 def latex_table(table: Table, caption: str) -> str:

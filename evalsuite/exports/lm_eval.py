@@ -9,7 +9,7 @@ from importlib.metadata import version
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.gates import Measured
+from evalsuite.decisions.verdict import estimate_of
 
 if TYPE_CHECKING:
     from evalsuite.results.estimate import Estimate
@@ -34,7 +34,7 @@ def lm_eval_results(run: Run) -> dict[str, Any]:
             for name, bench in benches.items()
         },
         "higher_is_better": {
-            name: {metric: not bench.lower_is_better(metric) for metric in bench.tally.metrics()}
+            name: {metric: not run.lower_is_better(name, metric) for metric in bench.tally.metrics()}
             for name, bench in benches.items()
         },
         "config": {"model": run.info.get("model"), "evalsuite_version": version("evalsuite")},
@@ -43,16 +43,16 @@ def lm_eval_results(run: Run) -> dict[str, Any]:
 
 
 def _values(run: Run, name: str) -> dict[str, float | str]:
-    bench = run.benchmarks[name]
-    measured = Measured(bench.tally, bench.derived)
     values: dict[str, float | str] = {}
-    for metric in bench.tally.metrics():
-        found = measured.estimate(metric, bench.tally)
-        if found is not None:
-            values[f"{metric},none"] = found.value
-            values[f"{metric}_stderr,none"] = _standard_error(found)
+    for metric in run.benchmarks[name].tally.metrics():
+        estimate = estimate_of(run, name, metric)
+        if estimate is not None:
+            values[f"{metric},none"] = estimate.value
+            values[f"{metric}_stderr,none"] = _standard_error(estimate)
     return values
 
 
-def _standard_error(found: Estimate) -> float | str:
-    return "N/A" if found.low is None or found.high is None else (found.high - found.low) / WIDTH
+def _standard_error(estimate: Estimate) -> float | str:
+    if estimate.low is None or estimate.high is None:
+        return "N/A"
+    return (estimate.high - estimate.low) / WIDTH

@@ -82,6 +82,7 @@ def _row(record: Mapping[str, Any]) -> PageRow:
         "asked": _start(record.get("input"), ASKED),
         "answered": _start(transcript.get("answer") or record.get("error"), ANSWERED),
         "expected": _start(record.get("target"), EXPECTED),
+        "needed": (record.get("facts") or {}).get("at_least"),
         "at": None,
     }
 
@@ -128,6 +129,8 @@ def _columns(name: str, rows: Sequence[PageRow]) -> dict[str, Any]:
             "expected",
         )
     }
+    if any(row["needed"] is not None for row in rows):
+        plain["needed"] = [row["needed"] for row in rows]
     return {
         "benchmark": name,
         "prefix": prefix,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
     "stats.js",
+    "betting.js",
     "dom.js",
     "numbers.js",
     "chunks.js",

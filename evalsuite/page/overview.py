@@ -6,7 +6,9 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.decisions.compared_metrics import declared, own_margin
 from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.verdict import estimate_of
 from evalsuite.reporting.markdown import plain_text
 from evalsuite.reporting.section import Chart, Section, Table
 from evalsuite.reporting.summary import plain_cell
@@ -15,7 +17,7 @@ from evalsuite.reporting.table_looks import without_unmeasured
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.baseline_result import Against
+    from evalsuite.decisions.baseline_result import Against, ComparedMetric
     from evalsuite.decisions.gates import GateDecision, Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.reporting.section import Block
@@ -63,7 +65,7 @@ def _options(settings: Mapping[str, Any]) -> list[str]:
     return options
 
 
-def verdict_facts(verdict: Verdict) -> dict[str, Any]:
+def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
     """What the run comes to."""
     return {
         "status": int(verdict.status),
@@ -72,7 +74,7 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
         "remarks": verdict.remarks,
         "counts": dict(verdict.counts),
         "gates": [_gate(decision) for decision in verdict.decisions],
-        "baseline": _against(verdict.against) if verdict.against else None,
+        "baseline": _against(run, verdict.against) if verdict.against else None,
     }
 
 
@@ -86,15 +88,15 @@ def _gate(decision: GateDecision) -> dict[str, Any]:
     }
 
 
-def _against(against: Against) -> dict[str, Any]:
+def _against(run: Run, against: Against) -> dict[str, Any]:
     return {
         "name": against.name,
-        "margin": against.margin,
         "metrics": [
             {
                 "subject": str(subject),
                 **asdict(subject),
                 "verdict": verdict,
+                "margin": _margin(run, subject, against),
                 **{name: plain_cell(value) for name, value in asdict(comparison).items()},
             }
             for subject, comparison, verdict in against.found
@@ -102,6 +104,15 @@ def _against(against: Against) -> dict[str, Any]:
         "left_out": {side: len(cases) for side, cases in against.left_out.items()},
         "not_compared": list(against.not_compared),
     }
+
+
+def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
+    """The loss that matters, on the metric's own scale."""
+    own = own_margin(subject, against.rules)
+    if own is not None:
+        return own
+    low, high = declared(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
+    return against.margin * (high - low)
 
 
 def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
@@ -122,15 +133,17 @@ def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str
 
 
 def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """A row a benchmark that any of the runs has."""
+    """A row a benchmark that any of the runs has, with what each run came to."""
     rows = []
     for name in sorted({name for run in runs for name in run.benchmarks}):
         benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
+        metric = next((bench.primary for bench in benches if bench.primary), None)
         rows.append(
             {
                 "name": name,
                 "cases": max(len(bench.tally) for bench in benches),
-                "metric": next((bench.primary for bench in benches if bench.primary), None),
+                "metric": metric,
+                "found": [plain_cell(estimate_of(run, name, metric)) for run in runs],
             }
         )
     return rows
@@ -144,8 +157,24 @@ def falling_metrics(runs: Iterable[Run]) -> list[str]:
         for name, bench in run.benchmarks.items():
             bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.wants_more}
             metrics = (*bench.tally.metrics(), *bench.derived)
-            names |= {f"{name}.{one}" for one in metrics if one in bounded or bench.lower_is_better(one)}
+            names |= {
+                f"{name}.{metric}"
+                for metric in metrics
+                if metric in bounded or run.lower_is_better(name, metric)
+            }
     return sorted(names)
+
+
+def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
+    """The declared bounds of scores, as `benchmark.metric`; where runs disagree, those of the first."""
+    ranges: dict[str, tuple[float, float]] = {}
+    for run in runs:
+        for name, bench in run.benchmarks.items():
+            for metric in bench.tally.metrics():
+                bounds = declared(run, name, metric).range
+                if bounds is not None:
+                    ranges.setdefault(f"{name}.{metric}", bounds)
+    return ranges
 
 
 def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
         "benchmarks": [],
         "sections": [],
         "lower_is_better": [],
+        "ranges": {},
         "trends": _trends(rows),
         "bytes": 0,
     }

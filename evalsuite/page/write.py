@@ -12,6 +12,7 @@ from evalsuite.page.overview import (
     benchmark_facts,
     compared_benchmarks,
     falling_metrics,
+    metric_ranges,
     run_facts,
     section_facts,
     verdict_facts,
@@ -60,9 +61,10 @@ def write_page(
         "runs": [run_facts(each, each.folder.name) for each in runs],
         "subject": 0,
         "against": None if baseline is None else 1,
-        "verdict": verdict_facts(verdict),
+        "verdict": verdict_facts(run, verdict),
         "benchmarks": benchmark_facts(run, measured),
         "lower_is_better": falling_metrics(runs),
+        "ranges": metric_ranges(runs),
         "sections": section_facts(sections),
     }
     if live is not None:
@@ -86,6 +88,7 @@ def write_comparison_page(
         "verdict": None,
         "benchmarks": compared_benchmarks(runs),
         "lower_is_better": falling_metrics(runs),
+        "ranges": metric_ranges(runs),
         "sections": section_facts(sections, ()),
     }
     return _write(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.gates import Measured
+from evalsuite.decisions.verdict import estimate_of
 from evalsuite.errors import RunError
 from evalsuite.page.write import write_comparison_page
 from evalsuite.reporting.markdown import render, terminal_table
@@ -108,7 +109,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
         section = benchmark_section(name, views, _bench(runs, name))
         extra: list[Block | None] = [
             paired_table(runs, labels, name),
-            radar(name, views, section, _bench(runs, name).primary, _bench(runs, name).lower_is_better),
+            radar(name, views, section, _bench(runs, name).primary, partial(_falls, runs, name)),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
@@ -120,26 +121,25 @@ def _bench(runs: Sequence[Run], name: str) -> Bench:
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
 
+def _falls(runs: Sequence[Run], name: str, metric: str) -> bool:
+    """Whether less of a metric is better, as any of the runs knows."""
+    return any(run.lower_is_better(name, metric) for run in runs if name in run.benchmarks)
+
+
 def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
     """One table: a row a benchmark with the metric that stands for it, a column a run."""
     rows: list[list[Cell]] = []
     best: list[float | None] = []
     for name in names:
         bench = _bench(runs, name)
-        metric, falls = bench.primary, bool(bench.primary and bench.lower_is_better(bench.primary))
-        found = [_estimate(run, name, metric) for run in runs]
+        metric = bench.primary
+        falls = metric is not None and _falls(runs, name, metric)
+        found = [estimate_of(run, name, metric) for run in runs]
         rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *found])
         best.append(best_of(found, lower_is_better=falls))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
     note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
     return Section(GLANCE, [Table("", columns, rows, note, best)])
-
-
-def _estimate(run: Run, name: str, metric: str | None) -> Estimate | None:
-    if metric is None or name not in run.benchmarks:
-        return None
-    bench = run.benchmarks[name]
-    return Measured(bench.tally, bench.derived).estimate(metric, bench.tally)
 
 
 def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:

@@ -155,10 +155,15 @@ def number(value: float, column: Column) -> str:
     return text if re.search("[1-9a-z]", text) else text.lstrip("-")
 
 
+def one_line(text: str) -> str:
+    """Text in one line: single blanks between its words, no control characters."""
+    words = (CONTROL.sub("", word) for word in text.split())
+    return " ".join(word for word in words if word)
+
+
 def escape(text: str) -> str:
     """Text that a model or a dataset wrote, so that it stays in its cell and is no markup."""
-    one_line = CONTROL.sub("", " ".join(text.split()))
-    quoted = one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    quoted = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # Nobody is notified, and no address becomes a link, because a model says so.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)

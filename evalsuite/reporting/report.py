@@ -33,7 +33,7 @@ def view(run: Run, name: str, label: str) -> RunView:
     """One benchmark of a run, for its section."""
     bench = run.benchmarks[name]
     judge = run.info.get("settings", {}).get("judge_model")
-    return RunView(label, bench.tally, judge, bench.source, run.read)
+    return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name))
 
 
 def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
@@ -44,7 +44,7 @@ def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Sect
             return declared.report(views)
         except Exception as error:  # noqa: BLE001 - anybody's code; the rest of the report does not depend on it
             why = f"its own report failed: {type(error).__name__}: {error}"
-    section = generic_section(declared.title if declared else name, name, views, bench.derived)
+    section = generic_section(declared.title if declared else name, name, views, bench.derived, bench.primary)
     if not why:
         return section
     note = Passage(

@@ -313,6 +313,12 @@ class Run:
         scored = {name: decode_metric(plain) for name, plain in written.items()}
         return BuiltInMetrics(scored | dict(code.metrics if code else {}))
 
+    def lower_is_better(self, benchmark: str, metric: str) -> bool:
+        """Whether less of a metric is better, as far as its scorer or its benchmark declares it."""
+        declared = self.metrics(benchmark).get(metric)
+        falls = declared is not None and declared.better == "lower"
+        return falls or self.benchmarks[benchmark].lower_is_better(metric)
+
     def all_rows(self) -> Iterator[Row]:
         """All cases of all benchmarks."""
         for bench in self.benchmarks.values():

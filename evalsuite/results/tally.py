@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.results.estimate import Estimate
-from evalsuite.types import Outcome, Record, Usage
+from evalsuite.types import Metric, Outcome, Record, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -212,6 +212,7 @@ class RunView:
         judge: the judge model, if the run had one.
         source: where the samples came from, in words.
         read: fetches one case's whole record from the run's folder.
+        declared: range and direction of its metrics, as far as anybody said.
     """
 
     label: str
@@ -219,3 +220,9 @@ class RunView:
     judge: str | None = None
     source: str = ""
     read: Callable[[str], Record] = field(default=_no_records)
+    declared: Mapping[str, Metric] = field(default_factory=dict)
+
+    def estimate(self, metric: str, cases: Tally) -> Estimate | None:
+        """A metric over some of the cases, with the interval that its declared range allows."""
+        declared = self.declared.get(metric)
+        return cases.estimate(metric, bounds=declared.range if declared else None)

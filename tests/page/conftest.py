@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.json_codec import dumps, encode_record
+from evalsuite.json_codec import dumps, encode_metric, encode_record
 from evalsuite.reporting.compare import write_comparison
 from evalsuite.reporting.write import write_run
 from evalsuite.results.runs import INSTALLED, RunFolder
-from evalsuite.types import Record, Transcript, Usage
+from evalsuite.types import Metric, Record, Transcript, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
@@ -98,19 +98,31 @@ def make_record() -> Callable[..., Record]:
 def make_run(tmp_path: Path) -> Callable[..., RunFolder]:
     """Writes a run's records, and all that is made of them."""
 
-    def make(name: str, records: Iterable[Record], **settings: Any) -> RunFolder:
+    def make(
+        name: str,
+        records: Iterable[Record],
+        *,
+        metrics: Mapping[str, Mapping[str, Metric]] | None = None,
+        **settings: Any,
+    ) -> RunFolder:
         folder = RunFolder(tmp_path / name)
         folder.path.mkdir()
         lines = "".join(f"{dumps(encode_record(one))}\n" for one in records)
         (folder.path / "records.jsonl").write_text(lines, "utf-8")
         info = {"model": "function:toy", "started": "2026-01-02T03:04:05+00:00", "seconds": 1.0}
         folder.write_info(
-            info | {"command": "pytest cases/", "settings": settings, "versions": {"python": "3"}}
+            info
+            | {"command": "pytest cases/", "settings": settings, "versions": {"python": "3"}}
+            | {"metrics": {name: _encoded(own) for name, own in (metrics or {}).items()}}
         )
         write_run(folder, INSTALLED)
         return folder
 
     return make
+
+
+def _encoded(metrics: Mapping[str, Metric]) -> dict[str, Any]:
+    return {name: encode_metric(metric) for name, metric in metrics.items()}
 
 
 @pytest.fixture

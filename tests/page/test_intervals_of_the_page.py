@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from evalsuite import stats
 from evalsuite.results.tally import Row, Tally
 from evalsuite.stats.multiplicity import holm
+from evalsuite.types import Metric
+from tests.page.conftest import summary
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -58,6 +61,71 @@ def test_means_and_intervals_are_the_tallys(page: Page, cases: list[tuple[float,
     wanted = Tally.of(rows).estimate("m")
     assert wanted is not None
     assert_same(found, wanted, "value", "low", "high", "n")
+
+
+@EXAMPLES
+@given(
+    st.lists(st.tuples(st.floats(-2, 5, width=32), st.integers(0, 30)), min_size=1, max_size=60),
+    st.sampled_from([(-2.0, 5.0), (-10.0, 30.0), (0.0, 5.0)]),
+)
+def test_scores_within_declared_bounds_have_the_betting_interval(
+    page: Page, cases: list[tuple[float, int]], bounds: tuple[float, float]
+) -> None:
+    rows = [
+        Row(f"case {place:02}", f"s{cluster}", place, "passed", {}, {"m": value})
+        for place, (value, cluster) in enumerate(cases)
+    ]
+    values, clusters = [value for value, _ in cases], [f"s{cluster}" for _, cluster in cases]
+    recomputed = in_browser(page, "estimate", values, clusters, bounds)
+    wanted = Tally.of(rows).estimate("m", bounds=bounds)
+    assert wanted is not None
+    assert recomputed["n"] == wanted.n
+    for side in ("low", "high"):
+        ours, theirs = recomputed[side], getattr(wanted, side)
+        # Both end in a bisection of 30 steps.
+        assert ours == theirs if theirs is None else math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-7)
+
+
+@pytest.mark.parametrize("count", [1, 2, 21, 700, 5000])
+def test_the_order_of_bets_is_that_of_pythons_generator(page: Page, count: int) -> None:
+    assert in_browser(page, "drawnOrder", count) == random.Random(0).sample(range(count), count)
+
+
+def test_a_run_with_declared_ranges_shows_the_same_interval_in_page_and_report(
+    make_run: Any, open_page: Any, make_record: Any
+) -> None:
+    records = [
+        make_record(f"s{number}", scores={"grade": 1 + number % 5 + number / 100}) for number in range(40)
+    ]
+    folder = make_run("graded", records, metrics={"capitals": {"grade": Metric(range=(1.0, 10.0))}})
+    printed = summary(folder)["benchmarks"]["capitals"]["metrics"]["grade"]
+    shown = f"{printed['value']:.3f} [{printed['low']:.3f}, {printed['high']:.3f}]"
+    page = open_page(folder, "#cases")
+    assert shown in page.locator(".means").inner_text()
+    assert shown in (folder.path / "report.md").read_text("utf-8")
+
+
+def test_a_share_of_samples_that_need_some_of_their_epochs_is_the_reports(
+    make_run: Any, open_page: Any, make_record: Any
+) -> None:
+    records = [
+        make_record(
+            f"s{number}",
+            case=f"cases/test_capitals.py::test_capitals[s{number}-{epoch}]",
+            epoch=epoch,
+            facts={"at_least": 2},
+            outcome="passed" if epoch <= number % 4 else "failed",
+        )
+        for number in range(12)
+        for epoch in (1, 2, 3)
+    ]
+    folder = make_run("epochs", records)
+    printed = summary(folder)["benchmarks"]["capitals"]["metrics"]["pass_rate"]
+    page = open_page(folder, "#cases?benchmark=capitals")
+    assert (
+        f"{printed['value']:.3f} [{printed['low']:.3f}, {printed['high']:.3f}]"
+        in page.locator(".mean", has_text="pass_rate").inner_text()
+    )
 
 
 @EXAMPLES

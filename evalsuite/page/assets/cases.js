@@ -31,6 +31,11 @@ class Row {
     return OUTCOMES[this.block.outcome[this.place]];
   }
 
+  /** How many epochs of its sample must pass; null where each case stands for itself. */
+  get needed() {
+    return this.block.needed?.[this.place] ?? null;
+  }
+
   get cause() {
     return word(this.block.cause, this.place);
   }
@@ -133,15 +138,30 @@ function parseRecord(line) {
   }
 }
 
-/** A metric over rows, with its interval. */
+/** A metric over rows of one benchmark, in the order of their case ids, with its interval. */
 function estimateOf(rows, metric) {
-  const values = [];
-  const clusters = [];
+  const measured = metric === "pass_rate" ? rowsThatCount(rows) : rows.map((row) => [row, row.score(metric)]);
+  const scored = measured.filter(([, value]) => value !== null);
+  const range = rows.length ? RANGES.get(`${rows[0].benchmark}.${metric}`) : null;
+  return estimate(scored.map(([, value]) => value), scored.map(([row]) => row.cluster), range);
+}
+
+/** Rows with whether they passed; where a sample needs k of its epochs, one row a sample with whether it has them. */
+function rowsThatCount(rows) {
+  const repeated = new Map();
+  const counted = [];
   for (const row of rows) {
-    const value = row.score(metric);
-    if (value === null) continue;
-    values.push(value);
-    clusters.push(row.cluster);
+    if (row.needed === null) counted.push([row, row.score("pass_rate")]);
+    else if (repeated.has(row.sample)) repeated.get(row.sample).push(row);
+    else repeated.set(row.sample, [row]);
   }
-  return estimate(values, clusters);
+  for (const epochs of repeated.values()) counted.push([epochs[0], holds(epochs)]);
+  return counted;
+}
+
+/** Whether enough epochs of a sample passed; null where errors leave that open. */
+function holds(epochs) {
+  const [passed, unknown] = ["passed", "error"].map((outcome) => epochs.filter((row) => row.outcome === outcome).length);
+  const least = epochs[0].needed;
+  return passed >= least ? 1 : passed + unknown < least ? 0 : null;
 }

@@ -4,7 +4,7 @@ async function comparisonParts() {
   const runs = await Promise.all(OVERVIEW.runs.map((_, number) => casesOf(number)));
   return [
     comparisonHero(runs),
-    part("At a glance", glanceTable(runs), "glance"),
+    part("At a glance", glanceTable(), "glance"),
     OVERVIEW.benchmarks.map((one) => pairsPart(one, runs)),
     part("The runs", OVERVIEW.runs.map((run) => el("div", { class: "run" }, el("h3", {}, run.label), facts(run), madeWith(run))), "runs"),
   ];
@@ -22,12 +22,11 @@ function comparisonHero(runs) {
 }
 
 /** A row a benchmark, a column a run; the best in bold. */
-function glanceTable(runs) {
+function glanceTable() {
   const head = ["benchmark", "metric", ...OVERVIEW.runs.map((run) => run.label)];
   return scrolled(el("table", { class: "figures" },
     el("thead", {}, el("tr", {}, head.map((title, place) => el("th", { scope: "col", class: place > 1 ? "number" : null }, title)))),
-    el("tbody", {}, OVERVIEW.benchmarks.map(({ name, metric }) => {
-      const found = runs.map((run) => estimateOf(run.rows.filter((row) => row.benchmark === name), metric));
+    el("tbody", {}, OVERVIEW.benchmarks.map(({ name, metric, found }) => {
       const best = bestOf(found.map((one) => one?.value), isLowerBetter(name, metric));
       return el("tr", {}, el("th", { scope: "row" }, el("a", { href: address("cases", { benchmark: name }) }, name)),
         el("td", {}, metric, " ", direction(name, metric)),
@@ -36,7 +35,8 @@ function glanceTable(runs) {
 }
 
 function bestOf(values, lower) {
-  const numbers = values.filter((value) => value !== undefined);
+  const numbers = values.filter(Number.isFinite);
+  if (numbers.length < 2 || Math.min(...numbers) === Math.max(...numbers)) return null;
   return lower ? Math.min(...numbers) : Math.max(...numbers);
 }
 

@@ -266,6 +266,8 @@ function talliedMetrics() {
     if (!groups.has(row.benchmark)) groups.set(row.benchmark, []);
     groups.get(row.benchmark).push(row);
   }
+  // The report adds and bets in the order of the case ids, whatever the list is sorted by.
+  for (const rows of groups.values()) rows.sort((one, two) => one.place - two.place);
   const wanted = groups.size === 1 && state.benchmark
     ? metricsShown().map((metric) => [state.benchmark, metric])
     : [...groups.keys()].map((name) => [name, state.metric || PRIMARY.get(name) || "pass_rate"]);

@@ -93,19 +93,20 @@ function gateAddress(gate, number) {
 }
 
 function baselinePart(baseline) {
-  const finite = baseline.metrics.flatMap((one) => [one.low, one.high, one.difference]).filter(Number.isFinite);
-  const extent = Math.max(baseline.margin * 2, ...finite.map(Math.abs)) * 1.06;
+  // Metrics have scales of their own; measured in the losses that matter, all bars are of one kind.
+  const losses = baseline.metrics.flatMap((one) => [one.low, one.high, one.difference].filter(Number.isFinite).map((value) => Math.abs(value) / (one.margin || 1)));
+  const extent = Math.max(2, ...losses) * 1.06;
   const left = Object.entries(baseline.left_out).filter(([, count]) => count).map(([side, count]) => `${count} cases are ${side}.`);
   return part(`Against ${baseline.name}`, [
-    baseline.metrics.map((one) => baselineLine(one, extent, baseline.margin)),
+    baseline.metrics.map((one) => baselineLine(one, extent)),
     el("p", { class: "note" },
-      `Paired by case, candidate minus baseline, 95% intervals. The dotted line is a loss of ${baseline.margin}. `, left.join(" "), " ",
+      `Paired by question, epochs averaged; this run minus the baseline, with 95% intervals. The dotted line is the loss that matters. `, left.join(" "), " ",
       el("a", { href: address("cases", { changed: "lost" }) }, "Cases that lost"), " \u00b7 ",
       el("a", { href: address("cases", { changed: "any" }) }, "all that changed")),
   ], "baseline");
 }
 
-function baselineLine(one, extent, margin) {
+function baselineLine(one, extent) {
   const [mark, tone] = CHANGE_WORDS[one.verdict];
   const found = { value: one.difference, low: one.low, high: one.high, n: one.n };
   return el("div", { class: `gate ${tone}` },
@@ -113,7 +114,7 @@ function baselineLine(one, extent, margin) {
     el("div", { class: "what" },
       el("a", { href: address("cases", { benchmark: one.benchmark, metric: one.metric, changed: "any" }) }, one.subject),
       el("span", { class: "said" }, `${one.verdict}; ${fixed(one.candidate)} after ${fixed(one.baseline)}`)),
-    differenceBar(found, extent, { margin, lower: one.lower_is_better }),
+    differenceBar(found, extent * one.margin, { margin: one.margin, lower: one.lower_is_better }),
     el("span", { class: "figure" }, `${signed(found.value, 4)} [${fixed(found.low, 4)}, ${fixed(found.high, 4)}]`,
       el("small", {}, `p ${probability(one.pvalue).replace(/^(?!<)/, "= ")} \u00b7 ${counted(one.n, "case")}`)));
 }

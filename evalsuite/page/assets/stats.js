@@ -1,5 +1,5 @@
 // Means and intervals, recomputed for whatever is filtered. The formulas and their sources are in
-// evalsuite/stats (intervals.py, clustering.py, paired.py) and evalsuite/results/tally.py; a test holds
+// evalsuite/stats (intervals.py, betting.py, clustering.py, paired.py) and evalsuite/results/tally.py; a test holds
 // these functions against those.
 
 const Z = 1.959963984540054; // of the normal distribution, at 97.5%
@@ -112,8 +112,11 @@ function shareInterval(found, n) {
   return countInterval(found.mean * effective, effective);
 }
 
-/** The mean of a metric with its interval, as the report gives it: a share's for 0/1 scores, else the t interval. */
-function estimate(values, clusters) {
+/**
+ * The mean of a metric with its interval, as the report gives it: a share's for 0/1 scores, the betting interval
+ * for scores within declared bounds, else the t interval.
+ */
+function estimate(values, clusters, bounds = null) {
   const n = values.length;
   if (!n) return null;
   const value = exactSum(values) / n;
@@ -123,6 +126,7 @@ function estimate(values, clusters) {
   if (apart < 2) return { value, low: null, high: null, n };
   const found = clusteredMean(values, clusters);
   if (isShare) return interval(value, shareInterval(found, n), n);
+  if (bounds && values.every((one) => one >= bounds[0] && one <= bounds[1])) return interval(value, bettingInterval(values, clusters, bounds), n);
   const reach = found.error ? studentQuantile(0.975, found.freedom) * found.error : 0;
   const noise = ROUNDING * values.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
   // Nothing varied, which does not show that nothing could.

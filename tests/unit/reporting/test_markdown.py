@@ -47,6 +47,8 @@ hostile = st.lists(
             " ",
             "–",
             "\\|",
+            " \x00 ",
+            "\x1b",
         ]
     )
     | st.text(max_size=3),
@@ -88,10 +90,8 @@ def test_a_cell_never_breaks_its_table_and_reads_as_it_was_written(rows: list[li
         cells = cells_of(line)
         assert len(cells) == 2
         if row is not None:
-            expected = [CONTROL.sub("", " ".join(text.split())) for text in row]
-            assert [" ".join(plain(cell).split()) for cell in cells] == [
-                " ".join(text.split()) for text in expected
-            ]
+            words = [[CONTROL.sub("", word) for word in text.split()] for text in row]
+            assert [plain(cell) for cell in cells] == [" ".join(filter(None, cell)) for cell in words]
 
 
 @given(hostile)
