@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
+from evalsuite.redaction import show_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -275,6 +276,11 @@ class Settings:
     given: frozenset[str] = field(default=frozenset(), compare=False)
     """Names of the settings that the user gave; the others have their defaults."""
 
+    def __repr__(self) -> str:
+        """What the user gave, without secrets: a repr ends up in tracebacks and logs."""
+        shown = (f"{name}={_shown(name, getattr(self, name))!r}" for name in sorted(self.given))
+        return f"Settings({', '.join(shown)})"
+
     @property
     def model_params(self) -> dict[str, Any]:
         """`model_param`, parsed: numbers, true, false and null as in JSON, anything else as text."""
@@ -288,6 +294,12 @@ class Settings:
     def plain(self) -> dict[str, Any]:
         """As JSON data, for workers and for the run's folder."""
         return asdict(self) | {"given": sorted(self.given)}
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name.endswith("_base_url"):
+        return value and show_address(value)
+    return tuple(text.partition("=")[0] for text in value) if name.endswith("_param") else value
 
 
 OPTIONS = tuple(

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from evalsuite.redaction import show_address, show_params
+
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Outcome = Literal["passed", "failed", "error", "skipped"]
 Target = str | int | float | Sequence[str] | None
@@ -194,6 +196,14 @@ class Request:
     tools: tuple[Mapping[str, Any], ...] = ()
     base_url: str | None = None
     epoch: int = 1
+
+    def __repr__(self) -> str:
+        """Without logins, queries and secret parameters: a repr ends up in tracebacks and logs."""
+        base_url = self.base_url and show_address(self.base_url)
+        return (
+            f"Request(model={self.model!r}, messages={self.messages!r}, params={show_params(self.params)!r}, "
+            f"tools={self.tools!r}, base_url={base_url!r}, epoch={self.epoch})"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
-from evalsuite.models.address import KEY, LOGIN, redact
+from evalsuite.redaction import HEADERS, is_secret, mark_secrets, redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,18 +24,11 @@ if TYPE_CHECKING:
     from evalsuite.settings import Settings
     from evalsuite.types import Completion, Request
 
-SECRET_WORDS = {
-    *("key", "keys", "apikey", "token", "secret", "password", "passwd", "pwd", "auth", "authorization"),
-    *("bearer", "credential", "credentials", "signature", "sig", "cookie"),
-}
-"""A text under a name with one of these words is a secret; `max_tokens` and `tokenizer` have none of them."""
-
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")
 ECHOED = 8
 """Characters from which on a secret that a server repeats is masked."""
 
-HEADERS = {"headers", "extra_headers", "default_headers"}
 MARK = "sha256:"
 
 
@@ -88,8 +81,8 @@ class Vault:
         """Settings as files and workers may hold them."""
         return dataclasses.replace(
             settings,
-            model_base_url=settings.model_base_url and _marked(settings.model_base_url),
-            judge_base_url=settings.judge_base_url and _marked(settings.judge_base_url),
+            model_base_url=settings.model_base_url and mark_secrets(settings.model_base_url),
+            judge_base_url=settings.judge_base_url and mark_secrets(settings.judge_base_url),
             model_param=tuple(map(self._conceal_option, settings.model_param)),
             judge_param=tuple(map(self._conceal_option, settings.judge_param)),
         )
@@ -126,7 +119,7 @@ class Vault:
             concealed = value
             if isinstance(value, Mapping):
                 concealed = self._conceal(value, everything=everything or name.lower() in HEADERS)
-            elif isinstance(value, str) and (everything or _is_secret(name)):
+            elif isinstance(value, str) and (everything or is_secret(name)):
                 concealed = self._hash(value)
             if concealed is not value:
                 changed[name] = concealed
@@ -145,17 +138,6 @@ class Vault:
         if isinstance(value, str) and value.startswith(MARK):
             return self._secrets.get(value, value)
         return value
-
-
-def _marked(base_url: str) -> str:
-    """An address without its secrets that shows that there were some."""
-    return (
-        redact(base_url) if redact(base_url) == base_url else LOGIN.sub("***@", KEY.sub(r"\1***", base_url))
-    )
-
-
-def _is_secret(name: str) -> bool:
-    return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
 def public_settings(settings: Settings) -> Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.gateway.concealment import Vault
+from evalsuite.gateway.descriptors import connections_within_limit
 from evalsuite.gateway.spend import Ledger, read_prices
 from evalsuite.models.access import MEBIBYTE, Access, Timeouts
 from evalsuite.models.credentials import Credentials, Grant
@@ -66,13 +67,20 @@ def open_gateway(
 
     credentials, vault = credentials_of(settings), Vault()
     vault.conceal_settings(settings)
-    return Gateway(
+    connections = connections_within_limit(settings.max_connections, 2 if settings.judge_model else 1)
+    gateway = Gateway(
         lambda model, base_url: around(open_backend(model, base_url, credentials)),
         store,
-        Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
+        Limiter(connections, settings.max_rpm, settings.max_tpm),
         Ledger(settings.max_cost, _paid_before(store)),
         read_prices(settings.price),
         on_hopeless,
         vault=vault,
         patience=settings.patience,
     )
+    if connections < settings.max_connections:
+        gateway.notices.append(
+            f"{connections} connections instead of {settings.max_connections}: this process may open no more files; "
+            "`ulimit -n` raises the limit, --max-connections asks for fewer"
+        )
+    return gateway

@@ -1,28 +1,16 @@
-"""Addresses of servers, and the secrets that may stand in them: logins, and keys among the parameters."""
+"""Addresses of servers, taken apart into what may be shown and what is secret."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from evalsuite.errors import SettingsError
 from evalsuite.models.secret import Secret
-
-LOGIN = re.compile(r"(?<=://)[^/@\s'\"]+@")
-KEY = re.compile(
-    r"([?&][^=&#\s'\"]*(?:key|token|secret|passw|pwd|auth|sig|credential|code)[^=&#\s'\"]*=)[^&#\s'\"]+",
-    re.IGNORECASE,
-)
-"""A parameter whose name says that its value is nobody's business; `api-version` and the like stay."""
+from evalsuite.redaction import redact
 
 OPENAI = "https://api.openai.com/v1"
 AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
-
-
-def redact(text: str) -> str:
-    """Text without the secrets of the addresses in it: a login is left out, a key becomes `***`."""
-    return KEY.sub(r"\1***", LOGIN.sub("", text))
 
 
 @dataclass(frozen=True, slots=True)

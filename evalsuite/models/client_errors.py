@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ssl
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ class Cause:
         ours: an exception of ours that the package wrapped.
         response: of the server, where it answered.
         unreachable: nothing was sent, as no connection came about.
+        no_descriptor: this process may open no more files, and a connection is one.
         timeout: something took too long.
         network: the connection is to blame, rather than what was to be sent.
         words: of the innermost exception.
@@ -29,6 +31,7 @@ class Cause:
     ours: Exception | None
     response: httpx2.Response | None
     unreachable: bool
+    no_descriptor: bool
     timeout: bool
     network: bool
     words: str
@@ -39,15 +42,19 @@ def explain(error: BaseException) -> Cause:
     links = _chain(error)
     last = links[-1]
     return Cause(
-        ours=next((one for one in links if isinstance(one, EvalsuiteError | RateLimited | Transient)), None),
-        response=next((one.response for one in links if isinstance(one, openai.APIStatusError)), None),
-        unreachable=any(isinstance(one, _UNREACHABLE) for one in links),
-        timeout=any(isinstance(one, TimeoutError) for one in links),
-        network=any(isinstance(one, _NETWORK) for one in links),
+        ours=next(
+            (link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None
+        ),
+        response=next((link.response for link in links if isinstance(link, openai.APIStatusError)), None),
+        unreachable=any(isinstance(link, _UNREACHABLE) for link in links),
+        no_descriptor=any(getattr(link, "errno", None) in _NO_DESCRIPTOR for link in links),
+        timeout=any(isinstance(link, TimeoutError) for link in links),
+        network=any(isinstance(link, _NETWORK) for link in links),
         words=getattr(last, "strerror", None) or str(last) or type(last).__name__,
     )
 
 
+_NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
 _UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ssl.SSLCertVerificationError)
 _NETWORK = (openai.APIConnectionError, httpx2.TransportError, aiohttp.ClientError, OSError)
 

@@ -8,12 +8,13 @@ goes to the address of the model or the judge that names it with `--model-key-en
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import SettingsError
 from evalsuite.models.access import AZURE_KEY, AZURE_TOKEN, OPENAI_KEY, Access, key_from
-from evalsuite.models.address import OPENAI, parse_address, redact
+from evalsuite.models.address import OPENAI, parse_address
+from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ class Grant:
     """
 
     model: str
-    base_url: str | None
+    base_url: str | None = field(repr=False)
     key_env: str | None = None
     fresh: bool = True
 

@@ -9,9 +9,9 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import BackendUnavailable, RequestRefused
-from evalsuite.models.address import redact
 from evalsuite.models.chat_format import read_answer, request_body
 from evalsuite.models.failures import failure
+from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
     from evalsuite.types import Completion, Request

@@ -15,10 +15,11 @@ from evalsuite.errors import BackendUnavailable, RequestRefused
 from evalsuite.json_codec import dumps
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.access import Access
-from evalsuite.models.address import OPENAI, parse_address, redact
+from evalsuite.models.address import OPENAI, parse_address
 from evalsuite.models.chat_stream import join_stream
 from evalsuite.models.failures import exhausted_for, failure, server_words
-from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Unreachable
+from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, Unreachable
+from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from evalsuite.models.address import Address
+    from evalsuite.models.client_errors import Cause
     from evalsuite.types import Completion, Request
 
 APIS = {
@@ -174,7 +176,16 @@ class OpenAIBackend:
             words = redact(server_words(self._masked(links.response.content)))
             headers = {name.lower(): value for name, value in links.response.headers.items()}
             return failure(links.response.status_code, headers, words, self.base_url, self._access.advice)
+        return self._unanswered(error, links)
+
+    def _unanswered(self, error: Exception, links: Cause) -> Exception:
+        """What it means that no answer came at all."""
         times = self._access.timeouts
+        if links.no_descriptor:
+            return Transient(
+                f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
+                "or a larger `ulimit -n` helps"
+            )
         if links.unreachable:
             return Unreachable(f"cannot connect to {self.base_url}: {self._masked_text(links.words)}")
         if links.timeout:

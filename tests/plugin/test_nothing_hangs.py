@@ -145,3 +145,26 @@ def test_a_signal_that_ends_the_run_leaves_a_report_and_says_how_to_go_on(
     assert f"ended by {number.name}; go on with --resume last" in said
     assert f"it was ended by {number.name}" in suite.report("r")
     assert sum(record["outcome"] == "passed" for record in suite.records("r")) >= 1
+
+
+def test_few_open_files_mean_fewer_connections_and_one_line(suite: Suite, chat_server: ChatServer) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(
+        test_many="""
+        from evalsuite import Sample, benchmark, exact_match, generate
+
+        SAMPLES = [Sample(id=str(n), input=str(n), target=str(n)) for n in range(150)]
+
+        @benchmark("many", SAMPLES, solver=generate(), scorers=[exact_match()])
+        def test_many(scores):
+            assert scores["exact_match"] == 1.0
+    """
+    )
+    chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"], delay=0.05)
+    command = (
+        f"{sys.executable} -m pytest -p no:hypothesispytest --model=m --model-base-url={chat_server.url}"
+    )
+    result = suite.pytester.run("sh", "-c", f"ulimit -n 100; exec {command} --max-connections=200")
+    result.assert_outcomes(passed=150)
+    assert result.stdout.str().count("connections instead of 200") == 1
+    assert 4 <= chat_server.most < 100

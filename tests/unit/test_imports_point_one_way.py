@@ -19,7 +19,7 @@ HOUSE = Path(evalsuite.__file__).parent
 
 # As drawn in ARCHITECTURE.md; rooms of one row may import each other.
 ROWS = (
-    ("types", "errors"),
+    ("types", "errors", "redaction"),
     (
         "protocols",
         "json_codec",

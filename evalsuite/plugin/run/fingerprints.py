@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import EvalsuiteError
 from evalsuite.json_codec import digest, encode_message
-from evalsuite.models.address import redact
+from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
     from evalsuite.plugin.collection.cases import Bound, Case

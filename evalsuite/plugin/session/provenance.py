@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from evalsuite.gateway.concealment import Vault
-from evalsuite.models.address import redact
+from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

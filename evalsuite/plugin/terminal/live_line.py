@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
+from evalsuite.errors import for_terminal
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -73,7 +75,9 @@ class StatusFile:
     def print(self, line: str) -> None:
         """Writes a line of its own."""
         with self._lock:
-            self._send(f"\n{line}\n")
+            erase = ERASE_BELOW if self._painted else ""
+            self._painted = False
+            self._send(f"{erase}\n{line}\n")
 
     def _send(self, text: str) -> None:
         os.write(self._way, text.encode(self._file.encoding or "utf-8", "replace"))
@@ -98,7 +102,7 @@ class LiveLine:
     def __init__(self, listener: Listener, terminal: pytest.TerminalReporter) -> None:
         self._listener, self._terminal = listener, terminal
         self._file: StatusFile | None = None
-        self._total = self._done = 0
+        self._total = self._done = self._announced = 0
         self._answered_before: int | None = None
         self._started = 0.0
         self._tokens: deque[tuple[float, int]] = deque()
@@ -146,6 +150,7 @@ class LiveLine:
         if self._thread is not None:
             self._thread.join()
         if self._file is not None:
+            self._announce(self._file)
             self._file.let_go()
 
     @property
@@ -161,15 +166,25 @@ class LiveLine:
     def _paint(self, file: StatusFile) -> None:
         while not self._ended.wait(INTERVAL):
             if self._asking:
+                self._announce(file)
                 width = self._terminal._tw.fullwidth  # noqa: SLF001
                 file.paint(fit(self.parts(time.monotonic()), width - 1))
 
     def _print(self, file: StatusFile) -> None:
-        pause = FIRST
-        while not self._ended.wait(pause):
-            pause = EVERY
-            if self._asking:
+        due = time.monotonic() + FIRST
+        while not self._ended.wait(INTERVAL):
+            self._announce(file)
+            if self._asking and time.monotonic() >= due:
+                due = time.monotonic() + EVERY
                 file.print(fit(self.parts(time.monotonic()), LONGEST))
+
+    def _announce(self, file: StatusFile) -> None:
+        """Prints what the gateway has reported since the last look: outages, fewer connections than asked for."""
+        if self._asking:
+            notices = self._listener.controller.gateway.notices
+            while self._announced < len(notices):
+                self._announced += 1
+                file.print(for_terminal(notices[self._announced - 1]))
 
     def parts(self, now: float) -> list[tuple[int, str]]:
         """What is shown, each part with its rank: the greater it is, the sooner a narrow terminal goes without."""

@@ -19,7 +19,7 @@ from evalsuite.models.credentials import Credentials, Grant
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Hopeless
 from evalsuite.models.secret import Secret
-from evalsuite.settings import Settings
+from evalsuite.settings import Settings, read_settings
 from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def test_secret_parameters_are_hashed_where_they_are_kept_and_whole_where_they_a
     }
     request = Request("m", (Message("user", "hi"),), params)
     concealed = vault.conceal(request)
-    assert not any(secret in repr(concealed) for secret in (KEY, "acme", "t0ken"))
+    assert not any(secret in repr(concealed.params) for secret in (KEY, "acme", "t0ken"))
     assert (concealed.params["max_tokens"], concealed.params["tokenizer"]) == (5, "cl100k")
     assert vault.conceal(concealed) == concealed
     assert vault.reveal(concealed) == request
@@ -129,7 +129,7 @@ def test_secret_parameters_are_hashed_where_they_are_kept_and_whole_where_they_a
 def test_a_resumed_run_asks_again_for_what_its_folder_does_not_hold() -> None:
     settings = Settings(model="m", model_param=(f"api_key={KEY}", "temperature=0.5"))
     public = Vault().conceal_settings(settings)
-    assert KEY not in repr(public)
+    assert KEY not in repr(public.plain())
     assert public.model_param[1] == "temperature=0.5"
     with pytest.raises(SettingsError, match=r"give --model-param api_key=\.\.\. again"):
         demand_secrets(public, "last")
@@ -189,3 +189,25 @@ def test_a_stream_is_put_together(once: Once, chat_server: ChatServer) -> None:
     )
     with pytest.raises(Exception, match="cut off before its end"):
         once(OpenAIBackend(chat_server.url), params={"stream": True})
+
+
+def test_a_requests_repr_shows_no_login_no_query_and_no_secret_parameter() -> None:
+    params = {
+        "api_key": KEY,
+        "temperature": 0.5,
+        "extra_headers": {"x-tenant": KEY},
+        "extra_query": {"code": KEY},
+        "extra_body": {"nested": {"token": KEY, "seed": 7}},
+    }
+    address = f"https://user:{KEY}@host:8000/v1?anything={KEY}"
+    shown = repr(Request("m", (Message("user", "hi"),), params=params, base_url=address))
+    assert KEY not in shown
+    for kept in ("'m'", "'hi'", "0.5", "'seed': 7", "x-tenant", "https://host:8000/v1?***"):
+        assert kept in shown
+
+
+def test_the_reprs_of_settings_and_grants_show_no_secret() -> None:
+    values = {"model": "m", "model_base_url": f"http://me:{KEY}@host/v1", "model_param": [f"api_key={KEY}"]}
+    settings = read_settings(values)
+    assert repr(settings) == "Settings(model='m', model_base_url='http://host/v1', model_param=('api_key',))"
+    assert KEY not in repr(Grant("m", settings.model_base_url))
