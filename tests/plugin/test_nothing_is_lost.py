@@ -431,3 +431,24 @@ def test_a_killed_run_gets_its_records_from_its_journal_when_it_is_read(
     assert not (many.path / "reports" / "r" / "records.jsonl").exists()
     run = load_run(RunFolder(many.path / "reports" / "r"))
     assert len(list(run.all_rows())) >= 19
+
+
+def test_a_resumed_run_needs_its_function_and_its_login_again(many: Suite, chat_server: ChatServer) -> None:
+    function = "--model=function:app:echo"
+    many.run(function, "--run=f", "--maxfail=1", "--limit=3", model=False).assert_outcomes(passed=3)
+    refused = many.run("--resume=f", model=False)
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"give {function} again" in refused.stderr.str()
+    assert "app" not in sys.modules
+    many.run("--resume=f", function, model=False).assert_outcomes(passed=3)
+    # A replay asks nobody, and so imports nothing.
+    (many.path / "app.py").unlink()
+    many.run("--replay=f", model=False).assert_outcomes(passed=3)
+    address = chat_server.url.replace("//", "//user:pa55word@")
+    many.run("--model=m", f"--model-base-url={address}", "--run=l", "--limit=1", model=False)
+    refused = many.run("--resume=l", "--limit=2", model=False)
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    assert "give --model-base-url again" in refused.stderr.str()
+    result = many.run("--resume=l", "--limit=2", f"--model-base-url={address}", model=False)
+    result.assert_outcomes(passed=2)
+    assert [sent["Authorization"][:5] for sent in chat_server.headers] == ["Basic"] * 2

@@ -83,7 +83,7 @@ def test_a_replay_and_a_resumed_run_never_touch_the_world(mail: Suite, workers: 
     assert log(mail) == ONCE
     shutil.copytree(mail.path / "reports" / "first", mail.path / "elsewhere" / "first")
     mail.run(*workers, "--replay=elsewhere/first", "--run=again", model=False).assert_outcomes(passed=2)
-    mail.run(*workers, "--resume=first", model=False).assert_outcomes(passed=2)
+    mail.run(*workers, "--resume=first").assert_outcomes(passed=2)
     assert log(mail) == ONCE
     assert mail.records("first")[0]["transcript"] == mail.records("again")[0]["transcript"]
 
@@ -115,7 +115,7 @@ def test_a_world_that_cannot_catch_up_with_an_interrupted_episode_is_not_touched
     mail.run("--run=first").assert_outcomes(passed=2)
     with sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite") as journal:
         journal.execute("DELETE FROM tool_calls WHERE number >= 2")
-    result = mail.run("--resume=first", model=False)
+    result = mail.run("--resume=first")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["*interrupted after 1 calls*restore(calls)*outside=False*"])
     assert [line for line in log(mail) if line != "open"] == ["send ada", "send bob"]

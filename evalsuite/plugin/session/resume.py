@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
 from evalsuite.gateway.concealment import demand_secrets
+from evalsuite.redaction import HIDDEN
 from evalsuite.results.runs import find_folder
 from evalsuite.settings import Settings, restore, take_over
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from evalsuite.journal.lease import Lease
+
+MODELS = ("model", "judge_model", "user_model")
+CODE = "function:"
+"""How a model's name begins that is code to be imported."""
 
 
 def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
@@ -20,7 +28,7 @@ def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple
 
     Raises:
         RunError: there is no such run.
-        SettingsError: it asked another model.
+        SettingsError: it asked another model, or something must be given again that a folder cannot decide.
     """
     name = settings.resume or settings.replay
     if not name:
@@ -30,6 +38,7 @@ def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple
     taken = take_over(settings, restore(info.get("settings", {})))
     if settings.resume:
         demand_secrets(taken, name)
+        _demand_code(taken, name)
     asked = info.get("model")
     if taken.model is None:
         taken = replace(taken, model=asked)
@@ -39,9 +48,38 @@ def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple
             "or leave out --resume"
         )
     # By its path, as `last` would mean another run once this one has begun.
-    found = str(folder.path.resolve())
-    named = replace(taken, resume=found) if settings.resume else replace(taken, replay=found)
+    path = str(folder.path.resolve())
+    named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
+
+
+def _demand_code(settings: Settings, run: str) -> None:
+    """Sees that no folder, which may come from anybody, decides what is imported and called."""
+    restored = [option for option in MODELS if option not in settings.given]
+    for option in restored:
+        value = getattr(settings, option) or ""
+        if value.startswith(CODE):
+            flag = "--" + option.replace("_", "-")
+            raise SettingsError(
+                f"--resume {run}: that run asked {value}, which is code, and a run's folder does not decide what is "
+                f"imported: give {flag}={value} again"
+            )
+
+
+def flags_to_repeat(settings: Mapping[str, Any]) -> str:
+    """Options that `--resume` of a run needs again, with a space before each.
+
+    Args:
+        settings: of the run, as its folder holds them.
+    """
+    return "".join(f" {shlex.quote(flag)}" for flag in _repeated(settings))
+
+
+def _repeated(settings: Mapping[str, Any]) -> Iterator[str]:
+    for option in (*MODELS, "model_base_url", "judge_base_url"):
+        value = str(settings.get(option) or "")
+        if value.startswith(CODE) or HIDDEN in value:
+            yield f"--{option.replace('_', '-')}={value}"
 
 
 def take_lease(settings: Settings) -> Lease | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.verdict import Status
 from evalsuite.errors import for_terminal
+from evalsuite.plugin.session.resume import flags_to_repeat
 from evalsuite.reporting.markdown import decision_line
 from evalsuite.results.runs import REPORT, interruption
 
@@ -45,8 +46,10 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline}{aside} (exit status {status})", bold=True, **colour)
     terminal.write_line(f"report: {_from_here(folder.path / REPORT, terminal.config)}")
-    if interruption(folder.info()):
-        terminal.write_line(f"go on with it: --resume {folder.name}   (what was answered is not asked again)")
+    info = folder.info()
+    if interruption(info):
+        again = f"--resume {folder.name}{flags_to_repeat(info.get('settings', {}))}"
+        terminal.write_line(f"go on with it: {again}   (what was answered is not asked again)")
     annotate(terminal, verdict)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.conftest import ChatServer
     from tests.unit.models.conftest import Once
 
 pytest.importorskip("xllamacpp")
@@ -109,3 +110,22 @@ def test_a_file_that_is_no_model_is_said_to_be_none(tmp_path: Path, once: Once) 
     backend.check()
     with pytest.raises(BackendUnavailable, match=r"llama\.cpp cannot load .*model\.gguf: "):
         once(backend)
+
+
+def test_the_embedded_server_is_reached_past_every_proxy_and_gets_no_key(
+    chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch, once: Once
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, chat_server.url.removesuffix("/v1"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-key")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Secret: very-secret")
+    embedded = LlamaCppBackend("smollm2?slots=1&context=512")
+    assert once(embedded, "Hi", params={"max_tokens": 4}).text
+    assert chat_server.bodies == []
+    # What it is sent, as a server hears it.
+    monkeypatch.delenv("http_proxy")
+    watched = LlamaCppBackend("smollm2")
+    monkeypatch.setattr(watched, "_start", lambda: chat_server.url)
+    once(watched)
+    assert len(chat_server.headers) == 1
+    assert "secret" not in str(chat_server.headers)
