@@ -34,6 +34,7 @@ COMMANDS = {
     "judge": "judge a run's answers again, and say how far the judge can be trusted",
     "verify": "prove a run's report, or a bundle's, from its journal: checksums, records, every number",
     "bundle": "write a run as one file that can be verified and replayed offline",
+    "gateway": "serve one gateway to many sessions, and to any OpenAI client: one store, one limit, one set of keys",
     "build": "make a benchmark's data from its sources",
     "score": "score outputs that exist already",
     "metaeval": "measure metrics: against human ratings, and on known changes",

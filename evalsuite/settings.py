@@ -101,6 +101,13 @@ class Settings:
         "--judge-param max_tokens=2048; may be repeated",
         "NAME=VALUE",
     )
+    gateway: str | None = _setting(
+        None,
+        "ask by way of gateways started with `evalsuite gateway`, which hold store, limits and keys for many "
+        "sessions; several, separated by commas, share the requests. A token goes into EVALSUITE_GATEWAY_TOKEN",
+        "URL",
+        kept=False,
+    )
     max_connections: int = _setting(
         32, "calls in flight at most, in all processes together (default 32)", "N", kind=int, least=1
     )
@@ -333,6 +340,11 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
                 "--shard and --stop-when-decided exclude each other: the gates of a shard are decided when all "
                 "shards have been joined"
             )
+    if settings.gateway and settings.max_cost is not None:
+        raise SettingsError(
+            "--gateway and --max-cost exclude each other: the spend limit is the gateway's, which knows what all of "
+            "its clients spend; give it there, and each client its share"
+        )
     _check_comparison(settings)
     return settings
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -142,6 +143,8 @@ class Gateway:
         self._used: dict[str, Usage] = {}
         # Why answers cannot be kept.
         self._lost = ""
+        # Requests by how they were served: `kept` by the store, `joined` to a call under way, `asked`.
+        self.served: Counter[str] = Counter()
 
     async def ask(self, request: Request) -> Completion:
         """Answers a request, from the store where it can.
@@ -162,11 +165,14 @@ class Gateway:
         request = self._vault.conceal(request)
         key = request_key(backend.identity, request)
         flight = self._flights.get(key)
+        self.served["joined"] += flight is not None
         if flight is None:
             kept = self.store.get(key)
             if kept is not None:
+                self.served["kept"] += 1
                 self._used[key] = kept.usage
                 return kept
+            self.served["asked"] += 1
             flight = asyncio.create_task(self._fly(key, backend, request))
             self._flights[key] = flight
             flight.add_done_callback(lambda done: self._landed(key, done))
@@ -394,6 +400,25 @@ class Gateway:
         Unlike what was paid in this session, this is the same for a run and its replay.
         """
         return sum((self._used[key] for key in sorted(self._used)), Usage())
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for their turn."""
+        return sum(limiter.waiting for limiter in self._limiters.values())
+
+    @property
+    def lost(self) -> str:
+        """Why answers cannot be kept any more; empty while they can."""
+        return self._lost
+
+    def start_over(self) -> None:
+        """For a gateway that outlives runs: models that were given up get another chance, as does a full disk.
+
+        What answers took is forgotten, too: `used` is about one run.
+        """
+        self._hopeless.clear()
+        self._lost = ""
+        self._used.clear()
 
     async def aclose(self) -> None:
         """Ends the calls under way, those that cost money only after a moment's wait; closes everything."""

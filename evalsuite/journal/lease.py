@@ -19,14 +19,15 @@ class Lease:
 
     Args:
         folder: the run's.
+        name: of the lock's file.
 
     Raises:
         RunError: another living session has it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = LOCK) -> None:
         self.folder = folder
-        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             self._lock()
         except BaseException:

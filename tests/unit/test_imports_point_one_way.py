@@ -36,6 +36,7 @@ ROWS = (
     ("models", "journal"),
     ("gateway",),
     ("applications",),
+    ("service",),
     ("metrics", "stats", "sandbox"),
     ("tools",),
     ("solvers", "judging", "scorers"),

@@ -195,19 +195,25 @@ class Controller:
             answers = Answers.open(find_folder(self.reports, replayed).path / JOURNAL, read_only=True)
         else:
             answers = self.journal.answers
-        return open_gateway(self.settings, answers, self._give_up, self._replaying)
+        return open_gateway(self.settings, answers, self._give_up, self._in_place)
 
     @property
     def asking(self) -> bool:
         """Whether any case has asked a model."""
         return "gateway" in self.__dict__
 
-    def _replaying(self, backend: Backend) -> Backend:
-        """The backend itself, or what stands in its place in a replay."""
-        from evalsuite.models.replay import ReplayBackend
+    def _in_place(self, backend: Backend) -> Backend:
+        """The backend itself, or what stands in its place: a replay, or a gateway service."""
+        if self.settings.replay:
+            from evalsuite.models.replay import ReplayBackend
 
-        replayed = self.settings.replay
-        return ReplayBackend(backend, RunFolder(self.reports / replayed).name) if replayed else backend
+            return ReplayBackend(backend, RunFolder(self.reports / self.settings.replay).name)
+        if self.settings.gateway:
+            from evalsuite.service.address import parse_services
+            from evalsuite.service.remote import RemoteBackend
+
+            return RemoteBackend(backend, parse_services(self.settings.gateway))
+        return backend
 
     def _give_up(self, error: EvalsuiteError) -> None:
         self.hopeless = error

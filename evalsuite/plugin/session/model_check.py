@@ -96,7 +96,36 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
         load_run(find_folder(root / settings.reports, settings.baseline))
     if settings.stop_when_decided and not settings.gate:
         raise SettingsError("--stop-when-decided needs a gate: --gate or evalsuite_gates")
-    if "model" in named and not settings.replay:
+    if not settings.replay:
+        check_askable(settings, named)
+
+
+def check_askable(settings: Settings, named: AbstractSet[str]) -> None:
+    """Sees that the models that were named can be asked, directly or by way of a gateway.
+
+    Raises:
+        EvalsuiteError: one cannot.
+    """
+    if settings.gateway:
+        check_gateway(settings, named)
+        return
+    if "model" in named:
         check_model(settings)
-    if "judge_model" in named and not settings.replay:
+    if "judge_model" in named:
         check_judge(settings)
+
+
+def check_gateway(settings: Settings, named: AbstractSet[str]) -> None:
+    """Sees that the gateway services are there, and that the models' names make sense; they have the keys.
+
+    Raises:
+        EvalsuiteError: one is not there, or knows no such token, or a name is of no known kind.
+    """
+    from evalsuite.service.address import parse_services
+    from evalsuite.service.remote import check_services
+
+    services = parse_services(settings.gateway or "")
+    if "model" in named:
+        open_backend(demand_model(settings.model), settings.model_base_url)
+    if named:
+        check_services(services)

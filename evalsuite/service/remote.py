@@ -1,0 +1,140 @@
+"""A session's way to a gateway service: a backend that has the service ask in its own place."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import BackendUnavailable
+from evalsuite.gateway.wire import decode_error
+from evalsuite.json_codec import decode_completion, dumps, encode_request
+from evalsuite.models.protocol import Broken, Outage, Unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import aiohttp
+
+    from evalsuite.models.protocol import Backend
+    from evalsuite.service.address import ServiceAddress
+    from evalsuite.types import Completion, Request
+
+SILENCE = 60.0
+"""Seconds without a sign of life after which a gateway is taken for dead."""
+
+
+class RemoteBackend:
+    """See the module. Answers bear the cost that the service paid, or had paid when it first asked.
+
+    Args:
+        backend: what would be asked without a service; it is never opened, and needs no key.
+        services: equal requests go to one of them, so that each is asked once.
+    """
+
+    # The service has the limit for all of its clients; a further one here would be by other prices.
+    metered = False
+    connections: int | None = None
+
+    def __init__(self, backend: Backend, services: Sequence[ServiceAddress]) -> None:
+        self._backend, self._services = backend, services
+        self.identity = backend.identity
+        self._session: aiohttp.ClientSession | None = None
+
+    def check(self) -> None:
+        """The service was checked when the session began."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Asks once; the service tries as often as makes sense."""
+        # As this process would find it: the service's own environment may name another.
+        request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
+        plain = dumps({"request": encode_request(request)}).encode()
+        number = int.from_bytes(hashlib.sha256(plain).digest()[:8]) % len(self._services)
+        answer = await self._posted(self._services[number], plain)
+        if "error" in answer:
+            raise decode_error(answer["error"])
+        return decode_completion(answer["completion"])
+
+    async def _posted(self, service: ServiceAddress, plain: bytes) -> dict[str, Any]:
+        import aiohttp
+
+        headers = {"Content-Type": "application/json", **service.headers}
+        try:
+            async with self._opened().post(
+                f"{service.url}/evalsuite/ask", data=plain, headers=headers, allow_redirects=False
+            ) as response:
+                content = await response.read()
+        except aiohttp.ClientConnectorError as error:
+            raise Unreachable(f"cannot reach the gateway {service.url}: {error}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Broken(f"the gateway {service.url} broke off: {type(error).__name__}: {error}") from error
+        return _read(service.url, response.status, content)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            import aiohttp
+
+            times = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=SILENCE)
+            self._session = aiohttp.ClientSession(timeout=times, connector=aiohttp.TCPConnector(limit=0))
+        return self._session
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._session is not None:
+            await self._session.close()
+            # Connections over TLS end a moment later.
+            await asyncio.sleep(0)
+
+
+def _read(url: str, status: int, content: bytes) -> dict[str, Any]:
+    if status >= 500:
+        raise Outage(f"the gateway {url} answers {status}")
+    if status != 200:
+        raise BackendUnavailable(f"the gateway {url} answers {status}: {_words(content)}")
+    try:
+        plain = json.loads(content)
+    except ValueError as error:
+        raise Broken(f"the gateway {url} broke off in the middle of an answer") from error
+    if not isinstance(plain, dict) or not ({"completion", "error"} & set(plain)):
+        raise BackendUnavailable(f"{url} is no gateway of evalsuite: {content[:100]!r}")
+    return plain
+
+
+def _words(content: bytes) -> str:
+    try:
+        return str(json.loads(content)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return content[:200].decode("utf-8", "replace")
+
+
+def check_services(services: Sequence[ServiceAddress]) -> None:
+    """Sees that each service is there and takes this client's token, before anything begins.
+
+    Raises:
+        EvalsuiteError: one is not.
+    """
+    for service in services:
+        asyncio.run(_check(service))
+
+
+async def _check(service: ServiceAddress) -> None:
+    import aiohttp
+
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30.0)) as session,
+            session.get(f"{service.url}/evalsuite/client", headers=service.headers) as response,
+        ):
+            content = await response.read()
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise BackendUnavailable(
+            f"--gateway {service.url}: {str(error) or type(error).__name__}; is `evalsuite gateway` running there?"
+        ) from error
+    if response.status != 200:
+        raise BackendUnavailable(f"--gateway {service.url}: {_words(content)}")
+    try:
+        json.loads(content)["client"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BackendUnavailable(f"--gateway {service.url}: what answers there is no gateway") from error

@@ -1,0 +1,178 @@
+"""Puts a gateway service together, and runs it until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import ssl
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from evalsuite.errors import SettingsError
+from evalsuite.gateway.concealment import Vault
+from evalsuite.gateway.gateway import GRACE, Gateway
+from evalsuite.gateway.limiter import Limiter
+from evalsuite.gateway.spend import read_prices
+from evalsuite.models.access import MEBIBYTE, Access, Timeouts
+from evalsuite.service.address import is_loopback
+from evalsuite.service.clients import ANYBODY, Clients, read_clients
+from evalsuite.service.server import GatewayServer
+from evalsuite.service.shares import SharedLedger
+from evalsuite.service.upstreams import Upstreams
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.errors import EvalsuiteError
+    from evalsuite.service.sqlite_store import SqliteStore
+    from evalsuite.settings import Settings
+
+FRESH_START = 60.0
+"""Seconds after which a model that was given up, for lack of credit perhaps, gets another chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What somebody who starts a gateway says.
+
+    Attributes:
+        settings: limits, prices and time-outs.
+        host: address to listen at.
+        port: 0 takes a free one.
+        store: a file's path, or `postgresql://...`.
+        max_age: seconds for which an answer serves again; None is for ever.
+        clients: file of clients; None lets everybody on this host ask.
+        models: the only ones that are asked; empty for any.
+        upstreams: addresses of model servers.
+        certificate: file with the TLS certificate; None is plain HTTP.
+        key: file with its private key.
+    """
+
+    settings: Settings
+    host: str
+    port: int
+    store: str
+    max_age: float | None
+    clients: Path | None
+    models: Sequence[str]
+    upstreams: Sequence[str]
+    certificate: Path | None
+    key: Path | None
+
+
+def serve(service: Service) -> None:
+    """Runs a gateway until SIGINT or SIGTERM.
+
+    Raises:
+        EvalsuiteError: it cannot be started as it was asked to.
+    """
+    clients = read_clients(service.clients) if service.clients else Clients()
+    tls = _tls(service)
+    if not is_loopback(service.host) and (tls is None or not clients.known):
+        raise SettingsError(
+            f"--host {service.host} can be reached over the network, so it takes --tls-cert, --tls-key and --clients. "
+            f"Or leave it on loopback and reach it through a tunnel: ssh -L {service.port}:127.0.0.1:{service.port}"
+        )
+    limit = service.settings.max_cost
+    if limit is None and any(client.share < 1 for client in clients.known):
+        raise SettingsError(
+            f"--clients {service.clients}: a share is a part of --max-cost, which is not given"
+        )
+    asyncio.run(_serve(service, clients, tls))
+
+
+def _tls(service: Service) -> ssl.SSLContext | None:
+    if service.certificate is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(service.certificate, service.key)
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(f"--tls-cert {service.certificate}, --tls-key {service.key}: {error}") from error
+    return context
+
+
+def _open_store(service: Service, clients: Clients) -> SqliteStore:
+    known = clients.known or (ANYBODY,)
+    from evalsuite.service.sqlite_store import SqliteStore
+
+    return SqliteStore(Path(service.store), known, service.max_age)
+
+
+async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None) -> None:
+    settings = service.settings
+    times = Timeouts(settings.connect_timeout, settings.silence_timeout, settings.call_timeout)
+    access = Access(timeouts=times, max_answer=int(settings.max_answer_mb * MEBIBYTE))
+    upstreams = Upstreams(service.models, service.upstreams, access)
+    prices = read_prices(settings.price)
+    store = _open_store(service, clients)
+    gateway = Gateway(
+        upstreams.open,
+        store,
+        Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
+        SharedLedger(settings.max_cost, clients.known, store.paid()),
+        prices,
+        _complain,
+        vault=Vault(),
+        patience=settings.patience,
+    )
+    server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(service.host))
+    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=GRACE)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, service.host, service.port, ssl_context=tls, backlog=1024)
+        try:
+            await site.start()
+        except OSError as error:
+            raise SettingsError(
+                f"--host {service.host} --port {service.port}: {error.strerror or error}"
+            ) from error
+        port = runner.addresses[0][1]
+        _announce(f"{'https' if tls else 'http'}://{_in_url(service.host)}:{port}", service, clients)
+        await _until_signal(gateway)
+    finally:
+        await runner.cleanup()
+        await gateway.aclose()
+
+
+def _complain(error: EvalsuiteError) -> None:
+    sys.stderr.write(f"evalsuite gateway: {error}\n")
+
+
+async def _until_signal(gateway: Gateway) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    while not ended.is_set():
+        try:
+            async with asyncio.timeout(FRESH_START):
+                await ended.wait()
+        except TimeoutError:
+            gateway.start_over()
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _announce(url: str, service: Service, clients: Clients) -> None:
+    who = ", ".join(client.name for client in clients.known) or "everybody on this host"
+    sys.stdout.write(
+        f"evalsuite gateway: {url}\n"
+        f"  clients: {who}\n"
+        f"  store:   {_without_login(service.store)}\n"
+        f"  sessions: pytest cases/ --gateway={url}\n"
+        f"  OpenAI clients: OPENAI_BASE_URL={url}/v1\n"
+        f"  {url}/health, {url}/metrics; Ctrl-C ends it\n"
+    )
+    sys.stdout.flush()
+
+
+def _without_login(store: str) -> str:
+    from evalsuite.redaction import redact
+
+    return redact(store)

@@ -1,0 +1,103 @@
+"""The store of a gateway service in one SQLite file: a journal in which each client is a session."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import RunError
+from evalsuite.journal.answers import Answers
+from evalsuite.journal.database import Database
+from evalsuite.journal.lease import Lease
+from evalsuite.service.clients import ASKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from evalsuite.service.clients import Client
+    from evalsuite.types import Completion, Request
+
+PAID = """
+SELECT command, coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
+                                  WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0)
+FROM attempts JOIN sessions ON sessions.id = session GROUP BY command
+"""
+"""What each client paid, and what it may have been billed for calls that were never answered."""
+
+
+class SqliteStore(Answers):
+    """See the module. An answer is in the file before anybody is told of it.
+
+    Args:
+        path: of the file, made if it is not there.
+        clients: of the service.
+        max_age: seconds for which an answer serves again; None is for ever.
+
+    Raises:
+        RunError: another gateway serves from this file, or it is no journal.
+    """
+
+    def __init__(self, path: Path, clients: Iterable[Client], max_age: float | None) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lease = Lease(path.parent, f".{path.name}.lock")
+        except RunError as error:
+            raise RunError(
+                f"--store {path}: another gateway serves from this file; point sessions to that one, or share a "
+                "store of PostgreSQL between both"
+            ) from error
+        super().__init__(Database(path))
+        self._max_age = max_age
+        self._numbers = {client.name: self._number(client.name) for client in clients}
+
+    def _number(self, client: str) -> int:
+        """The number of a client, as which its calls are booked."""
+        row = self._database.one("SELECT id FROM sessions WHERE command = ?", client)
+        if row is None:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self._database.write(("INSERT INTO sessions (started, command) VALUES (?, ?)", (now, client)))
+            return self._number(client)
+        return int(row[0])
+
+    def paid(self) -> dict[str, float]:
+        """US dollars by client."""
+        return {name: float(cost) for name, cost in self._database.all(PAID)}
+
+    def get(self, key: str) -> Completion | None:
+        """See `Answers.get`; an answer beyond its age is not there."""
+        if self._max_age is not None:
+            row = self._database.one("SELECT created FROM answers WHERE key = ?", key)
+            if row is not None and row[0] < time.time() - self._max_age:
+                return None
+        return super().get(key)
+
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        """See `Answers.put`; an answer beyond its age is replaced."""
+        self._session = self._numbers.get(ASKING.get().name)
+        if self._max_age is not None:
+            bound = time.time() - self._max_age
+            self._pending.append(("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound)))
+        super().put(key, request, completion)
+
+    def sent(self, key: str, reserved: float = 0.0) -> int:
+        """See `Answers.sent`."""
+        self._session = self._numbers.get(ASKING.get().name)
+        return super().sent(key, reserved)
+
+    def check_up(self) -> None:
+        """Sees whether the file still answers.
+
+        Raises:
+            RunError: it does not.
+        """
+        self._database.one("SELECT 1")
+
+    async def settled(self) -> None:
+        """Nothing to wait for: `put` returns when the answer is in the file."""
+
+    def close(self) -> None:
+        """Closes the file, and lets another gateway have it."""
+        super().close()
+        self._lease.release()

@@ -1,0 +1,82 @@
+"""Which models a gateway service asks, and where: clients must not send its keys, or its calls, anywhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalsuite.entry_points import find_target
+from evalsuite.errors import RequestRefused, SettingsError
+from evalsuite.models import open_backend
+from evalsuite.models.credentials import Credentials, Grant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.models.access import Access
+    from evalsuite.models.protocol import Backend
+    from evalsuite.types import Request
+
+
+class Upstreams:
+    """See the module.
+
+    Args:
+        models: the only ones that are asked; empty for whatever the upstream addresses serve.
+        addresses: base URLs, each with the variable of its key after a comma where it is not the usual one.
+        access: time-outs and sizes.
+
+    Raises:
+        SettingsError: an address is none, or a model's name makes no sense.
+    """
+
+    def __init__(self, models: Sequence[str], addresses: Sequence[str], access: Access | None = None) -> None:
+        pairs = [text.partition(",") for text in addresses]
+        self._grants = [Grant("", url, name.strip() or None) for url, _, name in pairs]
+        self.credentials = Credentials(self._grants, access)
+        self.models = tuple(models)
+        usual = [] if self._grants else [self.credentials.locate(None).shown]
+        self._allowed = {
+            *usual,
+            *(self.credentials.locate(grant.public_url).shown for grant in self._grants),
+        }
+        for model in models:
+            open_backend(model, None, self.credentials)
+
+    def open(self, model: str, base_url: str | None) -> Backend:
+        """The backend of an admitted request."""
+        return open_backend(model, base_url, self.credentials)
+
+    def admit(self, request: Request) -> Request:
+        """The request with its address filled in.
+
+        Raises:
+            RequestRefused: this service does not ask that model, or not there.
+        """
+        model = request.model
+        if self.models and model not in self.models:
+            raise RequestRefused(f"this gateway serves {', '.join(self.models)}, and not {model!r:.200}")
+        kind, colon, _ = model.partition(":")
+        if colon and find_target("evalsuite.models", kind) is not None:
+            if model not in self.models:
+                raise RequestRefused(
+                    f"{model!r:.200} would run on the gateway's own machine; whoever runs it has to name it: "
+                    f"evalsuite gateway --model {model!r:.200}"
+                )
+            if request.base_url is None:
+                return request
+        return self._addressed(request)
+
+    def _addressed(self, request: Request) -> Request:
+        if request.base_url is None and self._grants:
+            return replace(request, base_url=self._grants[0].public_url)
+        try:
+            shown = self.credentials.locate(request.base_url).shown
+        except SettingsError as error:
+            raise RequestRefused(str(error)) from error
+        if shown not in self._allowed:
+            raise RequestRefused(
+                f"this gateway asks {', '.join(sorted(self._allowed))}, and not {shown}; whoever runs it has to "
+                f"name that address: evalsuite gateway --upstream {shown}"
+            )
+        return request

@@ -1,0 +1,208 @@
+"""A gateway in a process of its own: what it answers, whom, and what outlives its death."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.cli import main
+from evalsuite.errors import RunError
+from evalsuite.service.sqlite_store import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TOKENS = {"ci": "token-of-the-ci-server", "dev": "token-of-a-developer"}
+
+
+@pytest.fixture
+def clients(tmp_path: Path) -> Path:
+    """Two clients, one of which may spend a tenth."""
+    path = tmp_path / "clients.json"
+    shares = {"ci": {"token": TOKENS["ci"]}, "dev": {"token": TOKENS["dev"], "share": 0.1}}
+    path.write_text(json.dumps(shares))
+    path.chmod(0o600)
+    return path
+
+
+def test_equal_requests_of_many_clients_are_asked_once(start_gateway: Any, chat_server: Any) -> None:
+    chat_server.reply = lambda body: chat_server.say("there", delay=0.2)
+    service = start_gateway(f"--upstream={chat_server.url}")
+    together = [threading.Thread(target=service.chat, args=("hello",)) for _ in range(5)]
+    for thread in together:
+        thread.start()
+    for thread in together:
+        thread.join()
+    assert service.chat("hello") == (200, "there")
+    assert len(chat_server.bodies) == 1
+    assert service.metric('evalsuite_gateway_answers_total{client="anybody",model="gpt-test"}') == 6
+    served = [
+        service.metric(f'evalsuite_gateway_requests_total{{served="{how}"}}')
+        for how in ("asked", "joined", "kept")
+    ]
+    assert served[0] == 1
+    assert sum(served) == 6
+
+
+def test_a_further_repetition_is_asked_again(start_gateway: Any, chat_server: Any) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}")
+    body = {"model": "gpt-test", "messages": [{"role": "user", "content": "hello"}]}
+    for epoch in ("1", "2", "2"):
+        assert service.post("/v1/chat/completions", body, **{"x-evalsuite-epoch": epoch})[0] == 200
+    assert len(chat_server.bodies) == 2
+
+
+def test_an_answer_beyond_its_age_is_asked_again(start_gateway: Any, chat_server: Any) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}", "--max-age=0")
+    chat_server.reply = lambda body: chat_server.say(f"answer {len(chat_server.bodies)}")
+    assert [service.chat("hello")[1] for _ in range(3)] == ["answer 1", "answer 2", "answer 3"]
+
+
+def test_a_stranger_is_refused_and_a_client_spends_its_own_share(
+    start_gateway: Any, chat_server: Any, clients: Path
+) -> None:
+    # Each answer costs 10 + 5 tokens: one and a half thousandths of a dollar.
+    service = start_gateway(
+        f"--upstream={chat_server.url}", f"--clients={clients}", "--max-cost=1", "--price=gpt-test=100/100"
+    )
+    assert service.chat("hello")[0] == 401
+    assert service.get("/metrics")[0] == 401
+    assert service.get("/health")[0] == 200
+    # An answer of up to 900 tokens may cost more than nine cents, of which the developer has ten.
+    assert service.chat("one", TOKENS["dev"], max_tokens=800)[0] == 200
+    status, words = service.chat("two", TOKENS["dev"], max_tokens=1000)
+    assert status == 402
+    assert "'dev' has used up its share" in words
+    assert service.chat("two", TOKENS["ci"], max_tokens=1000)[0] == 200
+    assert len(chat_server.bodies) == 2
+    spent = 'evalsuite_gateway_client_spent_dollars{client="dev"}'
+    assert service.metric(spent, TOKENS["ci"]) == pytest.approx(0.0015)
+    service.kill()
+    again = start_gateway(
+        f"--upstream={chat_server.url}", f"--clients={clients}", "--max-cost=1", "--price=gpt-test=100/100"
+    )
+    assert again.metric(spent, TOKENS["ci"]) == pytest.approx(0.0015)
+
+
+def test_no_client_can_have_it_ask_elsewhere_or_run_code(start_gateway: Any, chat_server: Any) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}")
+    elsewhere = {
+        "request": {
+            "model": "gpt-test",
+            "messages": [{"role": "user", "content": "x"}],
+            "params": {},
+            "tools": [],
+            "base_url": "http://127.0.0.1:9/v1",
+            "epoch": 1,
+        }
+    }
+    assert "has to name that address" in service.post("/evalsuite/ask", elsewhere)[1]
+    body = {"model": "function:os:getcwd", "messages": [{"role": "user", "content": "x"}]}
+    assert "whoever runs it has to name it" in service.post("/v1/chat/completions", body)[1]
+    assert not chat_server.bodies
+
+
+def test_pages_in_a_browser_are_kept_out(start_gateway: Any, chat_server: Any) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}")
+    body = {"model": "gpt-test", "messages": [{"role": "user", "content": "x"}]}
+    assert service.post("/v1/chat/completions", body, **{"Content-Type": "text/plain"})[0] == 415
+    assert service.get("/metrics", Host="evil.example:80")[0] == 403
+    assert not chat_server.bodies
+
+
+def test_nonsense_is_one_message(start_gateway: Any, chat_server: Any) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}")
+    for body in (None, [1, 2], {"request": {"model": 1}}):
+        assert "cannot read this request" in service.post("/evalsuite/ask", body)[1]
+    assert "model: name one" in service.post("/v1/chat/completions", {"messages": []})[1]
+
+
+def test_what_makes_no_sense_is_refused_before_it_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, mode, text in (
+        ("open.json", 0o644, json.dumps({"ci": {"token": TOKENS["ci"]}})),
+        ("short.json", 0o600, '{"ci": {"token": "short"}}'),
+        ("share.json", 0o600, json.dumps({"ci": {"token": TOKENS["ci"], "share": 0.5}})),
+    ):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(mode)
+    refused = {
+        "--clients=open.json": "chmod 600",
+        "--clients=short.json": "at least 16",
+        "--clients=share.json": "--max-cost, which is not given",
+        "--clients=nowhere.json": "No such file",
+        "--host=0.0.0.0": "--tls-cert",
+        "--upstream=nonsense": "http://host:port",
+        "--max-age=-1": "hours from 0",
+    }
+    for option, words in refused.items():
+        assert main(["gateway", "--port=0", option]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_two_gateways_do_not_share_one_file(start_gateway: Any, chat_server: Any, tmp_path: Path) -> None:
+    first = start_gateway(f"--upstream={chat_server.url}")
+    with pytest.raises(RunError, match="another gateway serves from this file"):
+        SqliteStore(tmp_path / "gateway.sqlite", (), None)
+    first.kill()
+    start_gateway(f"--upstream={chat_server.url}")
+
+
+def test_no_acknowledged_answer_is_lost_when_it_is_killed_at_any_instant(
+    start_gateway: Any, chat_server: Any
+) -> None:
+    chat_server.reply = lambda body: chat_server.say(
+        f"{body['messages'][-1]['content']} at {random.random()}"
+    )
+    acknowledged: dict[str, str] = {}
+    ended = threading.Event()
+    service = start_gateway(f"--upstream={chat_server.url}")
+    port = int(service.url.rpartition(":")[2])
+
+    def ask(number: int) -> None:
+        turn = 0
+        while not ended.is_set():
+            turn += 1
+            text = f"{number}-{turn}"
+            try:
+                status, words = service.chat(text)
+            except (OSError, ValueError, json.JSONDecodeError):
+                continue
+            if status == 200:
+                acknowledged[text] = words
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for kills in range(1, 4):
+        _wait_until(partial(_holds, acknowledged, 30 * kills))
+        service.kill()
+        service = start_gateway(f"--upstream={chat_server.url}", port=port)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    chat_server.reply = lambda body: chat_server.say(status=500)
+    lost = [text for text, words in acknowledged.items() if service.chat(text) != (200, words)]
+    assert not lost
+    assert len(acknowledged) >= 90
+
+
+def _holds(acknowledged: dict[str, str], least: int) -> bool:
+    return len(acknowledged) >= least
+
+
+def _wait_until(true: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(6000):
+        if true():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not come to that")
