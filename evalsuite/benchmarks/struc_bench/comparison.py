@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from evalsuite.benchmarks.struc_bench.sums import sums_held
 from evalsuite.metrics.tables import pair_tables
 from evalsuite.metrics.tables.cell_values import is_blank, same_form, value_of
 
@@ -29,19 +31,20 @@ class CellPair:
 
 @dataclass(slots=True)
 class TableComparison:
-    """What the comparison of all tables of two texts found.
+    """The differences between all tables of two texts.
 
-    A table's first row holds the names of its columns and, in tables of two columns or more, its first
-    column those of its rows; the other cells are data.
+    A table's head rows (its first row, where the markup marks none) hold the names of its columns and, in tables
+    of two columns or more, its first column those of its rows; the other cells are data.
 
     Attributes:
         tables: how many tables were wanted. Of a reference without any, a list say, no cell is compared.
-        structure: tables, rows and columns that are missing or too many, by `missing rows` and so on.
+        structure: tables, rows and columns that are missing, too many or out of order, by `missing rows` and so on.
         names: row and column names that differ from the wanted ones, as (predicted, wanted); the name of the
             column of row names is one of them.
         cells: every data cell that both sides have.
         lost: data cells of wanted rows, columns and tables that the prediction lacks.
         predicted: all data cells of the prediction.
+        sums: for each sum in the wanted tables, see `sums_held`, whether the prediction has it too.
     """
 
     tables: int = 0
@@ -50,6 +53,7 @@ class TableComparison:
     cells: list[CellPair] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     predicted: list[str] = field(default_factory=list)
+    sums: list[bool] = field(default_factory=list)
 
     @property
     def wanted(self) -> list[str]:
@@ -59,67 +63,111 @@ class TableComparison:
 
 def compare(prediction: Sequence[CellGrid], reference: Sequence[CellGrid]) -> TableComparison:
     """Compares all tables; see `pair_tables` for which is compared with which."""
-    found = TableComparison(tables=len(reference))
+    comparison = TableComparison(tables=len(reference))
     for predicted, wanted in pair_tables(prediction, reference):
         if predicted and wanted:
-            _compare_pair(_Named(predicted), _Named(wanted), found)
+            _compare_pair(_Named(predicted, wanted.head_rows), _Named(wanted), comparison)
         elif wanted:
-            found.structure["missing tables"] += 1
-            found.lost += _Named(wanted).data()
+            comparison.structure["missing tables"] += 1
+            comparison.lost += _Named(wanted).data()
+            comparison.sums += sums_held([], _Named(wanted).cells)
         elif predicted:
-            found.structure["extra tables"] += 1
-            found.predicted += _Named(predicted).data()
-    return found
+            comparison.structure["extra tables"] += 1
+            comparison.predicted += _Named(predicted).data()
+    return comparison
 
 
 class _Named:
-    """A table with names for its rows and columns."""
+    """A table with names for its rows and columns.
 
-    def __init__(self, table: CellGrid) -> None:
+    Args:
+        table: as it was read.
+        head_rows: how many rows are its head where its own markup does not say.
+
+    Attributes:
+        corner: the name of the column of row names.
+        columns: the names of the others; in a head of several rows the texts above one another.
+        rows: the names of the rows below the head.
+        cells: the data, all rows of one length.
+    """
+
+    def __init__(self, table: CellGrid, head_rows: int = 1) -> None:
+        head = table.head_rows or head_rows
+        # A table that is head throughout has its names in the first row all the same.
+        head = head if 0 < head < len(table.rows) else 1
+        filled = [[*row, *[""] * (table.width - len(row))] for row in table.rows]
+        names = [" ".join(dict.fromkeys(filter(None, column))) for column in zip(*filled[:head], strict=True)]
         self.has_row_names = table.width > 1
         first = int(self.has_row_names)
-        self.corner = next(iter(table.columns[:first]), "")
-        self.columns = [*table.columns[first:], *[""] * (table.width - max(len(table.columns), first))]
-        self.rows = [row[0] if row and self.has_row_names else "" for row in table.rows[1:]]
-        self._cells = [row[first:] for row in table.rows[1:]]
-
-    def cell(self, row: int, column: int) -> str:
-        """A data cell; empty beyond the end of a short row."""
-        cells = self._cells[row]
-        return cells[column] if column < len(cells) else ""
+        self.corner = next(iter(names[:first]), "")
+        self.columns = names[first:]
+        self.rows = [row[0] if self.has_row_names else "" for row in filled[head:]]
+        self.cells = [row[first:] for row in filled[head:]]
 
     def data(self) -> list[str]:
-        return [
-            self.cell(row, column) for row in range(len(self.rows)) for column in range(len(self.columns))
-        ]
+        return [cell for row in self.cells for cell in row]
 
 
-def _compare_pair(predicted: _Named, wanted: _Named, found: TableComparison) -> None:
+def _compare_pair(predicted: _Named, wanted: _Named, comparison: TableComparison) -> None:
     rows, columns = align(predicted.rows, wanted.rows), align(predicted.columns, wanted.columns)
     for what, pairs, names in (
         ("rows", rows, (predicted.rows, wanted.rows)),
         ("columns", columns, (predicted.columns, wanted.columns)),
     ):
-        found.structure[f"missing {what}"] += sum(one is None for one, _ in pairs)
-        found.structure[f"extra {what}"] += sum(other is None for _, other in pairs)
+        comparison.structure[f"missing {what}"] += sum(one is None for one, _ in pairs)
+        comparison.structure[f"extra {what}"] += sum(other is None for _, other in pairs)
+        comparison.structure[f"moved {what}"] += _moved(pairs)
         both = (
             (names[0][one], names[1][other]) for one, other in pairs if one is not None and other is not None
         )
-        found.names += [(one, other) for one, other in both if _name(one) != _name(other)]
+        comparison.names += [(one, other) for one, other in both if _name(one) != _name(other)]
     corners = (predicted.corner, wanted.corner)
     if predicted.has_row_names and wanted.has_row_names and _name(corners[0]) != _name(corners[1]):
-        found.names.append(corners)
-    found.predicted += predicted.data()
+        comparison.names.append(corners)
+    comparison.predicted += predicted.data()
+    comparison.sums += sums_held(_arranged(predicted, rows, columns), wanted.cells)
     for predicted_row, wanted_row in rows:
         for predicted_column, wanted_column in columns:
             if wanted_row is None or wanted_column is None:
                 continue
-            cell = wanted.cell(wanted_row, wanted_column)
+            cell = wanted.cells[wanted_row][wanted_column]
             if predicted_row is None or predicted_column is None:
-                found.lost.append(cell)
+                comparison.lost.append(cell)
             else:
-                said = predicted.cell(predicted_row, predicted_column)
-                found.cells.append(CellPair(said, cell, judge_cell(said, cell)))
+                answered = predicted.cells[predicted_row][predicted_column]
+                comparison.cells.append(CellPair(answered, cell, judge_cell(answered, cell)))
+
+
+def _moved(pairs: Sequence[tuple[int | None, int | None]]) -> int:
+    """How many lines would have to be moved to stand in the wanted order; `pairs` are in that order."""
+    places = [one for one, other in pairs if one is not None and other is not None]
+    return len(places) - longest_ascent(places)
+
+
+def _arranged(
+    predicted: _Named,
+    rows: Sequence[tuple[int | None, int | None]],
+    columns: Sequence[tuple[int | None, int | None]],
+) -> list[list[str]]:
+    """The predicted data in the wanted rows and columns, blank where there is none."""
+    return [
+        [
+            predicted.cells[row][column] if row is not None and column is not None else ""
+            for column, wanted_column in columns
+            if wanted_column is not None
+        ]
+        for row, wanted_row in rows
+        if wanted_row is not None
+    ]
+
+
+def longest_ascent(places: Sequence[int]) -> int:
+    """The length of the longest ascending series among distinct numbers, neighbours or not."""
+    lasts: list[int] = []
+    for place in places:
+        at = bisect_left(lasts, place)
+        lasts[at : at + 1] = [place]
+    return len(lasts)
 
 
 def judge_cell(predicted: str, wanted: str) -> CellVerdict:

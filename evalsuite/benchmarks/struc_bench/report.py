@@ -183,9 +183,9 @@ def _errors(lines: Sequence[LabelledCases]) -> Table:
         *(Column(heading, "percent", 1) for heading in shown.values()),
     ]
     note = (
-        "The share of outputs that have at least one such error. Structure: rows, columns or tables missing or "
-        "too many. Naming: other names of rows or columns. Element: a value differs, is missing or should not be "
-        "there. Element format: the right value in another form."
+        "The share of outputs that have at least one such error. Structure: rows, columns or tables missing, too "
+        "many or in another place. Naming: other names of rows or columns. Element: a value differs, is missing or "
+        "should not be there. Element format: the right value in another form."
     )
     return Table("Types of errors", columns, rows, note)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from evalsuite.benchmarks.struc_bench.abilities import abilities
+from evalsuite.benchmarks.struc_bench.abilities import abilities, markup_used
 from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
 from evalsuite.benchmarks.struc_bench.error_types import error_types
@@ -74,7 +74,13 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         **error_types(comparison),
-        **abilities(comparison, source=sample.metadata["text"], form=score.format, share=share),
+        **abilities(
+            comparison,
+            source=sample.metadata["text"],
+            form=score.format,
+            markup=markup_used(ours.facts),
+            share=share,
+        ),
     }
 
 

@@ -14,8 +14,11 @@ EMPHASIS = re.compile(r"(\*\*|__|~~|`)(?=\S)(.+?)(?<=\S)\1")
 ESCAPE = re.compile(r"\\([*_`~#|<>&%$\[\](){}+.!-])")
 FORMULA = re.compile(r"\$|\\[a-zA-Z(\[]|[_^]\{")
 DELIMITER = re.compile(r"\$+|\\[()\[\]]")
+POWER = re.compile(r"(?<=\d)\s?[×·]\s?10\s?\^\s?\{?([-+−]?\d{1,2})\b\}?")
 SCRIPT = re.compile(r"[_^](?=\S)")
+BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 ROUND = str.maketrans({"∗": "*", "⋆": "*", "ˆ": "^", "⁄": "/", "∕": "/", "µ": "μ"})
 LONGEST_CELL = 2_000
 """Characters of a cell that are compared; no cell of a table that people read has more."""
@@ -36,7 +39,9 @@ def plain_text(text: str) -> str:
     if text.isalnum():
         return text
     if "<" in text:
-        text = TAG.sub("", text)
+        text = TAG.sub("", BREAK.sub(" ", text))
+    if "](" in text:
+        text = LINK.sub(r"\1", text)
     if "&" in text:
         text = html.unescape(text)
     if FORMULA.search(text):
@@ -44,6 +49,8 @@ def plain_text(text: str) -> str:
     elif "\\" in text:
         text = ESCAPE.sub(r"\1", text)
     text = EMPHASIS.sub(r"\2", text)
+    if "^" in text:
+        text = POWER.sub(r"e\1", text)
     return SCRIPT.sub("", text).translate(ROUND)
 
 

@@ -32,7 +32,8 @@ NUMBER_WORDS = (
 
 TOKEN = re.compile(
     r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
-    r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?:(?P<scientific>(?<![\w.])\d+(?:\.\d+)?e[-+\u2212]?\d{1,2}(?![\w.]))"
+    r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))"
     # Grades and the like: A+ is not A.
     r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
     rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})(?![^\W\d_])|[^\W\d_]+)"
@@ -57,10 +58,13 @@ def value_of(cell: str) -> str:
 
     Words without case, accents' composition and punctuation; numbers without thousands separators, trailing
     zeros, currency and percent signs; number words up to ninety-nine as digits; a full hour as its number. So
-    50, "50.0%" and "fifty" are the same, as are 12, "12:00" and "12.0"; 5 and "< 5" are not, nor A and "A+".
+    50, "50.0%" and "fifty" are the same, as are 12, "12:00" and "12.0", or 1200 and "1.2e3"; 5 and
+    "< 5" are not, nor A and "A+".
     """
     if is_blank(cell):
         return ""
+    if cell.isascii() and cell.isdigit() and len(cell) <= LONGEST_NUMBER:
+        return cell.lstrip("0") or "0"
     # What has neither words nor numbers, such as a tick, is its own value.
     return " ".join(_tokens(GROUPED.sub(_together, cell))) or " ".join(cell.split())
 
@@ -102,6 +106,8 @@ def _tokens(text: str) -> Iterator[str]:
             yield _plain_time(match["time"])
         elif match["number"]:
             yield _plain_number(match["number"], "-" if match["minus"] else "")
+        elif match["scientific"]:
+            yield _plain_number(match["scientific"].replace("\u2212", "-"), "-" if match["minus"] else "")
         elif match["word"]:
             yield NUMBER_WORDS.get(match["word"], match["word"])
         else:

@@ -40,6 +40,7 @@ class CellGrid:
         bold: the texts of the cells that are bold, at least in part.
         rules: how many horizontal lines are drawn (LaTeX); 1 for an HTML table with a border.
         borders: how many vertical lines the column specification draws (LaTeX).
+        stray_rules: how many horizontal lines stand within a row, where LaTeX refuses them.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -50,6 +51,7 @@ class CellGrid:
     bold: tuple[str, ...] = ()
     rules: int = 0
     borders: int = 0
+    stray_rules: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -18,6 +18,17 @@ LATEX_PIECE = re.compile(
     r"\\(begin|end)\s*\{([^{}]*)\}|(?<!\\)(?:\\\\)*%[^\n]*|\\verb\*?([^a-zA-Z\s]).*?\3|\\.|([{}])|(\$\$?)",
     re.DOTALL,
 )
+NAMES = re.compile(
+    r"\\(?:label|[a-zA-Z]*ref|cite[a-z]*|url|href|includegraphics|input|bibliography)\*?(?:\[[^\]]*\])*\s*\{[^{}]*\}"
+)
+"""Arguments in which an underscore is a letter."""
+FORMULA = re.compile(r"(?<!\\)(\$\$?)(?:\\.|[^$\\])*\1", re.DOTALL)
+OTHER_FORMULA = re.compile(
+    r"\\[(\[]|\\ensuremath|\\begin\s*\{(?:NiceA|a)rray|\\begin\s*\{(?:equation|align|gather|math|displaymath)"
+)
+FORMULA_SIGN = re.compile(r"(?<!\\)[_^#]")
+VERBATIM_OR_COMMENT = re.compile(r"\\verb\*?([^a-zA-Z\s]).*?\1|(?<!\\)%[^\n]*")
+NO_COLUMNS = re.compile(r"\\begin\s*\{(tabular|longtable|array)\}\s*+(?:\[[^\]]*\]\s*+)?+(?!\{)")
 
 
 def faults(reading: MarkupReading) -> list[str]:
@@ -38,9 +49,23 @@ def _html_faults(reading: MarkupReading) -> Iterator[str]:
 
 
 def _latex_faults(reading: MarkupReading) -> Iterator[str]:
+    yield from _pairs_unbalanced(reading.text)
+    if environment := NO_COLUMNS.search(reading.text):
+        yield f"{environment[1]} without its columns"
+    if not OTHER_FORMULA.search(reading.text) and (sign := _sign_outside_formulas(reading.text)):
+        yield f"{sign} outside of a formula"
+    for table in reading.tables:
+        if table.alignment and table.width > len(table.alignment):
+            yield f"a row of {table.width} cells in {len(table.alignment)} columns"
+        if table.stray_rules:
+            yield "a horizontal rule within a row"
+
+
+def _pairs_unbalanced(text: str) -> Iterator[str]:
+    """Environments, braces and formulas that do not end, or end where they did not begin."""
     open_: list[str] = []
     formulas: Counter[str] = Counter()
-    for match in LATEX_PIECE.finditer(reading.text):
+    for match in LATEX_PIECE.finditer(text):
         opens, name, _, brace, dollar = match.groups()
         if dollar:
             formulas[dollar] += 1
@@ -54,9 +79,13 @@ def _latex_faults(reading: MarkupReading) -> Iterator[str]:
     if open_:
         yield f"{open_[-1]!r} does not end"
     yield from (f"a formula does not end ({sign})" for sign, count in formulas.items() if count % 2)
-    for table in reading.tables:
-        if table.alignment and table.width > len(table.alignment):
-            yield f"a row of {table.width} cells in {len(table.alignment)} columns"
+
+
+def _sign_outside_formulas(text: str) -> str:
+    """The first sign of a subscript, superscript or parameter where TeX refuses it; empty without any."""
+    plain = VERBATIM_OR_COMMENT.sub("", NAMES.sub("", text))
+    match = FORMULA_SIGN.search(FORMULA.sub("", plain))
+    return match[0] if match else ""
 
 
 def _markdown_faults(reading: MarkupReading) -> Iterator[str]:

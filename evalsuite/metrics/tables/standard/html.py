@@ -223,6 +223,8 @@ class PageTables(HtmlListener):
 
 def _spans(attributes: Mapping[str, str]) -> tuple[int, int]:
     """How many columns and rows a cell covers; what is no number is read as 1."""
+    if not attributes:
+        return 1, 1
     columns, rows = (NUMBER.match(attributes.get(name, "")) for name in ("colspan", "rowspan"))
     return (
         min(int(columns[1]) or 1, WIDEST_SPAN) if columns else 1,

@@ -61,7 +61,16 @@ KEPT = frozenset({"binom"})
 """Macros that stay though a group follows: without them their two arguments would be one number."""
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "nicefrac", "sfrac"})
 
+UNITS = {
+    "kilo": "k", "mega": "M", "giga": "G", "tera": "T", "centi": "c", "milli": "m", "micro": "μ", "nano": "n",
+    "meter": "m", "metre": "m", "gram": "g", "second": "s", "minute": "min", "hour": "h", "hertz": "Hz", "watt": "W",
+    "volt": "V", "ampere": "A", "ohm": "Ω", "joule": "J", "newton": "N", "pascal": "Pa", "kelvin": "K", "mole": "mol",
+    "celsius": "°C", "degreeCelsius": "°C", "liter": "L", "litre": "L", "byte": "B", "bit": "bit", "decibel": "dB",
+    "electronvolt": "eV", "per": "/", "squared": "2", "cubed": "3",
+}  # fmt: skip
+"""Units of siunitx: `\\SI{5}{\\kilo\\gram}`."""
 CHARACTERS = {
+    **UNITS,
     "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å", "AA": "Å",
     "l": "ł", "L": "Ł", "i": "ı", "j": "ȷ", "dag": "†", "ddag": "‡", "S": "§", "P": "¶", "pounds": "£",
     "copyright": "©", "textregistered": "®", "texttrademark": "™", "euro": "€", "texteuro": "€",

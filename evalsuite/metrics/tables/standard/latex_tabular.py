@@ -79,6 +79,7 @@ class Tabular:
         self._is_bold = False
         self._bold: list[str] = []
         self._rules: list[int] = []
+        self._stray_rules = 0
         self._separators = TABS if source.tokens[begin].value == "tabbing" else frozenset()
         columns, place = self._text.after_columns(source.tokens[begin].value, begin + 1)
         self.alignment = read_columns(columns)
@@ -163,6 +164,7 @@ class Tabular:
             bold=tuple(self._bold),
             rules=len(self._rules) + self._draws_rules,
             borders=self._borders,
+            stray_rules=self._stray_rules,
         )
 
     def _head_rows(self, kept: Sequence[int]) -> int:
@@ -227,6 +229,7 @@ class Tabular:
             self._is_bold = True
         elif self._is_macro(place, RULES):
             self._rules.append(len(self._rows) - 1)
+            self._stray_rules += bool(self._rows[-1]) or self._text.has_text
         if self._is_macro(place, SPANNING):
             return self._read_span(self.source.tokens[place].value, place + 1)
         return self._text.read(place)

@@ -35,11 +35,15 @@ class TextReader:
 
     Args:
         source: what is read.
+
+    Attributes:
+        has_text: whether anything but white space was collected.
     """
 
     def __init__(self, source: LatexSource) -> None:
         self.source = source
         self._pieces: list[str] = []
+        self.has_text = False
         self._accent = ""
         self._fractions = 0
 
@@ -47,7 +51,7 @@ class TextReader:
         """What was collected, tidy; collecting starts anew."""
         text = tidy("".join(self._pieces))
         self._pieces.clear()
-        self._accent = ""
+        self._accent, self.has_text = "", False
         return text
 
     def read_all(self, place: int, end: int) -> str:
@@ -79,6 +83,8 @@ class TextReader:
     def _add(self, text: str) -> None:
         if self._accent and text.strip():
             text, self._accent = text[0] + self._accent + text[1:], ""
+        if not self.has_text and text and not text.isspace():
+            self.has_text = True
         self._pieces.append(text)
 
     def _read_sign(self, sign: str) -> None:

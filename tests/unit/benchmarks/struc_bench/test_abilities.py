@@ -34,21 +34,22 @@ def shown(
     *,
     source: str = SOURCE,
     form: float = 1.0,
+    markup: float = 1.0,
     share: float = 1.0,
 ) -> dict[str, float]:
     comparison = compare(prediction, [WANTED] if wanted is None else wanted)
-    return abilities(comparison, source=source, form=form, share=share)
+    return abilities(comparison, source=source, form=form, markup=markup, share=share)
 
 
 def test_each_formula_gives_what_was_worked_out_by_hand() -> None:
     prediction = table(",Wins,Points,Lead", "Gulls,7,81,3.0", "Otters,88,4,99")
-    assert shown([prediction], form=0.7, share=0.8) == pytest.approx(
+    assert shown([prediction], form=0.7, markup=0.6, share=0.8) == pytest.approx(
         {
             "coverage": 5 / 5,  # 7, 88, 3, 4 and 81 all stand somewhere
             "formatting": 0.7,
             "reasoning": 1 / 1,  # 3, the one value that the text does not hold, is right as 3.0
             "comprehension": 2 / 5,  # only 7 and 3.0 stand where they belong
-            "pragmatics": (1 / 2 + 0.8) / 2,  # of these 7 is in the wanted form
+            "pragmatics": (0.6 + 1 / 2 + 0.8) / 3,  # of these 7 is in the wanted form
             "hallucination_control": 5 / 6,  # nobody knows where 99 comes from
         }
     )
@@ -68,6 +69,22 @@ def test_what_a_missing_row_takes_along_is_neither_covered_nor_worked_out() -> N
     )
 
 
+def test_sums_and_differences_among_the_columns_count_as_comprehension() -> None:
+    wanted = table(",Points,Against,Lead", "Gulls,88,81,7", "Otters,90,70,20", "Terns,60,66,-6")
+    assert shown([wanted], [wanted])["comprehension"] == 1.0
+    # Another game, understood: no value is right, but the lead is the difference of the points in each row.
+    other = table(",Points,Against,Lead", "Gulls,10,8,2", "Otters,9,5,4", "Terns,3,1,2")
+    assert shown([other], [wanted])["comprehension"] == 1 / 2
+    one_wrong = table(",Points,Against,Lead", "Gulls,88,81,7", "Otters,90,70,20", "Terns,60,66,6")
+    assert shown([one_wrong], [wanted])["comprehension"] == pytest.approx((1 + 2 / 3) / 2)
+
+
+def test_a_total_row_is_the_sum_of_all_others() -> None:
+    wanted = table(",Home,Away", "Gulls,4,9", "Otters,5,13", "Terns,6,1", "Total,15,23")
+    missing = table(",Home,Away", "Gulls,4,9", "Otters,5,13", "Terns,6,1")
+    assert shown([missing], [wanted])["comprehension"] == pytest.approx((1 + 0) / 2)
+
+
 def test_a_value_said_twice_covers_one_wanted_value() -> None:
     assert shown([table(",Wins,Points,Lead", "Gulls,7,7,7", "Otters,7,7,7")])["coverage"] == 1 / 5
 
@@ -77,7 +94,7 @@ def test_a_perfect_table_shows_every_ability() -> None:
 
 
 def test_an_answer_without_a_table_shows_none_but_invents_nothing() -> None:
-    assert shown([], form=0.0, share=0.0) == {
+    assert shown([], form=0.0, markup=0.0, share=0.0) == {
         "coverage": 0.0,
         "formatting": 0.0,
         "reasoning": 0.0,

@@ -64,9 +64,9 @@ def test_a_missing_column_is_one_structure_error_and_no_error_of_its_cells() -> 
     assert found(WANTED.replace("| Wins ", "").replace("| 7 ", "").replace("| 4 ", "")) == {"structure_error"}
 
 
-def test_swapped_rows_are_no_error() -> None:
+def test_swapped_rows_are_a_structure_error_as_they_cost_content() -> None:
     lines = WANTED.splitlines()
-    assert found("\n".join([*lines[:2], lines[3], lines[2]])) == set()
+    assert found("\n".join([*lines[:2], lines[3], lines[2]])) == {"structure_error"}
 
 
 def test_where_no_table_was_wanted_nothing_is_said() -> None:

@@ -99,7 +99,8 @@ def test_the_order_of_rows_and_columns_counts_unless_it_is_set_aside() -> None:
     [
         (r"12.3 $\pm$ 0.1", "$12.3\\pm0.1$"), ("10--20", "10–20"), ("``quoted''", "“quoted”"), ("H$_2$O", "H_2O"),
         (r"\num{1234}", "1,234"), (r"1\,234", "1234"), (r"5.0\%", r"5\%"), (r"\textbf{7}", "7"), ("$\\gamma$", "γ"),
-        (r"\Tstrut 4", "4\\rule{0pt}{2.6ex}"),
+        (r"\Tstrut 4", "4\\rule{0pt}{2.6ex}"), (r"\SI{5}{\kilo\gram}", "5 kg"), (r"\num{1.2e3}", "1,200"),
+        (r"$1.2\times10^{3}$", "1200"), (r"$1.2 \times 10^{-3}$", "0.0012"),
     ],
 )  # fmt: skip
 def test_equal_values_are_equal_in_latex(one: str, other: str) -> None:
@@ -109,11 +110,46 @@ def test_equal_values_are_equal_in_latex(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("**bold**", "bold"), ("a&nbsp;b", "a b"), ("`x`", "x"), (r"t\_a", "t_a"), (r"$\frac{1}{8}$", "1/8")],
+    [
+        ("**bold**", "bold"),
+        ("a&nbsp;b", "a b"),
+        ("`x`", "x"),
+        ("a<br>b", "a b"),
+        ("[a](http://b)", "a"),
+        (r"t\_a", "t_a"),
+        (r"$\frac{1}{8}$", "1/8"),
+    ],
 )
 def test_equal_values_are_equal_in_raw_text(one: str, other: str) -> None:
     first, second = (f"| a | b |\n|---|---|\n| c | {cell} |" for cell in (one, other))
     assert table_score(first, second, format="markdown").content == 1.0
+
+
+@pytest.mark.parametrize(
+    ("complete", "faulty"),
+    [
+        ("Score", "S_core"), ("Score", "S#1"), ("Dev &", r"Dev \hline &"), ("{lcc}", ""), ("Alpha", "{Alpha"),
+        ("Dev & Test", "Dev & Test & All"), (r"\end{tabular}", ""), ("Alpha", "$Alpha"),
+        (r"\end{table}", r"\end{tabel}"),
+    ],
+)  # fmt: skip
+def test_latex_that_would_not_compile_is_not_well_formed(complete: str, faulty: str) -> None:
+    def is_well_formed(answer: str) -> bool:
+        return {fact.name: fact.fulfilled for fact in table_score(answer, LATEX, format="latex").facts}[
+            "well_formed"
+        ]
+
+    assert is_well_formed(LATEX)
+    assert not is_well_formed(LATEX.replace(complete, faulty, 1))
+
+
+@pytest.mark.parametrize(
+    "cell", [r"$x_1^2$", r"\verb|a_b|", r"a\_b", r"\cite{a_b}", r"\url{x_y#z}", r"\#1", "50% _"]
+)
+def test_signs_of_formulas_are_no_fault_where_latex_takes_them(cell: str) -> None:
+    table = rf"\begin{{tabular}}{{l}}a \\ {cell}" + "\n \\\\ b\\end{tabular}"
+    facts = {fact.name for fact in table_score(table, table, format="latex").facts}
+    assert "well_formed" in facts
 
 
 def test_a_tick_is_no_cross() -> None:
