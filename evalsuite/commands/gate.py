@@ -26,11 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the decisions and gives the exit status; the run itself keeps what it decided."""
-    from evalsuite.decisions.gates import parse_gate
+    from evalsuite.decisions.gates import parse_gates
     from evalsuite.reporting.write import append_step_summary, comment
 
-    for text in options.gate or ():
-        parse_gate(text)
+    parse_gates(options.gate)
     given = {"gate": options.gate, "baseline": options.baseline}
     report = report_again(options, {name: value for name, value in given.items() if value})
     verdict, saved = report.verdict, save(report, options, "gate")

@@ -16,6 +16,7 @@ import math
 import operator
 import re
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.errors import SettingsError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.results.estimate import Estimate
+    from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
     from evalsuite.types import Metric
 
@@ -189,8 +191,23 @@ def score_of(row: Row, metric: str) -> float | None:
     return row.scores.get(metric)
 
 
+def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
+    """The gates of a run's settings, in their order; none where there are no settings.
+
+    Raises:
+        SettingsError: one is malformed.
+    """
+    return tuple(map(parse_gate, texts or ()))
+
+
+def gates_of(run: Run) -> tuple[Gate, ...]:
+    """The gates that a run was made with."""
+    return parse_gates(run.info.get("settings", {}).get("gate"))
+
+
+@cache
 def parse_gate(text: str) -> Gate:
-    """Reads a condition.
+    """Reads a condition; each is read once in a process.
 
     Raises:
         SettingsError: it is malformed.

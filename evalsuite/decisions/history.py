@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.baseline_result import ComparisonRules
 from evalsuite.decisions.compared_metrics import subjects
-from evalsuite.decisions.gates import Measured, parse_gate, select
+from evalsuite.decisions.gates import Measured, gates_of, select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,7 +104,7 @@ def trace(
         rules: of the comparisons.
     """
     rules = rules or ComparisonRules()
-    gates = [parse_gate(text) for text in runs[-1].info.get("settings", {}).get("gate", ())]
+    gates = gates_of(runs[-1])
     listed = list(subjects(runs[-1], gates, rules))
     standings = {
         reference.folder.name: _against(reference, runs, gates, rules, max(1, len(listed)) * len(references))

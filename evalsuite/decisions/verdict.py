@@ -16,7 +16,7 @@ from evalsuite.decisions.gates import (
     GateDecision,
     Measured,
     decide,
-    parse_gate,
+    gates_of,
     sample_holds,
     select,
 )
@@ -147,7 +147,7 @@ _STATUS_RULES = (
 def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
     """The verdict on a run, from its records and settings, and its baseline's records."""
     settings = run.info.get("settings", {})
-    named = [parse_gate(text) for text in settings.get("gate", ())]
+    named = gates_of(run)
     findings = _look(run, baseline, named)
     status, headline, reasons = _status(findings)
     against = findings.against

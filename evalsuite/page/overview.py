@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.compared_metrics import declared, own_margin
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.gates import gates_of
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.reporting.markdown import plain_text
 from evalsuite.reporting.section import Chart, Section, Table
@@ -153,7 +153,7 @@ def falling_metrics(runs: Iterable[Run]) -> list[str]:
     """Metrics of which less is better, as `benchmark.metric`: by their benchmark, or by a gate on them."""
     names = set()
     for run in runs:
-        gates = [parse_gate(text) for text in run.info.get("settings", {}).get("gate") or ()]
+        gates = gates_of(run)
         for name, bench in run.benchmarks.items():
             bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.wants_more}
             metrics = (*bench.tally.metrics(), *bench.derived)

@@ -51,10 +51,10 @@ def _unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _baseless_gate(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.gates import JUDGE, near, parse_gate
+    from evalsuite.decisions.gates import JUDGE, near, parse_gates
 
     names = {case.bound.name for case in cases}
-    for gate in map(parse_gate, texts):
+    for gate in parse_gates(texts):
         if gate.benchmark not in {"*", JUDGE, *names}:
             return f"--gate '{gate.text}': no case of {gate.benchmark} is here{near(gate.benchmark, names)}"
         concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.planned_order import PlannedOrder
 from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError, SettingsError
@@ -79,7 +79,7 @@ class Controller:
     ) -> None:
         self.settings, self.model = settings, model
         self.reports = root / settings.reports
-        self.gates = [parse_gate(text) for text in settings.gate]
+        self.gates = parse_gates(settings.gate)
         self.started = datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
         self.verdict: Verdict | None = None

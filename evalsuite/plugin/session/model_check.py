@@ -78,11 +78,10 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     Raises:
         EvalsuiteError: with one message that names the option and the remedy.
     """
-    from evalsuite.decisions.gates import parse_gate
+    from evalsuite.decisions.gates import parse_gates
     from evalsuite.results.runs import check_name, find_folder, load_run
 
-    for gate in settings.gate:
-        parse_gate(gate)
+    parse_gates(settings.gate)
     if settings.price:
         from evalsuite.gateway.spend import read_prices
 

@@ -13,7 +13,6 @@ from evalsuite.plugin.marks import case_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.decisions.gates import Gate
     from evalsuite.gateway.gateway import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.run.prefetch import Models, Prefetcher
@@ -103,15 +102,11 @@ class Process:
             self._queue.at(item, nextitem)
             self.prefetcher.begin(case if case is not None and case.bound.solver is not None else None)
 
-    @cached_property
-    def _gates(self) -> list[Gate]:
-        from evalsuite.decisions.gates import parse_gate
-
-        return [parse_gate(text) for text in self.settings.gate]
-
     def gated(self, benchmark: str) -> bool:
         """Whether a gate decides about a benchmark."""
-        return any(gate.covers(benchmark) for gate in self._gates)
+        from evalsuite.decisions.gates import parse_gates
+
+        return any(gate.covers(benchmark) for gate in parse_gates(self.settings.gate))
 
     def give_up(self) -> None:
         """Drops the cases in flight; their tests will not run."""

@@ -44,7 +44,7 @@ def show_plan(terminal: pytest.TerminalReporter) -> None:
 def _lines(
     settings: Settings, model: str | None, config: pytest.Config, asked: list[PlannedBenchmark]
 ) -> list[str]:
-    from evalsuite.decisions.gates import parse_gate
+    from evalsuite.decisions.gates import parse_gates
     from evalsuite.decisions.planning import expenses, sights
     from evalsuite.reporting.markdown import terminal_table
     from evalsuite.reporting.plan_section import advice, expense_table, sight_table
@@ -64,7 +64,7 @@ def _lines(
         for one in spent
         if one.usage is None
     ]
-    gates = [parse_gate(text) for text in settings.gate]
+    gates = parse_gates(settings.gate)
     seen = sights(asked, baseline, _earlier(baseline, settings, config), gates, settings.detect)
     if seen:
         lines += [
