@@ -12,7 +12,7 @@ import dataclasses
 import time
 from collections import Counter
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.effects import Effect
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.spend import Price
-    from evalsuite.journal.answers import Answers
+    from evalsuite.gateway.store import Store
     from evalsuite.models.protocol import Backend
     from evalsuite.types import Completion, Request
 
@@ -116,7 +116,7 @@ class Gateway:
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
         self,
         open_backend: Callable[[str, str | None], Backend],
-        store: Answers,
+        store: Store,
         limiter: Limiter,
         ledger: Ledger | None = None,
         prices: Mapping[str, Price] | None = None,
@@ -128,7 +128,6 @@ class Gateway:
         self._patience = patience
         self._vault = vault or Vault()
         self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
-        self._effects = EffectLog(store.tool_calls)
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
         self._clock = clock
         self._backends: dict[tuple[str, str | None], Backend] = {}
@@ -178,6 +177,10 @@ class Gateway:
             flight.add_done_callback(lambda done: self._landed(key, done))
         # Whoever asked may give up; the call goes on, since others may have joined it and it is paid for.
         return await asyncio.shield(flight)
+
+    @cached_property
+    def _effects(self) -> EffectLog:
+        return EffectLog(self.store.tool_calls)
 
     async def recall(self, effect: Effect) -> Any:
         return self._effects.recall(effect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.http_answer import HttpAnswer
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.service.clients import Client, Clients
+    from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
     from evalsuite.types import Completion, Request
 
@@ -34,18 +35,6 @@ SIGN_OF_LIFE = 5.0
 """Seconds between the line ends that a waiting session is sent, so that it knows a dead gateway from a slow one."""
 
 CLIENT: web.RequestKey[Client] = web.RequestKey("client")
-
-
-class Store(Protocol):
-    """What a service needs of its store beside what the gateway does."""
-
-    def check_up(self) -> None:
-        """Raises `RunError` where nothing can be kept."""
-        ...
-
-    async def settled(self) -> None:
-        """Waits until what was put cannot be lost any more."""
-        ...
 
 
 class GatewayServer:
@@ -62,7 +51,7 @@ class GatewayServer:
     def __init__(
         self,
         gateway: Gateway,
-        store: Store,
+        store: ServiceStore,
         clients: Clients,
         upstreams: Upstreams,
         *,
@@ -92,7 +81,6 @@ class GatewayServer:
         client = ASKING.get()
         try:
             completion = await self._answer(client, self._upstreams.admit(request))
-            await self._store.settled()
         except EvalsuiteError as error:
             self.counts.failed(client.name, error)
             raise

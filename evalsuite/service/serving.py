@@ -6,13 +6,15 @@ import asyncio
 import signal
 import ssl
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from evalsuite.errors import SettingsError
+from evalsuite.errors import RunError, SettingsError
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.gateway import GRACE, Gateway
 from evalsuite.gateway.limiter import Limiter
@@ -22,17 +24,22 @@ from evalsuite.service.address import is_loopback
 from evalsuite.service.clients import ANYBODY, Clients, read_clients
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.shares import SharedLedger
+from evalsuite.service.store import open_store
 from evalsuite.service.upstreams import Upstreams
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from evalsuite.errors import EvalsuiteError
-    from evalsuite.service.sqlite_store import SqliteStore
+    from evalsuite.service.store import ServiceStore
     from evalsuite.settings import Settings
 
-FRESH_START = 60.0
-"""Seconds after which a model that was given up, for lack of credit perhaps, gets another chance."""
+BEAT = 1.0
+"""Seconds between two looks at what other gateways have spent."""
+
+FRESH_START = 60
+"""Beats after which a model that was given up, for lack of credit perhaps, gets another chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +103,19 @@ def _tls(service: Service) -> ssl.SSLContext | None:
     return context
 
 
-def _open_store(service: Service, clients: Clients) -> SqliteStore:
-    known = clients.known or (ANYBODY,)
-    from evalsuite.service.sqlite_store import SqliteStore
-
-    return SqliteStore(Path(service.store), known, service.max_age)
-
-
 async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
     times = Timeouts(settings.connect_timeout, settings.silence_timeout, settings.call_timeout)
     access = Access(timeouts=times, max_answer=int(settings.max_answer_mb * MEBIBYTE))
     upstreams = Upstreams(service.models, service.upstreams, access)
     prices = read_prices(settings.price)
-    store = _open_store(service, clients)
+    store = open_store(service.store, clients.known or (ANYBODY,), service.max_age)
+    ledger = SharedLedger(settings.max_cost, clients.known or (ANYBODY,), store.paid())
     gateway = Gateway(
         upstreams.open,
         store,
         Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
-        SharedLedger(settings.max_cost, clients.known, store.paid()),
+        ledger,
         prices,
         _complain,
         vault=Vault(),
@@ -133,7 +134,7 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
             ) from error
         port = runner.addresses[0][1]
         _announce(f"{'https' if tls else 'http'}://{_in_url(service.host)}:{port}", service, clients)
-        await _until_signal(gateway)
+        await _until_signal(partial(_keep_up, gateway, ledger, store))
     finally:
         await runner.cleanup()
         await gateway.aclose()
@@ -143,16 +144,26 @@ def _complain(error: EvalsuiteError) -> None:
     sys.stderr.write(f"evalsuite gateway: {error}\n")
 
 
-async def _until_signal(gateway: Gateway) -> None:
+async def _until_signal(keep_up: Callable[[int], None]) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    while not ended.is_set():
-        try:
-            async with asyncio.timeout(FRESH_START):
+    for beat in count():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BEAT):
                 await ended.wait()
-        except TimeoutError:
-            gateway.start_over()
+        if ended.is_set():
+            return
+        keep_up(beat)
+
+
+def _keep_up(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
+    """What is done every second: other gateways on this store spend from the same limit."""
+    if beat % FRESH_START == 0:
+        gateway.start_over()
+    if store.shared and ledger.limit is not None:
+        with suppress(RunError):
+            ledger.take_over(store.paid())
 
 
 def _in_url(host: str) -> str:

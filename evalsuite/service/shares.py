@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import SpendLimitReached
@@ -46,6 +47,12 @@ class SharedLedger(Ledger):
         # A whole share needs no limit beside the service's own.
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
+
+    def take_over(self, paid: Mapping[str, float]) -> None:
+        """What each client has paid by now, at this gateway and at others on the same store."""
+        self.paid = replace(self.paid, cost=sum(paid.values()))
+        for name, share in self.shares.items():
+            share.paid = replace(share.paid, cost=paid.get(name, 0.0))
 
     def _own(self) -> Ledger:
         client = ASKING.get()

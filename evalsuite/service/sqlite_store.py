@@ -39,6 +39,8 @@ class SqliteStore(Answers):
         RunError: another gateway serves from this file, or it is no journal.
     """
 
+    shared = False
+
     def __init__(self, path: Path, clients: Iterable[Client], max_age: float | None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -93,9 +95,6 @@ class SqliteStore(Answers):
             RunError: it does not.
         """
         self._database.one("SELECT 1")
-
-    async def settled(self) -> None:
-        """Nothing to wait for: `put` returns when the answer is in the file."""
 
     def close(self) -> None:
         """Closes the file, and lets another gateway have it."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @dataclass
@@ -103,3 +105,45 @@ def start_gateway(tmp_path: Path) -> Iterator[Starter]:
     starter = Starter(tmp_path)
     yield starter
     starter.end()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server of the tests' own, reached by a socket in its folder."""
+    programs = [*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.environ["PATH"].split(":"))]
+    folder = next((path for path in programs if (path / "initdb").is_file()), None)
+    if folder is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'evalsuite[postgres]'")
+    # It refuses to run as root, and its own user cannot enter pytest's folders.
+    user: dict[str, Any] = {"user": "postgres"} if os.getuid() == 0 else {}
+    with tempfile.TemporaryDirectory(prefix="evalsuite-postgres-") as home:
+        if user:
+            shutil.chown(home, "postgres")
+        data = f"{home}/data"
+        quiet: dict[str, Any] = {
+            "cwd": home,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+            **user,
+        }
+        made = [str(folder / "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
+        subprocess.run(made, check=True, timeout=120, **quiet)
+        served = [
+            str(folder / "postgres"),
+            "-D",
+            data,
+            "-k",
+            home,
+            "-c",
+            "listen_addresses=",
+            "-c",
+            "fsync=off",
+        ]
+        process = subprocess.Popen(served, **quiet)
+        ready = [str(folder / "pg_isready"), "-h", home, "-q"]
+        while subprocess.run(ready, check=False, **quiet).returncode:
+            assert process.poll() is None, "PostgreSQL did not start"
+        yield f"postgresql://postgres@/postgres?host={home}"
+        process.terminate()
+        process.wait(timeout=60)

@@ -66,7 +66,7 @@ class DescribingSession:
         from evalsuite.gateway.loop import BackgroundLoop
 
         self._background = BackgroundLoop()
-        self._settings = settings
+        self._settings, self._store = settings, store
         self._gateway: Gateway | None = None
         self.cut_off = 0
         try:
@@ -114,8 +114,8 @@ class DescribingSession:
     async def _close(self, gateway: Gateway) -> None:
         await gateway.aclose()
         # A model that was never reached leaves nothing behind.
-        if self._is_empty(gateway.store.path):
-            gateway.store.path.unlink()
+        if self._is_empty(self._store):
+            self._store.unlink()
 
     def _is_empty(self, path: Path) -> bool:
         from evalsuite.journal.answers import Answers

@@ -12,6 +12,7 @@ from evalsuite.errors import BackendUnavailable, CallFailed, RequestRefused, Run
 from evalsuite.gateway.effort import ATTEMPTS
 from evalsuite.gateway.gateway import GRACE, NEVER_REACHED, PATIENCE
 from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Attempt, Ledger, Price
+from evalsuite.journal.answers import Answers
 from evalsuite.models.protocol import (
     Hopeless,
     LostAnswer,
@@ -26,10 +27,16 @@ from evalsuite.types import Completion, Usage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalsuite.gateway.gateway import Gateway
     from evalsuite.types import Request
     from tests.unit.gateway.conftest import House, Virtual
 
 ANSWER = Completion("fine", usage=Usage(1, 10, 5))
+
+
+def journal_of(gateway: Gateway) -> Answers:
+    assert isinstance(gateway.store, Answers)
+    return gateway.store
 
 
 def script(*said: Completion | Exception) -> Any:
@@ -228,7 +235,7 @@ def test_a_request_that_the_server_refuses_is_asked_once(house: House, virtual: 
         # Errors are never kept: who asks again, asks the server.
         with pytest.raises(RequestRefused):
             await gateway.ask(house.request())
-        assert len(gateway.store) == 0
+        assert len(journal_of(gateway)) == 0
         await gateway.aclose()
 
     virtual(main())
@@ -387,7 +394,7 @@ def test_a_store_that_fails_is_told_to_whoever_asks(house: House, virtual: Virtu
 
     async def main() -> None:
         gateway = house.gateway(backend)
-        gateway.store._database._db.execute("DROP TABLE answers")
+        journal_of(gateway)._database._db.execute("DROP TABLE answers")
         with pytest.raises(RunError, match=r"store\.sqlite: no such table"):
             await gateway.ask(house.request())
         await gateway.aclose()
@@ -553,7 +560,7 @@ def test_the_request_is_kept_for_people_without_the_secrets_of_its_address(
     async def main() -> str:
         gateway = house.gateway(backend)
         await gateway.ask(house.request(base_url="http://user:secret@host/v1"))
-        rows = gateway.store._database._db.execute("SELECT request FROM requests").fetchall()
+        rows = journal_of(gateway)._database._db.execute("SELECT request FROM requests").fetchall()
         await gateway.aclose()
         return str(rows)
 
@@ -569,8 +576,10 @@ def test_once_an_answer_cannot_be_kept_nobody_else_is_asked_and_the_run_is_told(
 
     async def main() -> None:
         gateway = house.gateway(backend)
-        pages = gateway.store._database._db.execute("PRAGMA page_count").fetchone()[0]
-        gateway.store._database._db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk
+        pages = journal_of(gateway)._database._db.execute("PRAGMA page_count").fetchone()[0]
+        journal_of(gateway)._database._db.execute(
+            f"PRAGMA max_page_count = {pages}"
+        )  # SQLite's own full disk
         with pytest.raises(RunError, match="database or disk is full"):
             await gateway.ask(house.request("x" * 100_000))
         with pytest.raises(CallFailed, match="not asked, as no answer can be kept any more"):
@@ -693,7 +702,7 @@ def test_a_refusal_by_the_model_is_paid_and_is_no_answer(house: House, virtual: 
         gateway = house.gateway(house.Backend(script(Withheld("the model refused: no"))), 8, None, PRICES)
         with pytest.raises(RequestRefused, match="the model refused: no"):
             await gateway.ask(house.request("hello"))
-        assert len(gateway.store) == 0
+        assert len(journal_of(gateway)) == 0
         await gateway.aclose()
         return gateway.ledger.paid.cost
 

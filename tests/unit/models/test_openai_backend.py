@@ -307,7 +307,7 @@ def test_a_stumbling_server_is_asked_until_it_answers_and_only_that_answer_is_ke
 
     async def work(gateway: Gateway) -> tuple[str, int]:
         answer = await gateway.ask(Request("m", (Message("user", "hello"),)))
-        return answer.text, len(gateway.store)
+        return answer.text, gateway.served["asked"]
 
     found, told = through_gateway(chat_server, tmp_path, monkeypatch, work)
     assert found == ("at last", 1)

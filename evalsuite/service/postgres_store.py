@@ -1,0 +1,224 @@
+"""The store of gateway services in PostgreSQL, which several of them may share.
+
+Each method waits for the server, which on one host takes a few tenths of a millisecond. Commits do not wait for
+the disk, as those to SQLite do not: the death of a gateway loses nothing at any instant, a power cut of the
+database's host may cost its last moments.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+
+from evalsuite.errors import BackendUnavailable, RunError
+from evalsuite.journal.identity import checksum
+from evalsuite.json_codec import decode_completion, dumps, encode_completion, encode_request
+from evalsuite.redaction import redact
+from evalsuite.service.clients import ASKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import psycopg
+
+    from evalsuite.service.clients import Client
+    from evalsuite.types import Completion, Request, Usage
+
+T = TypeVar("T")
+
+VERSION = 1
+LOCK = 4747_0001
+"""Number of the advisory lock under which one gateway alone makes the tables."""
+
+SCHEMA = """
+CREATE SCHEMA IF NOT EXISTS evalsuite;
+SET search_path TO evalsuite;
+CREATE TABLE IF NOT EXISTS version (version integer NOT NULL);
+-- What each client paid for calls that ended; `attempts` holds the parts.
+CREATE TABLE IF NOT EXISTS clients (name text PRIMARY KEY, spent double precision NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS requests (key text PRIMARY KEY, request text NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    key         text PRIMARY KEY,
+    completion  text NOT NULL,              -- JSON as the model's answer has it, which jsonb would not keep
+    checksum    text NOT NULL,
+    client      text NOT NULL,
+    created     double precision NOT NULL   -- seconds since 1970
+);
+CREATE TABLE IF NOT EXISTS attempts (
+    id                 bigserial PRIMARY KEY,
+    key                text NOT NULL,
+    client             text NOT NULL,
+    gateway            text NOT NULL,       -- host and process
+    sent               double precision NOT NULL,
+    ended              double precision,
+    state              text NOT NULL,       -- sent, answered, failed (may be billed), refused (is not billed)
+    reserved           double precision NOT NULL,
+    cost               double precision,
+    prompt_tokens      bigint,
+    completion_tokens  bigint,
+    words              text NOT NULL
+);
+CREATE INDEX IF NOT EXISTS attempts_under_way ON attempts (client) WHERE state = 'sent';
+"""
+
+PAID = """
+SELECT name, spent + coalesce((
+    SELECT sum(reserved) FROM attempts WHERE state = 'sent' AND client = name AND gateway <> %s), 0)
+FROM clients
+"""
+"""What each client paid, and may yet pay for calls of other gateways, or of ones that died."""
+
+ENDED = """
+WITH done AS (
+    UPDATE attempts SET ended = %s, state = %s, cost = %s, prompt_tokens = %s, completion_tokens = %s, words = %s
+    WHERE id = %s RETURNING client, coalesce(cost, CASE WHEN state = 'failed' THEN reserved ELSE 0 END) AS cost
+) UPDATE clients SET spent = spent + done.cost FROM done WHERE name = done.client
+"""
+
+
+class PostgresStore:
+    """See the module.
+
+    Args:
+        url: `postgresql://...`, as libpq reads it.
+        clients: of the service.
+        max_age: seconds for which an answer serves again; None is for ever.
+
+    Raises:
+        BackendUnavailable: psycopg is not installed.
+        RunError: the database cannot be used.
+    """
+
+    read_only = False
+    shared = True
+
+    def __init__(self, url: str, clients: Iterable[Client], max_age: float | None) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise BackendUnavailable(
+                "--store postgresql://...: needs psycopg: pip install 'evalsuite[postgres]'"
+            ) from error
+        self._psycopg, self._url, self._max_age = psycopg, url, max_age
+        self._gateway = f"{platform.node()} {os.getpid()}"
+        self._connection: psycopg.Connection[Any] | None = None
+        self._prepare(sorted(client.name for client in clients))
+
+    @property
+    def tool_calls(self) -> NoReturn:
+        """None: cases run in sessions, which keep their own."""
+        raise RunError("a gateway service runs no case, and keeps no tool calls")
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+            self._connection.execute("SET synchronous_commit TO off; SET search_path TO evalsuite")
+        return self._connection
+
+    def _prepare(self, clients: list[str]) -> None:
+        def prepare(db: psycopg.Connection[Any]) -> None:
+            with db.transaction():
+                db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                db.execute(SCHEMA.encode())
+                row = db.execute("SELECT version FROM version").fetchone()
+                if row is None:
+                    db.execute("INSERT INTO version VALUES (%s)", (VERSION,))
+                elif row[0] != VERSION:
+                    raise RunError(
+                        f"--store {redact(self._url)}: version {row[0]} of the tables; this evalsuite has {VERSION}"
+                    )
+            for name in clients:
+                db.execute("INSERT INTO clients (name) VALUES (%s) ON CONFLICT DO NOTHING", (name,))
+
+        self._guarded(prepare)
+
+    def _guarded(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Does work on the connection; one that broke while nothing was done is made anew, once.
+
+        Raises:
+            RunError: the database cannot be used.
+        """
+        for last in (False, True):
+            try:
+                return work(self._connected())
+            except self._psycopg.Error as error:
+                broken = self._connection is None or self._connection.closed
+                if last or not broken:
+                    raise RunError(f"--store {redact(self._url)}: {redact(str(error)).strip()}") from error
+        raise AssertionError
+
+    def _run(self, statement: str, *values: object) -> list[Any]:
+        def run(db: psycopg.Connection[Any]) -> list[Any]:
+            cursor = db.execute(statement.encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+        return self._guarded(run)
+
+    def paid(self) -> dict[str, float]:
+        """US dollars by client; of this gateway, without calls under way."""
+        return {name: float(cost) for name, cost in self._run(PAID, self._gateway)}
+
+    def _oldest(self) -> float:
+        """When an answer that still serves was made at the earliest."""
+        return 0.0 if self._max_age is None else time.time() - self._max_age
+
+    def get(self, key: str) -> Completion | None:
+        """See `Store.get`; a damaged answer, or one beyond its age, is not there."""
+        rows = self._run(
+            "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
+            "WHERE key = %s AND created >= %s",
+            key,
+            self._oldest(),
+        )
+        if not rows or checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
+            return None
+        return decode_completion(json.loads(rows[0][1]))
+
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        """See `Store.put`; of two gateways that asked the same, the first one's answer stays."""
+        asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
+        self._run(
+            "WITH asked AS (INSERT INTO requests VALUES (%s, %s) ON CONFLICT DO NOTHING) "
+            "INSERT INTO answers VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO UPDATE SET "
+            "completion = excluded.completion, checksum = excluded.checksum, client = excluded.client, "
+            "created = excluded.created WHERE answers.created < %s",
+            *(key, asked, key, answered, checksum(key, asked, answered), ASKING.get().name, time.time()),
+            self._oldest(),
+        )
+
+    def sent(self, key: str, reserved: float = 0.0) -> int:
+        """See `Store.sent`."""
+        rows = self._run(
+            "INSERT INTO attempts (key, client, gateway, sent, state, reserved, words) "
+            "VALUES (%s, %s, %s, %s, 'sent', %s, '') RETURNING id",
+            *(key, ASKING.get().name, self._gateway, time.time(), reserved),
+        )
+        return int(rows[0][0])
+
+    def ended(
+        self,
+        attempt: int,
+        state: Literal["answered", "failed", "refused"],
+        usage: Usage | None = None,
+        words: str = "",
+    ) -> None:
+        """See `Store.ended`."""
+        counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
+        plain = words[:500].replace("\x00", "").encode("utf-8", "replace").decode()
+        self._run(ENDED, time.time(), state, *counts, plain, attempt)
+
+    def check_up(self) -> None:
+        """Sees whether the database answers.
+
+        Raises:
+            RunError: it does not.
+        """
+        self._run("SELECT 1")
+
+    def close(self) -> None:
+        """Closes the connection."""
+        if self._connection is not None:
+            self._connection.close()

@@ -1,0 +1,126 @@
+"""Gateways that share one store in a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from evalsuite.errors import RunError
+from evalsuite.service.clients import ANYBODY
+from evalsuite.service.postgres_store import PostgresStore
+from evalsuite.types import Completion, Message, Request, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+REQUEST = Request("gpt-test", (Message("user", "hello \ud800 \x00 你好"),))
+ANSWER = Completion("text \x00 好", tool_calls=(ToolCall("1", "f", "{}"),), usage=Usage(1, 10, 5, 0.25))
+
+
+@pytest.fixture
+def database(postgres: str) -> Iterator[str]:
+    """An empty database."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}".encode())
+        yield postgres.replace("/postgres?", f"/{name}?")
+        db.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture
+def open_store(database: str) -> Iterator[Callable[..., PostgresStore]]:
+    opened: list[PostgresStore] = []
+
+    def make(max_age: float | None = None) -> PostgresStore:
+        opened.append(PostgresStore(database, (ANYBODY,), max_age))
+        return opened[-1]
+
+    yield make
+    for store in opened:
+        store.close()
+
+
+def test_an_answer_is_read_by_every_gateway_as_it_was_put(open_store: Callable[..., PostgresStore]) -> None:
+    one, other = open_store(), open_store()
+    assert other.get("k") is None
+    one.put("k", REQUEST, ANSWER)
+    other.put("k", REQUEST, Completion("a second answer"))
+    assert other.get("k") == one.get("k") == ANSWER
+
+
+def test_a_damaged_answer_is_not_there(open_store: Callable[..., PostgresStore], database: str) -> None:
+    store = open_store()
+    store.put("k", REQUEST, ANSWER)
+    with psycopg.connect(database) as db:
+        db.execute("UPDATE evalsuite.answers SET completion = replace(completion, 'text', 'other')")
+    assert store.get("k") is None
+
+
+def test_an_answer_beyond_its_age_is_replaced(open_store: Callable[..., PostgresStore]) -> None:
+    open_store().put("k", REQUEST, ANSWER)
+    store = open_store(0.0)
+    assert store.get("k") is None
+    store.put("k", REQUEST, Completion("newer"))
+    kept = open_store().get("k")
+    assert kept is not None
+    assert kept.text == "newer"
+
+
+def test_each_gateway_knows_what_all_of_them_spend(open_store: Callable[..., PostgresStore]) -> None:
+    one, other = open_store(), open_store()
+    # As if it were in a process of its own.
+    other._gateway = "elsewhere"
+    one.ended(one.sent("a", 0.5), "answered", Usage(1, 10, 5, 0.125))
+    one.ended(one.sent("b", 0.5), "failed")
+    one.ended(one.sent("c", 0.5), "refused", words="no \x00 \ud800")
+    one.sent("d", 0.25)
+    assert one.paid() == {"anybody": 0.625}
+    assert other.paid() == {"anybody": 0.875}
+
+
+def test_a_connection_that_broke_is_made_anew(
+    open_store: Callable[..., PostgresStore], database: str
+) -> None:
+    store = open_store()
+    store.put("k", REQUEST, ANSWER)
+    with psycopg.connect(database, autocommit=True) as db:
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    assert store.get("k") == ANSWER
+
+
+def test_a_database_out_of_reach_is_one_message_without_its_password() -> None:
+    with pytest.raises(RunError, match=r"--store postgresql://127\.0\.0\.1:9/x: ") as caught:
+        PostgresStore("postgresql://me:hunter2@127.0.0.1:9/x", (ANYBODY,), None)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_two_gateways_answer_from_one_store_and_one_limit(
+    start_gateway: Any, chat_server: Any, database: str
+) -> None:
+    options = (
+        f"--upstream={chat_server.url}",
+        f"--store={database}",
+        "--max-cost=0.2",
+        "--price=gpt-test=100/100",
+    )
+    one, other = start_gateway(*options), start_gateway(*options)
+    assert one.chat("hello", max_tokens=100) == (200, "hello")
+    assert other.chat("hello", max_tokens=100) == (200, "hello")
+    assert len(chat_server.bodies) == 1
+    assert _metric(other, "evalsuite_gateway_spent_dollars", 0.0015)
+    one.kill()
+    assert other.chat("hello", max_tokens=100) == (200, "hello")
+    assert other.get("/health")[0] == 200
+
+
+def _metric(service: Any, name: str, expected: float) -> bool:
+    """Whether a metric comes to a value, which other gateways' spending does after a second."""
+    pause = threading.Event()
+    return any(service.metric(name) == expected or pause.wait(0.05) for _ in range(600))
