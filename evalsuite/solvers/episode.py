@@ -181,7 +181,8 @@ class Episode:
             return
         for call in calls[end + 1 :]:
             late = Fault("after_finish", "the episode has ended")
-            self.note(number, call, call.arguments, (late,), "", f"Error: {late.words}", True)
+            _, faults = self.registry.check(call.name, call.arguments)
+            self.note(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
 
     async def outcome(self, call: Call) -> CallOutcome:
         """What comes of a call: arguments, faults, who ran it, the observation, and whether it failed."""

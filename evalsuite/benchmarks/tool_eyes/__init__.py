@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.tool_eyes.capabilities import OVERALL, RELEASED_MODES
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.protocols import Benchmark
 from evalsuite.types import SHARE
@@ -28,9 +29,13 @@ def _solver(setup: Setup) -> Solver:
 
 
 def _scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+    from evalsuite.benchmarks.tool_eyes.released_files import read_prompts
     from evalsuite.benchmarks.tool_eyes.scoring import JudgedCapabilities, RuleScores
 
-    return [RuleScores(), JudgedCapabilities()] if setup.judge else [RuleScores()]
+    if not setup.judge:
+        return [RuleScores()]
+    prompts = read_prompts(setup.data) if set(RELEASED_MODES) & set(setup.modes) else None
+    return [RuleScores(), JudgedCapabilities(prompts)]
 
 
 def _report(views: Sequence[RunView]) -> Section:
@@ -47,12 +52,15 @@ TOOL_EYES = Benchmark(
     scorers=_scorers,
     metrics={"*": SHARE},
     modes={
-        "react": "thoughts and calls as text, without examples",
-        "react_5shot": "the same after five worked examples",
-        "functions": "the function calling of the OpenAI API",
+        "paper": "the paper's formulas; thoughts and calls as text (ReAct), without examples",
+        "paper_5shot": "the same after five worked examples",
+        "functions": "the paper's formulas; the function calling of the OpenAI API",
+        "released": "the authors' own prompts and the formulas of their released code; needs --data",
+        "released_5shot": "the same with the authors' five examples",
     },
-    default_modes=("react",),
+    default_modes=("paper",),
     report=_report,
+    primary=OVERALL,
 )
 
 __all__ = ["TOOL_EYES"]

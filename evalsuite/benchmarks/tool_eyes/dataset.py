@@ -38,8 +38,8 @@ def load(setup: Setup) -> Dataset:
     queries = read_queries(path)
     for query in queries:
         if query.subject not in documents:
-            known = f"one of the {len(documents)} subjects of {LIBRARY}"
-            raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), known)
+            expected = f"one of the {len(documents)} subjects of {LIBRARY}"
+            raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
     chosen = _first_of_each(queries, ToolEyesOptions.of(setup).queries)
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"

@@ -26,6 +26,7 @@ FAULTS = {
     "missing_parameter": "a required parameter missing",
     "wrong_type": "a value of the wrong type",
     "escaped_name": "escaped characters in a name",
+    "after_finish": "a call after finish in one message",
     "tool_failed": "a right call that failed",
 }
 
@@ -70,7 +71,7 @@ def _longest(lines: Sequence[LabelledCases]) -> int:
 
 
 def failures(lines: Sequence[LabelledCases]) -> Table:
-    """Figure 7 and Table 4 of the paper: how often what went wrong."""
+    """Figure 7 of the paper: what went wrong, and how often."""
     columns = [Column("What went wrong")]
     for line in lines:
         columns += [Column(line.label, "count"), Column("% of turns", "percent")]
@@ -94,13 +95,13 @@ def _share(line: LabelledCases, fault: str) -> float | None:
 
 def failures_chart(lines: Sequence[LabelledCases]) -> Chart:
     """Figure 7 of the paper."""
-    found = [fault for fault in FAULTS if any(_count(line, fault) for line in lines)]
+    present = [fault for fault in FAULTS if any(_count(line, fault) for line in lines)]
     return Chart(
         kind="bars",
         name="tool_eyes_failures",
         title="What went wrong",
-        labels=[fault.replace("_", " ") for fault in found],
-        series=[Series(line.label, [_share(line, fault) for fault in found]) for line in lines],
+        labels=[fault.replace("_", " ") for fault in present],
+        series=[Series(line.label, [_share(line, fault) for fault in present]) for line in lines],
         unit="percent",
         y_title="of turns",
     )

@@ -6,12 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.benchmarks.tool_eyes.capabilities import RELEASED_MODES
 from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES
+from evalsuite.benchmarks.tool_eyes.released_files import read_prompts
+from evalsuite.benchmarks.tool_eyes.released_turns import ReleasedReAct
 from evalsuite.errors import SettingsError
+from evalsuite.solvers.episode import PARAMETERS, ToolLoop
 from evalsuite.solvers.functions import functions
 from evalsuite.solvers.react import react
-from evalsuite.tools.documents import ToolDocument
+from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
 from evalsuite.tools.library import ObservationLibrary
 from evalsuite.tools.live import Live, LiveLibrary
 from evalsuite.tools.recorded import Recorded, RecordedUser, Recording
@@ -22,7 +26,6 @@ from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
     from evalsuite.protocols import Model, Setup
-    from evalsuite.solvers.episode import ToolLoop
     from evalsuite.tools.execution import Executor
     from evalsuite.tools.users import User
     from evalsuite.types import Sample, Transcript
@@ -42,7 +45,7 @@ class Episodes:
     """
 
     def __init__(self, setup: Setup) -> None:
-        self.options = ToolEyesOptions.of(setup)
+        self.options, self.data = ToolEyesOptions.of(setup), setup.data
         # Without a judge the model under test plays its own tools and users; records and report say so.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = Simulator(
@@ -56,9 +59,13 @@ class Episodes:
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Runs one episode."""
         transcript = await self.loops[sample.tags["mode"]](sample, model)
+        controls = {ASK_TO_USER.name, FINISH.name}
+        facts: dict[str, Any] = {
+            "tools": sum(document["name"] not in controls for document in sample.metadata["documents"])
+        }
         if any(name.startswith("simulated") for name in transcript.facts["executors"]):
-            return replace(transcript, facts={**transcript.facts, "simulator": self.simulator.model})
-        return transcript
+            facts["simulator"] = self.simulator.model
+        return replace(transcript, facts={**transcript.facts, **facts})
 
     async def aclose(self) -> None:
         """Closes the library of observations."""
@@ -93,13 +100,19 @@ class Episodes:
             "max_turns": options.max_turns,
             "patience": options.patience,
             "observation_limit": options.observation_limit,
-            "max_tokens": options.max_tokens,
         }
+        max_tokens = options.tokens_of(mode)
         # The shipped tools keep everything in memory.
         tools = [World(self.tools, outside=False)]
+        if mode in RELEASED_MODES:
+            prompts = read_prompts(self.data)
+            system = prompts.zero_shot if mode == "released" else prompts.five_shot
+            params = {**PARAMETERS, "max_tokens": max_tokens}
+            return ToolLoop(ReleasedReAct(system, prompts.reminder), tools, **shared, params=params)
         if mode == "functions":
-            return functions(tools, **shared)
-        return react(tools, examples=FIVE_EXAMPLES if mode == "react_5shot" else (), **shared)
+            return functions(tools, **shared, max_tokens=max_tokens)
+        examples = FIVE_EXAMPLES if mode == "paper_5shot" else ()
+        return react(tools, examples=examples, **shared, max_tokens=max_tokens)
 
     def tools(self, sample: Sample) -> object:
         """The tools of one episode."""

@@ -1,10 +1,11 @@
-"""What `@benchmark(TOOL_EYES, ...)` may say beyond data and modes."""
+"""The arguments of `@benchmark(TOOL_EYES, ...)` beside data and modes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from evalsuite.benchmarks.tool_eyes.capabilities import RELEASED_MODES
 from evalsuite.errors import SettingsError
 from evalsuite.keywords import read_options
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
@@ -17,7 +18,7 @@ Executors = Literal["python", "simulated", "recorded", "live"]
 
 @dataclass(frozen=True, slots=True)
 class ToolEyesOptions:
-    """What `@benchmark(TOOL_EYES, ...)` may say further.
+    """The further arguments of `@benchmark(TOOL_EYES, ...)`.
 
     Attributes:
         queries: of each scenario at most so many, the first ones; None for all.
@@ -31,7 +32,7 @@ class ToolEyesOptions:
         max_turns: turns in which the model speaks, at most; 9 in the paper.
         patience: turns in a row that are not of the demanded form, after which an episode is given up;
             None, as in the paper, waits for `max_turns`.
-        max_tokens: of each turn.
+        max_tokens: of each turn; None takes 512, and in the released modes the 1,024 of the released code.
         observation_limit: characters of an observation.
     """
 
@@ -43,7 +44,7 @@ class ToolEyesOptions:
     allow_network: bool = False
     max_turns: int = MAX_TURNS
     patience: int | None = None
-    max_tokens: int = 512
+    max_tokens: int | None = None
     observation_limit: int = OBSERVATION_LIMIT
 
     @classmethod
@@ -63,7 +64,11 @@ class ToolEyesOptions:
         """
         for name in ("queries", "max_turns", "patience", "max_tokens", "observation_limit"):
             value = getattr(self, name)
-            absent = value is None and name in {"queries", "patience"}
+            absent = value is None and name in {"queries", "patience", "max_tokens"}
             if not absent and (type(value) is not int or value < 1):
                 message = f"tool_eyes was given {name}={value!r}"
                 raise SettingsError(f"{message}; it must be a whole number of at least 1")
+
+    def tokens_of(self, mode: str) -> int:
+        """The limit on tokens of a turn in a mode."""
+        return self.max_tokens or (1024 if mode in RELEASED_MODES else 512)

@@ -30,11 +30,14 @@ Judge how well the assistant plans, by its thoughts:
     "integrity": """\
 Judge how sound the assistant's thoughts are:
 - their language is free of mistakes;
-- they do not contradict each other, the request or what the tools returned;
+- they do not contradict each other, the request or what the tools returned, which is shown after each call;
 - where the assistant did go wrong, it notices and corrects itself soon.""",
     "match": """\
 Judge how well the tool that the assistant chose fits the thought it wrote down before: does this tool, among \
 all that are documented, serve best what the thought plans to do?""",
+    "match_call": """\
+Judge how well the tool that the assistant called last fits what was to be done at that point: does this tool, \
+among all that are documented, bring the request forward best, going by what was known then?""",
     "quality": """\
 Judge the answer that the user gets in the end:
 - it answers what was asked;
@@ -43,6 +46,10 @@ Judge the answer that the user gets in the end:
 leave this point out.""",
 }
 
+_NATIVE = """\
+The assistant called its tools without having to write thoughts down. Where it wrote none, take its calls for \
+its thoughts, and do not hold the missing words against it."""
+
 
 def documents_text(documents: Sequence[Mapping[str, Any]]) -> str:
     """Tools' documents as a judge reads them: JSON, one a line."""
@@ -50,20 +57,27 @@ def documents_text(documents: Sequence[Mapping[str, Any]]) -> str:
 
 
 def judge_prompt(
-    criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part]
+    criterion: str,
+    documents: Sequence[Mapping[str, Any]],
+    request: str,
+    shown: Sequence[Part],
+    *,
+    native: bool = False,
 ) -> str:
     """A question to the judge.
 
     Args:
-        criterion: `intent`, `validity`, `integrity`, `match` or `quality`.
+        criterion: `intent`, `validity`, `integrity`, `match`, `match_call` or `quality`.
         documents: of the tools on offer.
         request: the user's.
         shown: what is judged, in sections.
+        native: the assistant used function calling, in which a call needs no thought beside it.
     """
+    note = f"{_NATIVE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", documents_text(documents)), ("request", request), *shown]
     return (
         "An assistant has worked on a user's request with the help of tools.\n"
-        f"{_CRITERIA[criterion]}\n\n{marked(parts)}\n\n"
+        f"{_CRITERIA[criterion]}\n\n{note}{marked(parts)}\n\n"
         "Give your reasons in a few sentences; then end with one line that holds nothing but your score, from 1 "
         "(worst) to 10 (best):\nScore: <number>"
     )
@@ -80,12 +94,12 @@ def parse_score(text: str) -> float:
 
 def _example(request: str, *turns: tuple[str, str]) -> tuple[Message, ...]:
     """A worked episode: what the model says in each turn, and what it reads then; nothing after the last."""
-    said = [Message("user", request)]
+    messages = [Message("user", request)]
     for turn, observation in turns:
-        said.append(Message("assistant", turn))
+        messages.append(Message("assistant", turn))
         if observation:
-            said.append(Message("user", f"Observation: {observation}"))
-    return tuple(said)
+            messages.append(Message("user", f"Observation: {observation}"))
+    return tuple(messages)
 
 
 def _turn(thought: str, action: str, **arguments: Any) -> str:

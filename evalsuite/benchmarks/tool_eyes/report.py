@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, RULES
 from evalsuite.benchmarks.tool_eyes.episode_counts import failures, failures_chart, turns, turns_chart
 from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
 from evalsuite.benchmarks.tool_eyes.paper_results import SCENARIOS
 from evalsuite.benchmarks.tool_eyes.relations import anova, correlations
-from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, OVERALL, RULES
 from evalsuite.benchmarks.tool_eyes.transcript_table import episode_tables
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 from evalsuite.reporting.table_rows import lines_of

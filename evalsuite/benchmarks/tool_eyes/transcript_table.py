@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.scoring import OVERALL
+from evalsuite.benchmarks.tool_eyes.capabilities import OVERALL
 from evalsuite.reporting.section import Column, Table
 from evalsuite.shortening import beginning
 

@@ -28,7 +28,7 @@ def with_parameter(**about: Any) -> dict[str, Any]:
     return {**TOOL, "parameters": {**SCHEMA, "properties": {"x": {"type": "string", **about}}}}
 
 
-def setup(data: Path | None = None, modes: tuple[str, ...] = ("react",), **args: Any) -> Setup:
+def setup(data: Path | None = None, modes: tuple[str, ...] = ("paper",), **args: Any) -> Setup:
     return Setup("tested", data=data, modes=modes, args=args)
 
 
@@ -72,23 +72,23 @@ def test_fewer_queries_of_each_scenario_can_be_asked_for_and_the_source_says_so(
 
 @pytest.mark.parametrize("model", ["local:smollm2", "gpt-4"])
 def test_every_model_is_asked_alike(model: str) -> None:
-    asked = Setup(model, modes=("react",))
+    asked = Setup(model, modes=("paper",))
     assert load(asked).source == "shipped queries"
-    assert (ToolEyesOptions.of(asked).patience, ToolEyesOptions.of(asked).max_tokens) == (None, 512)
+    assert (ToolEyesOptions.of(asked).patience, ToolEyesOptions.of(asked).tokens_of("paper")) == (None, 512)
 
 
 def test_several_modes_are_told_apart_by_tag_and_id() -> None:
-    samples = load(setup(modes=("react", "functions"))).samples
+    samples = load(setup(modes=("paper", "functions"))).samples
     assert [(sample.id, sample.tags["mode"]) for sample in samples[:2]] == [
-        ("tg-1-react", "react"),
+        ("tg-1-paper", "paper"),
         ("tg-1-functions", "functions"),
     ]
     assert len({sample.id for sample in samples}) == 56
 
 
 def test_every_mode_is_described() -> None:
-    assert set(TOOL_EYES.modes) == {"react", "react_5shot", "functions"}
-    assert TOOL_EYES.default_modes == ("react",)
+    assert set(TOOL_EYES.modes) == {"paper", "paper_5shot", "functions", "released", "released_5shot"}
+    assert TOOL_EYES.default_modes == ("paper",)
 
 
 def folder(tmp_path: Path, queries: Any = (QUERY,), tools: Any = (TOOL,)) -> Path:
@@ -107,7 +107,7 @@ def test_a_published_query_becomes_a_sample(tmp_path: Path) -> None:
         "scenario": "TG",
         "category": "Cat",
         "subcategory": "Sub",
-        "mode": "react",
+        "mode": "paper",
         "cluster": "tg-1",
     }
     assert sample.metadata["documents"] == [TOOL]
@@ -210,10 +210,10 @@ def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
 
 
 def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> None:
-    options = ToolEyesOptions.of(Setup("local:smollm2", data=folder(tmp_path), modes=("react",)))
+    options = ToolEyesOptions.of(Setup("local:smollm2", data=folder(tmp_path), modes=("paper",)))
     assert (options.max_turns, options.patience, options.queries) == (9, None, None)
 
 
 def test_the_modes_of_a_query_are_one_cluster() -> None:
-    found = load(Setup("m", modes=("react", "functions"))).samples
+    found = load(Setup("m", modes=("paper", "functions"))).samples
     assert len({sample.id for sample in found}) == 2 * len({sample.tags["cluster"] for sample in found}) == 56

@@ -60,7 +60,7 @@ def published(tmp_path: Path) -> Path:
 
 
 def setup(data: Path | None = None, **more: Any) -> Setup:
-    modes = more.pop("modes", ("react",))
+    modes = more.pop("modes", ("paper",))
     names = {name: more.pop(name) for name in ("judge", "judge_base_url", "reports") if name in more}
     return Setup("tested", data=data, modes=modes, args=more, **names)
 
@@ -186,7 +186,7 @@ def test_each_mode_speaks_its_own_protocol(backend: Any) -> None:
             else 'Thought: so\nAction: finish\nAction Input: {"answer": "x"}'
         )
     )
-    given = setup(modes=("react", "react_5shot", "functions"))
+    given = setup(modes=("paper", "paper_5shot", "functions"))
 
     async def solve() -> list[Any]:
         solver: Any = TOOL_EYES.solver(given)

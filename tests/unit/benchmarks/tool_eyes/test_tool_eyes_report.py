@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import f_oneway, pearsonr
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
+from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.episode_counts import FAULTS
 from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample
-from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, rule_scores
+from evalsuite.benchmarks.tool_eyes.paper_scoring import rule_scores
 from evalsuite.protocols import Setup
 from evalsuite.reporting.markdown import render
 from evalsuite.reporting.section import Chart, Passage, Section, Table
@@ -28,7 +29,7 @@ FACTS: dict[str, Any] = {
 
 
 def row(sample: str, scenario: str, scores: dict[str, float], **more: Any) -> Row:
-    tags = {"scenario": scenario, "mode": more.pop("mode", "react")}
+    tags = {"scenario": scenario, "mode": more.pop("mode", "paper")}
     epoch = more.pop("epoch", 1)
     facts = {**FACTS, **more.pop("facts", {})}
     outcome = more.pop("outcome", "passed")
@@ -169,7 +170,7 @@ def test_failures_are_counted_and_related_to_turns() -> None:
 def test_errors_count_nowhere_and_are_named() -> None:
     rows = [
         row("a", "TG", rule(1.0)),
-        Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "react"}, {}),
+        Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "paper"}, {}),
     ]
     section = report(view(rows, read=read))
     assert table(section, "What the rules say").rows[0][1] == 1
@@ -186,11 +187,11 @@ def test_the_executors_and_the_player_are_named() -> None:
 def test_modes_and_runs_have_rows_of_their_own() -> None:
     two_modes = [row("a", "TG", rule(1.0)), row("a", "TG", rule(0.0), mode="functions")]
     alone = report(view(two_modes, read=read))
-    assert [cells[0] for cells in table(alone, "Five capabilities").rows] == ["functions", "react"]
+    assert [cells[0] for cells in table(alone, "Five capabilities").rows] == ["functions", "paper"]
     beside = report(view(two_modes, read=read), view([row("a", "TG", rule(1.0))], label="other", read=read))
     assert [cells[0] for cells in table(beside, "Five capabilities").rows] == [
         "model, functions",
-        "model, react",
+        "model, paper",
         "other",
     ]
     names = [block.name for block in beside.blocks if isinstance(block, Chart)]
@@ -198,7 +199,7 @@ def test_modes_and_runs_have_rows_of_their_own() -> None:
 
 
 def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
-    samples = load(Setup("m", modes=("react",))).samples
+    samples = load(Setup("m", modes=("paper",))).samples
     dates = next(sample for sample in samples if sample.metadata["subject"] == "Calculator/Dates")
     finish = 'Thought: done | `x`\nAction: finish\nAction Input: {"answer": "<b>Thursday</b>"}'
     call = 'Thought: I look.\nAction: weekday\nAction Input: {"day": "2024-05-30"}'
@@ -207,7 +208,10 @@ def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
         "bad": play(dates, ["It is Thursday. " * 50] * 9),
         "middling": play(dates, ["hm", call, finish]),
     }
-    rows = [row(name, "AM", rule_scores(episode), facts=episode.facts) for name, episode in episodes.items()]
+    rows = [
+        row(name, "AM", rule_scores(dates, episode), facts=episode.facts)
+        for name, episode in episodes.items()
+    ]
 
     def fetch(case: str) -> Record:
         name = case.removeprefix("case[").split("-")[0]
@@ -235,13 +239,13 @@ def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
 
 
 def test_an_empty_run_and_a_run_of_errors_are_still_reported() -> None:
-    error = Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "react"}, {})
+    error = Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "paper"}, {})
     for rows in ([], [error]):
         assert render([report(view(rows, read=read))], [])
 
 
 def test_every_fault_that_an_episode_can_have_is_named_in_the_report(play: Any) -> None:
-    samples = load(Setup("m", modes=("react",))).samples
+    samples = load(Setup("m", modes=("paper",))).samples
     dates = next(sample for sample in samples if sample.metadata["subject"] == "Calculator/Dates")
 
     def act(name: str, written: str) -> str:
@@ -259,7 +263,7 @@ def test_every_fault_that_an_episode_can_have_is_named_in_the_report(play: Any) 
         act("finish", '{"answer": ""}'),
     ]
     found: Transcript = play(dates, turns)
-    assert set(found.facts["faults"]) == set(FAULTS) - {"no_call"}
+    assert set(found.facts["faults"]) == set(FAULTS) - {"no_call", "after_finish"}
 
 
 def test_an_interval_of_shares_stays_between_none_and_all() -> None:
@@ -280,7 +284,7 @@ def test_a_server_that_may_not_show_the_tools_is_spoken_of() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "faults"),
-    [("functions", {"no_call": 1}), ("functions", {"unparseable": 2}), ("react", {"keywords": 2})],
+    [("functions", {"no_call": 1}), ("functions", {"unparseable": 2}), ("paper", {"keywords": 2})],
 )
 def test_a_model_that_called_something_knows_its_tools(mode: str, faults: dict[str, int]) -> None:
     silent = row("a", "TG", rule(0.0), mode=mode, facts={"faults": {"no_call": 2}})

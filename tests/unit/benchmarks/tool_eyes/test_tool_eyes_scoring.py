@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
+from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES
 from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.paper_scoring import NOT_RUN
 from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES, judge_prompt, parse_score
-from evalsuite.benchmarks.tool_eyes.scoring import CAPABILITIES, JudgedCapabilities, RuleScores, rule_scores
+from evalsuite.benchmarks.tool_eyes.scoring import JudgedCapabilities, RuleScores
 from evalsuite.errors import JudgeError
 from evalsuite.judging.log_text import minutes
 from evalsuite.protocols import JudgedScorer, Setup
@@ -27,7 +30,7 @@ DATES, DATES_NATIVE = (
         for sample in load(Setup("tested", modes=(mode,))).samples
         if sample.metadata["subject"] == "Calculator/Dates"
     )
-    for mode in ("react", "functions")
+    for mode in ("paper", "functions")
 )
 
 
@@ -81,7 +84,7 @@ def test_a_native_turn_with_several_calls_counts_with_the_mean_of_them(play: Any
     finish = (ToolCall("3", "finish", '{"answer": "Thursday"}'),)
     turns = [Completion("so", tool_calls=both), Completion("so", tool_calls=finish)]
     # Turn 1: (1 + 0) / 2; turn 2: 1. Reality: 1.5 / 2.
-    assert rule_scores(play(DATES_NATIVE, turns)) == {
+    assert RuleScores()(DATES_NATIVE, play(DATES_NATIVE, turns)) == {
         "format_alignment": 1.0,
         "reality": 0.75,
         "finished": 1.0,
@@ -119,21 +122,24 @@ def test_a_finished_episode_is_judged_as_worked_by_hand(play: Any, backend: Any)
     assert values == {
         "intent_comprehension": 0.8,
         "behaviour_planning": pytest.approx(0.9 * 0.6),
-        # Three valid turns: 1 x 0.5, 0 x (not asked), 1 x 0.5.
+        "validity": 0.9,
+        "integrity": 0.6,
+        "match": 0.5,
+        # Three valid turns, the second of which calls an unknown tool: 1 x 0.5, 0 x 0.5, 1 x 0.5.
         "tool_selection": pytest.approx((0.5 + 0 + 0.5) / 3),
+        "quality": 0.7,
         "answer_organisation": 0.7,
         # Format alignment is 3/4.
         "overall": pytest.approx((0.75 + 0.8 + 0.54 + 1 / 3 + 0.7) / 5),
     }
-    assert len(asked.requests) == 4 + 2
+    assert len(asked.requests) == 4 + 3
     first = given["intent_comprehension"]
-    assert first.facts == {"judged": {"validity": 0.9, "integrity": 0.6, "quality": 0.7}}
-    questions = ["integrity", "intent", "match 2.1", "match 4.1", "quality", "validity"]
+    questions = ["integrity", "intent", "match 2.1", "match 3.1", "match 4.1", "quality", "validity"]
     assert [(entry["speaker"], entry["role"]) for entry in first.log] == [
         (f"judge of {name}", role) for name in questions for role in ("user", "assistant")
     ]
     assert "\n(documents of " in first.log[0]["content"]
-    assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 4.1]\n" in minutes(first.log)
+    assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 3.1]\n" in minutes(first.log)
 
 
 def test_an_unfinished_episode_has_no_answer_to_organise(play: Any, backend: Any) -> None:
@@ -141,7 +147,7 @@ def test_an_unfinished_episode_has_no_answer_to_organise(play: Any, backend: Any
     assert values["answer_organisation"] == 0.0
     assert values["tool_selection"] == 0.0
     assert values["overall"] == pytest.approx((0 + 0.8 + 0.54 + 0 + 0) / 5)
-    assert given["intent_comprehension"].facts["judged"]["quality"] is None
+    assert not {"quality", "match"} & set(given)
     assert len(asked.requests) == 3
 
 
@@ -159,13 +165,73 @@ def test_the_judge_sees_tools_request_and_thoughts_and_what_the_user_said(play: 
     assert all('"name": "days_between"' in text for text in shown)
     assert all("<request>\nWhich day of the week is it 100 days after 2024-02-20?" in text for text in shown)
     (intent,) = [text for text in shown if "user wants" in text]
-    assert "<thought_1>\nI ask.\n</thought_1>\n\n<said_by_the_user>\nI have nothing to add" in intent
+    assert "<thought_1>\nI ask.\n</thought_1>\n\n<call_1.1>\nask_to_user" in intent
+    assert "<said_by_the_user>\nI have nothing to add" in intent
     assert "<thought_2>\nI think so." in intent
     (quality,) = [text for text in shown if "user gets" in text]
     assert "<answer>\nThursday" in quality
     (choice, _) = [text for text in shown if "fits the thought" in text]
     assert "<thought>\nI ask.\n</thought>\n\n<tool>\nask_to_user" in choice
     assert all(request.params == {"temperature": 0, "max_tokens": 512} for request in asked.requests)
+
+
+def test_the_judge_sees_what_the_tools_returned_and_the_log_names_what_is_long(
+    play: Any, backend: Any
+) -> None:
+    _, (asked, _) = judged(play, backend, ["hm", GOOD, FINISH])
+    shown = [re.sub(r' key="\w+"', "", request.messages[0].content) for request in asked.requests]
+    result = '<call_2.1>\nweekday {"day": "2024-05-30"}\n</call_2.1>\n\n<result_2.1>\nThursday\n</result_2.1>'
+    assert [result in text for text in shown if "fits the thought" not in text] == [True] * 4
+    assert [NOT_RUN in text for text in shown if "user gets" in text] == [False]
+    assert [NOT_RUN in text for text in shown if "plans, by" in text] == [True]
+    flooded = play(DATES, [GOOD, FINISH])
+    events = [{**event, "observation": "so " * 100} for event in flooded.events]
+    scores = asyncio.run(
+        JudgedCapabilities().judged(DATES, replace(flooded, events=tuple(events)), asked.handle("judge"))
+    )
+    first = scores["intent_comprehension"]
+    assert isinstance(first, Score)
+    log = "".join(entry["content"] for entry in first.log)
+    assert "(result 1.1, 299 characters)" in log
+    assert "so so" not in log
+
+
+NATIVE_MARKS = {**MARKS, "called last fits": 4}
+
+
+def test_a_native_call_without_words_is_no_missing_thought(play: Any, backend: Any) -> None:
+    def native_judge(request: Request) -> str:
+        asked = request.messages[0].content
+        (mark,) = [mark for words, mark in NATIVE_MARKS.items() if words in asked]
+        return f"It is so.\nScore: {mark}"
+
+    asked = backend(native_judge)
+    call = (ToolCall("1", "weekday", '{"day": "2024-05-30"}'),)
+    finish = (ToolCall("2", "finish", '{"answer": "Thursday"}'),)
+    turns = [Completion("", tool_calls=call), Completion("Done.", tool_calls=finish)]
+    transcript = play(DATES_NATIVE, turns)
+    scores = asyncio.run(JudgedCapabilities().judged(DATES_NATIVE, transcript, asked.handle("judge")))
+    # The wordless call is judged (4) and not given a half; the other one has a thought (5).
+    assert scores["match"] == pytest.approx((0.4 + 0.5) / 2)
+    shown = [request.messages[0].content for request in asked.requests]
+    assert not any("no thought was written" in text for text in shown)
+    assert sum("do not hold the missing words against it" in text for text in shown) == 3
+
+
+def test_calls_after_finish_count_like_any_other(play: Any, backend: Any) -> None:
+    asked = backend(judge)
+    calls = (
+        ToolCall("1", "finish", '{"answer": "Thursday"}'),
+        ToolCall("2", "weekday", '{"day": "2024-05-30"}'),
+        ToolCall("3", "day", "{}"),
+    )
+    transcript = play(DATES_NATIVE, [Completion("so", tool_calls=calls)])
+    # One turn of three calls, of which the last names no tool.
+    assert RuleScores()(DATES_NATIVE, transcript)["reality"] == pytest.approx(2 / 3)
+    scores = asyncio.run(JudgedCapabilities().judged(DATES_NATIVE, transcript, asked.handle("judge")))
+    assert scores["tool_selection"] == pytest.approx(2 / 3 * 0.5)
+    assert transcript.facts["faults"] == {"after_finish": 2, "unknown_tool": 1}
+    assert transcript.answer == "Thursday"
 
 
 def test_a_judge_that_cannot_be_read_is_an_error_and_no_score(play: Any, backend: Any) -> None:
@@ -183,17 +249,17 @@ def test_scores_are_read_strictly() -> None:
 
 
 def test_every_criterion_can_be_asked_for() -> None:
-    criteria = ("intent", "validity", "integrity", "match", "quality")
+    criteria = ("intent", "validity", "integrity", "match", "match_call", "quality")
     prompts = {
         name: judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria
     }
-    assert len(set(prompts.values())) == 5
+    assert len(set(prompts.values())) == 6
     assert all("Score: <number>" in prompt and "no instruction" in prompt for prompt in prompts.values())
 
 
 def test_only_a_run_with_a_judge_is_judged() -> None:
-    alone = TOOL_EYES.scorers(Setup("tested", modes=("react",)))
-    together = TOOL_EYES.scorers(Setup("tested", judge="judge", modes=("react",)))
+    alone = TOOL_EYES.scorers(Setup("tested", modes=("paper",)))
+    together = TOOL_EYES.scorers(Setup("tested", judge="judge", modes=("paper",)))
     assert [isinstance(scorer, JudgedScorer) for scorer in alone] == [False]
     assert [isinstance(scorer, JudgedScorer) for scorer in together] == [False, True]
     assert len(CAPABILITIES) == 5

@@ -87,7 +87,7 @@ def published(folder: Path) -> None:
 def test_the_shipped_queries_run_through_to_the_report_in_both_protocols(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_tool_eyes=SUITE.format(options=", queries=1"))
     result = suite.runpytest_subprocess(
-        "--model=function:app:answer", "--mode=react", "--mode=functions", "--run=one"
+        "--model=function:app:answer", "--mode=paper", "--mode=functions", "--run=one"
     )
     result.assert_outcomes(passed=14)
     # Every episode has one turn with a tool that does not exist, and one that finishes.
@@ -98,7 +98,7 @@ def test_the_shipped_queries_run_through_to_the_report_in_both_protocols(suite: 
     text = report(suite, "one")
     assert "a tool that does not exist" in text
     assert "| functions |" in text
-    assert "| react " in text
+    assert "| paper " in text
     assert "no judge, so that only the rule parts stand" in text
 
 
@@ -149,10 +149,10 @@ def test_the_embedded_model_plays_episodes_in_both_protocols(suite: pytest.Pytes
     published(suite.path / "data")
     suite.makepyfile(test_tool_eyes=SUITE.format(options=", queries=1, max_turns=2, max_tokens=16"))
     suite.runpytest_subprocess(
-        "--model=local:smollm2", "--data=data", "--mode=react", "--mode=functions", "--run=one", "-k", "tg"
+        "--model=local:smollm2", "--data=data", "--mode=paper", "--mode=functions", "--run=one", "-k", "tg"
     )
     found = records(suite, "one")
-    assert sorted(record["tags"]["mode"] for record in found) == ["functions", "react"]
+    assert sorted(record["tags"]["mode"] for record in found) == ["functions", "paper"]
     for record in found:
         assert record["outcome"] in {"passed", "failed"}
         assert 1 <= record["facts"]["turns"] <= 2

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from evalsuite.types import Transcript
 
-SAMPLES = {sample.id: sample for sample in load(Setup("tested", modes=("react",))).samples}
+SAMPLES = {sample.id: sample for sample in load(Setup("tested", modes=("paper",))).samples}
 SAMPLE = Sample(id="x", input="a query")
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
