@@ -7,14 +7,17 @@ calls web services, and their user chose them. They see their own folder, Python
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import tempfile
+import warnings
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from evalsuite.errors import SandboxUnavailable, SettingsError
+from evalsuite.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import bubblewrap
 from evalsuite.sandbox.unavailable import why
 from evalsuite.threads import in_thread
@@ -30,6 +33,8 @@ DRIVER = Path(__file__).parent / "live_driver.py"
 SECONDS = 30.0
 MAX_OUTPUT = 1 << 20
 _STARTED = b"started\n"
+# Functions and modules by which Python code executes other code.
+_EXECUTES = {"eval", "exec", "compile", "os.system", "os.popen", "subprocess", "pexpect", "PythonREPL"}
 # What names and certificates are looked up with; absent ones are passed over.
 _NETWORK_FILES = (
     "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki",
@@ -44,11 +49,13 @@ class LiveLibrary:
     Attributes:
         folder: holds `<category>/<subcategory>/tool.py`.
         allow_network: the user's leave to let these tools use the network.
+        allow_code: the user's leave to run tools that execute code which the model writes.
         seconds: a call may take.
     """
 
     folder: Path
     allow_network: bool
+    allow_code: bool = False
     seconds: float = SECONDS
 
     def __post_init__(self) -> None:
@@ -65,6 +72,30 @@ class LiveLibrary:
         if not any(self.folder.glob("*/*/tool.py")):
             raise SettingsError(f"{self.folder} holds no tools: there is no <category>/<subcategory>/tool.py")
 
+    def executes_code(self, origin: str) -> bool:
+        """Whether the file of a category and subcategory can execute code that it is given."""
+        return origin in executing_files(self.folder)
+
+
+@cache
+def executing_files(folder: Path) -> frozenset[str]:
+    """The `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, going by its source."""
+    return frozenset(
+        "/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _executes_code(path)
+    )
+
+
+def _executes_code(path: Path) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        # It cannot be imported either.
+        return False
+    called = {ast.unparse(node.func) for node in ast.walk(module) if isinstance(node, ast.Call)}
+    return any(name in _EXECUTES or name.partition(".")[0] in _EXECUTES for name in called)
+
 
 @dataclass(frozen=True, slots=True)
 class Live:
@@ -77,12 +108,29 @@ class Live:
         """What the tool returned.
 
         Raises:
-            ToolFailure: the tool raised, is missing, took too long or said too much.
+            ToolFailure: the tool raised, is missing from its file, took too long or said too much.
+            ToolError: the tool executes code, which was not allowed; or its file, or a package that it imports, is
+                not on this machine.
             SandboxUnavailable: there is no bubblewrap, or none that works here.
         """
-        module = ".".join([*document.origin.split("/"), "tool"])
-        call = {"module": module, "name": document.name, "arguments": dict(arguments)}
+        executes_code = self.library.executes_code(document.origin)
+        if executes_code and not self.library.allow_code:
+            raise ToolError(
+                f"{document.name} of {document.origin} executes code that the model writes; allow it with "
+                "allow_code=True"
+            )
+        call = {
+            "module": ".".join([*document.origin.split("/"), "tool"]),
+            "name": document.name,
+            "arguments": dict(arguments),
+            "executes_code": executes_code,
+        }
         answer = await in_thread(self._answer, json.dumps(call).encode())
+        if "missing" in answer:
+            raise ToolError(
+                f"the tool {document.name} of {document.origin} cannot be run on this machine: {answer['missing']}; "
+                "install what it imports into this environment"
+            )
         if "error" in answer:
             raise ToolFailure(str(answer["error"]))
         return answer.get("result")
@@ -97,12 +145,12 @@ class Live:
             failures[bwrap] = complaints.strip()[-500:]
         raise SandboxUnavailable(why(failures))
 
-    def _run(self, told: list[str], call: bytes) -> tuple[bytes, str]:
+    def _run(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
         """What the process wrote on standard output, up to a limit, and on standard error."""
         # Files and not pipes: the limit on the size of files then holds for output too.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
             with subprocess.Popen(  # noqa: S603 - the command is ours; the call is data on its input
-                told,
+                command_line,
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=complaints,
@@ -119,16 +167,16 @@ class Live:
 
 def command(bwrap: str, folder: Path) -> list[str]:
     """The sandbox's own command, with the network, the tools' folder and our driver."""
-    told = bubblewrap.command(bwrap)
-    told.remove("--unshare-net")
+    words = bubblewrap.command(bwrap)
+    words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own
     for path in _NETWORK_FILES:
         # resolv.conf is often a link to a place that the sandbox does not show.
         shown += ["--ro-bind-try", str(Path(path).resolve()), path]
-    at = told.index("--remount-ro")
-    told[at:at] = shown
-    end = told.index("--")
-    return [*told[: end + 1], bubblewrap.interpreter(), "-s", "-S", "-B", "-c", _program()]
+    at = words.index("--remount-ro")
+    words[at:at] = shown
+    end = words.index("--")
+    return [*words[: end + 1], bubblewrap.interpreter(), "-s", "-S", "-B", "-c", _program()]
 
 
 def _program() -> str:

@@ -1,8 +1,9 @@
 """Runs within the sandbox: imports one published tool.py and calls one of its functions.
 
-Reads `{"module": ..., "name": ..., "arguments": {...}}` from standard input and writes two lines to standard
-output: one as soon as it runs, one with `{"result": ...}` or `{"error": ...}`. It is handed over as source
-text, so it imports nothing of evalsuite.
+Reads `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}` from standard input and writes two
+lines to standard output: one as soon as it runs, one with `{"result": ...}`, `{"error": ...}` or, where the file
+or a package that it imports is not there, `{"missing": ...}`. It is handed over as source text, so it imports
+nothing of evalsuite.
 """
 
 from __future__ import annotations
@@ -19,11 +20,23 @@ MEMORY, FILE, PROCESSOR_SECONDS = 2 << 30, 32 << 20, 60
 def _answer(call: dict[str, object]) -> dict[str, object]:
     try:
         module = importlib.import_module(str(call["module"]))
-        arguments = call["arguments"]
-        assert isinstance(arguments, dict)  # noqa: S101 - written by the host
+    except ImportError as error:
+        return {"missing": str(error)}
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published file raises
+        return _error(error)
+    arguments = call["arguments"]
+    assert isinstance(arguments, dict)  # noqa: S101 - written by the host
+    try:
         return {"result": getattr(module, str(call["name"]))(**arguments)}
+    except ModuleNotFoundError as error:
+        # Code that the model wrote may import whatever it likes; that is its own failure.
+        return _error(error) if call["executes_code"] else {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
-        return {"error": f"{type(error).__name__}: {error}"}
+        return _error(error)
+
+
+def _error(error: BaseException) -> dict[str, object]:
+    return {"error": f"{type(error).__name__}: {error}"}
 
 
 def main() -> None:

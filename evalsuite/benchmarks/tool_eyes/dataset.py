@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.paper_results import LIBRARY, Query, read_library, read_queries
-from evalsuite.errors import DatasetError
+from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.protocols import Dataset
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
+from evalsuite.tools.live import executing_files
 from evalsuite.types import Sample
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def load(setup: Setup) -> Dataset:
         if query.subject not in documents:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
-    chosen = _first_of_each(queries, ToolEyesOptions.of(setup).queries)
+    options = ToolEyesOptions.of(setup)
+    chosen = _first_of_each(_runnable(queries, options), options.queries)
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
     samples = [
@@ -60,6 +62,23 @@ def _shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
     from evalsuite.tools.registry import documents_of
 
     return {subject: (*documents_of(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
+
+
+def _runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
+    """The queries whose tools may be run.
+
+    Raises:
+        SettingsError: live tools would execute code of the model's, and nothing is said about that.
+    """
+    if options.executor != "live" or not options.library or options.allow_code:
+        return queries
+    executing = executing_files(Path(options.library)) & {query.subject for query in queries}
+    if executing and options.allow_code is None:
+        raise SettingsError(
+            f"the live tools of {', '.join(sorted(executing))} execute code that the model writes, on this machine's "
+            "network; allow it with allow_code=True, or leave their queries out with allow_code=False"
+        )
+    return [query for query in queries if query.subject not in executing]
 
 
 def _first_of_each(queries: Iterable[Query], count: int | None) -> list[Query]:

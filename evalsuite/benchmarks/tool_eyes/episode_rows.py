@@ -20,7 +20,7 @@ def episodes(tally: Tally) -> list[Row]:
 
 def by_sample(tally: Tally, metric: str) -> dict[str, float]:
     """The mean over each sample's repetitions."""
-    found: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
     for row in tally.scored(metric):
-        found.setdefault(row.sample, []).append(row.scores[metric])
-    return {sample: sum(values) / len(values) for sample, values in found.items()}
+        scores.setdefault(row.sample, []).append(row.scores[metric])
+    return {sample: sum(values) / len(values) for sample, values in scores.items()}

@@ -90,7 +90,8 @@ class Episodes:
                 return Recorded(recording), RecordedUser(recording)
             case "live":
                 folder = _folder(self.options.library, "library", kind)
-                return Live(LiveLibrary(folder, self.options.allow_network)), simulated_user
+                library = LiveLibrary(folder, self.options.allow_network, bool(self.options.allow_code))
+                return Live(library), simulated_user
         raise SettingsError(f"tool_eyes knows no executor {kind!r}; there are simulated, recorded and live")
 
     def _loop(self, mode: str) -> ToolLoop:
@@ -127,7 +128,7 @@ class Episodes:
         ]
 
 
-def _folder(given: str | None, option: str, kind: str) -> Path:
-    if given is None:
+def _folder(name: str | None, option: str, kind: str) -> Path:
+    if name is None:
         raise SettingsError(f"tool_eyes with executor={kind!r} needs {option}=<folder>")
-    return Path(given)
+    return Path(name)

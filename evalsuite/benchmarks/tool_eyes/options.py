@@ -29,6 +29,8 @@ class ToolEyesOptions:
         recording: for `recorded`: the folder of the run that holds the observations.
         library: for `live`: the folder `Tool_Library` with the published `tool.py` files.
         allow_network: for `live`: these tools call services on the internet, which must be allowed here.
+        allow_code: for `live`: whether tools that execute code of the model's are run; False leaves their queries
+            out, None refuses a run that has some.
         max_turns: turns in which the model speaks, at most; 9 in the paper.
         patience: turns in a row that are not of the demanded form, after which an episode is given up;
             None, as in the paper, waits for `max_turns`.
@@ -42,6 +44,7 @@ class ToolEyesOptions:
     recording: str | None = None
     library: str | None = None
     allow_network: bool = False
+    allow_code: bool | None = None
     max_turns: int = MAX_TURNS
     patience: int | None = None
     max_tokens: int | None = None

@@ -145,13 +145,13 @@ def read_library(folder: Path) -> Library:
 
 def _documents(path: Path) -> tuple[ToolDocument, ...]:
     origin = "/".join(path.parts[-3:-1])
-    found = tuple(
+    documents = tuple(
         _document(expect(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
         for number, record in enumerate(read_json(path, list), 1)
     )
-    if not found:
+    if not documents:
         raise DatasetError(path, "", "an empty list", "at least one tool")
-    return found
+    return documents
 
 
 def _document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:

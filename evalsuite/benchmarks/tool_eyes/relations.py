@@ -27,8 +27,8 @@ def anova(lines: Sequence[LabelledCases]) -> Table:
             groups = [list(by_sample(line.tally.where(scenario=name), metric).values()) for name in SCENARIOS]
             present = [group for group in groups if group]
             if len(present) > 1:
-                found = welch_anova(*present)
-                rows.append([line.label, named(metric), _or_none(found.statistic), _or_none(found.pvalue)])
+                test = welch_anova(*present)
+                rows.append([line.label, named(metric), _or_none(test.statistic), _or_none(test.pvalue)])
     note = (
         "Welch's analysis of variance over the scenarios; a small p says that the model does not do equally "
         "well in all of them. A dash: a scenario has fewer than two samples, or all its scores are equal."
@@ -38,36 +38,61 @@ def anova(lines: Sequence[LabelledCases]) -> Table:
 
 
 def correlations(line: LabelledCases, number: int) -> list[Block]:
-    """Figure 6 of the paper, as a table and a heat map; nothing where fewer than two capabilities stand."""
+    """Which capabilities go together within a run; nothing where fewer than two were measured."""
     measured = [name for name in CAPABILITIES if line.tally.values(name)]
     if len(measured) < 2:
         return []
-    scores = {name: by_sample(line.tally, name) for name in measured}
-    found = {name: [_correlation(scores[name], scores[other]) for other in measured] for name in measured}
-    labels = [named(name) for name in measured]
-    title = f"Correlation of capabilities: {line.label}"
+    return _matrix(
+        {name: by_sample(line.tally, name) for name in measured},
+        f"tool_eyes_correlation_{number}",
+        f"Correlation of capabilities: {line.label}",
+        "Pearson's r over the samples. A dash: fewer than three samples, or all scores are equal.",
+    )
+
+
+def correlations_over_runs(lines: Sequence[LabelledCases]) -> list[Block]:
+    """Figure 6 of the paper: which capabilities go together from model to model; needs three runs with a judge."""
+    judged = [line for line in lines if line.tally.values(OVERALL)]
+    if len(judged) < 3:
+        return []
+    means = {
+        name: {line.label: mean for line in judged if (mean := line.tally.mean(name)) is not None}
+        for name in CAPABILITIES
+    }
+    note = f"Pearson's r over the means of {len(judged)} runs. A dash: all means are equal."
+    return _matrix(means, "tool_eyes_correlation_over_runs", "Correlation of capabilities over runs", note)
+
+
+def _matrix(values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str) -> list[Block]:
+    """Correlations of all pairs of metrics, as a table and a heat map.
+
+    Args:
+        values: by metric, the value of each unit.
+        chart: name of the picture.
+        title: of both.
+        note: below the table.
+    """
+    matrix = {name: [_correlation(values[name], values[other]) for other in values] for name in values}
+    labels = [named(name) for name in values]
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
-    note = "Pearson's r over the samples. A dash: fewer than three samples, or all scores are equal."
     return [
-        Table(title, columns, [[named(name), *values] for name, values in found.items()], note),
+        Table(title, columns, [[named(name), *row] for name, row in matrix.items()], note),
         Chart(
             kind="heatmap",
-            name=f"tool_eyes_correlation_{number}",
+            name=chart,
             title=title,
             labels=labels,
-            series=[Series(named(name), values) for name, values in found.items()],
+            series=[Series(named(name), row) for name, row in matrix.items()],
             limits=(-1.0, 1.0),
         ),
     ]
 
 
-def _correlation(one: Mapping[str, float], other: Mapping[str, float]) -> float | None:
+def _correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
     from evalsuite.stats import pearson
 
-    shared = [sample for sample in one if sample in other]
-    return _or_none(
-        pearson([one[sample] for sample in shared], [other[sample] for sample in shared]).statistic
-    )
+    shared = [unit for unit in first if unit in second]
+    return _or_none(pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
 
 
 def _or_none(value: float) -> float | None:

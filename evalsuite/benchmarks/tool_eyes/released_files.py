@@ -7,6 +7,7 @@ never run.
 from __future__ import annotations
 
 import ast
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -105,7 +106,10 @@ def _template(path: Path, *fields: str) -> str:
 
 def _parsed(path: Path) -> ast.Module:
     try:
-        return ast.parse(read_text(path))
+        with warnings.catch_warnings():
+            # The released code writes "\\s" where it means r"\\s".
+            warnings.simplefilter("ignore")
+            return ast.parse(read_text(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DatasetError(path, "", f"what is no Python ({error})", "the code as it was released") from error
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxUnavailable, SettingsError
+from evalsuite.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import Sandbox
 from evalsuite.tools.documents import ToolDocument
 from evalsuite.tools.execution import ToolFailure
-from evalsuite.tools.live import Live, LiveLibrary
+from evalsuite.tools.live import Live, LiveLibrary, executing_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,13 @@ def crash():
 
 def flood():
     return "x" * 5_000_000
+
+def late():
+    import a_package_that_is_nowhere
 """
+LACKING = "import a_package_that_is_nowhere\n\ndef reach():\n    return 1\n"
+SHELL = "import subprocess\n\ndef run(line):\n    return subprocess.run(line, shell=True)\n"
+PYTHON = "def run(code):\n    exec(code)\n    return 'done'\n"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +78,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subject.mkdir(parents=True)
     (subject / "tool.py").write_text(TOOL)
     (subject / "numbers_of_mine.py").write_text("FACTOR = 3\n")
+    for name, text in (("Lacking", LACKING), ("Shell", SHELL), ("Python", PYTHON), ("Broken", "def (")):
+        (folder / "Execute" / name).mkdir(parents=True)
+        (folder / "Execute" / name / "tool.py").write_text(text)
     return folder
 
 
@@ -81,9 +90,11 @@ async def _probe() -> None:
     await sandbox.aclose()
 
 
-def call(library: Path, name: str, seconds: float = 30.0, **arguments: Any) -> Any:
-    document = ToolDocument(name, "", {}, "Numbers/Products")
-    live = Live(LiveLibrary(library, allow_network=True, seconds=seconds))
+def call(
+    library: Path, name: str, seconds: float = 30.0, origin: str = "Numbers/Products", **arguments: Any
+) -> Any:
+    document = ToolDocument(name, "", {}, origin)
+    live = Live(LiveLibrary(library, allow_network=True, allow_code=True, seconds=seconds))
     return asyncio.run(live.run(document, arguments, NOBODY))
 
 
@@ -107,6 +118,28 @@ def test_what_goes_wrong_in_a_tool_is_a_failure(library: Path) -> None:
             call(library, name)
     with pytest.raises(ToolFailure, match="unexpected keyword argument 'sneaky'"):
         call(library, "multiply", number=1, sneaky=2)
+
+
+def test_a_package_or_file_that_is_not_on_this_machine_is_no_failure_of_the_tool(library: Path) -> None:
+    for origin, name, words in (
+        ("Execute/Lacking", "reach", "No module named 'a_package_that_is_nowhere'; install"),
+        ("Numbers/Products", "late", "No module named 'a_package_that_is_nowhere'"),
+        ("Numbers/Absent", "any", r"No module named 'Numbers\.Absent'"),
+    ):
+        with pytest.raises(ToolError, match=words):
+            call(library, name, origin=origin)
+    # What the model's own code imports is its own business.
+    with pytest.raises(ToolFailure, match="ModuleNotFoundError"):
+        call(library, "run", origin="Execute/Python", code="import a_package_that_is_nowhere")
+
+
+def test_tools_that_execute_code_need_a_switch_of_their_own(library: Path) -> None:
+    assert executing_files(library) == {"Execute/Shell", "Execute/Python"}
+    live = Live(LiveLibrary(library, allow_network=True))
+    document = ToolDocument("run", "", {}, "Execute/Python")
+    with pytest.raises(ToolError, match="allow_code=True"):
+        asyncio.run(live.run(document, {"code": "1"}, NOBODY))
+    assert call(library, "run", origin="Execute/Python", code="1") == "done"
 
 
 def test_a_tool_that_never_ends_is_stopped(library: Path) -> None:

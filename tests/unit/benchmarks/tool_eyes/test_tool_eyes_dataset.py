@@ -120,6 +120,24 @@ def test_the_folder_of_the_authors_repository_is_read_too(tmp_path: Path) -> Non
     assert len(load(setup(tmp_path)).samples) == 1
 
 
+def test_queries_whose_live_tools_execute_code_are_refused_run_or_left_out(tmp_path: Path) -> None:
+    data = folder(tmp_path)
+    harmless = {**QUERY, "path": "ToolEyes/Tool_Library/Cat/Other"}
+    (data / "scenario_data_raw.json").write_text(json.dumps([QUERY, harmless]))
+    other = data / LIBRARY / "Cat" / "Other"
+    other.mkdir()
+    (other / DOCUMENTS).write_text(json.dumps([TOOL]))
+    (other / "tool.py").write_text("def look(x):\n    return x\n")
+    (data / LIBRARY / "Cat" / "Sub" / "tool.py").write_text("def look(x):\n    return eval(x)\n")
+    live = {"executor": "live", "library": str(data / LIBRARY), "allow_network": True}
+    with pytest.raises(SettingsError, match=r"the live tools of Cat/Sub execute code.*allow_code=False"):
+        load(setup(data, **live))
+    assert len(load(setup(data, allow_code=True, **live)).samples) == 2
+    without_code = load(setup(data, allow_code=False, **live))
+    assert [sample.metadata["subject"] for sample in without_code.samples] == ["Cat/Other"]
+    assert without_code.source == "scenario_data_raw.json, 1 of 2"
+
+
 def test_two_tools_of_one_name_are_counted_and_the_first_is_offered(tmp_path: Path) -> None:
     other = {**TOOL, "description": "Looks elsewhere."}
     library = read_library(folder(tmp_path, tools=[TOOL, other]) / LIBRARY)

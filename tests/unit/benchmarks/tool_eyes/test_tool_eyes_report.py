@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,6 +144,65 @@ def test_repetitions_of_a_sample_count_once() -> None:
         [row("a", "TG", rule(1.0)), row("a", "TG", rule(0.0), epoch=2), row("b", "TG", rule(0.3))]
     )
     assert by_sample(tally, "format_alignment") == {"a": 0.5, "b": 0.3}
+
+
+def test_each_scenario_has_a_radar_and_each_capability_a_table_by_scenario() -> None:
+    section = report(view(JUDGED, judge="judge", read=read))
+    tg, ft = (chart(section, f"tool_eyes_capabilities_{name}") for name in ("TG", "FT"))
+    assert tg.title == "Five capabilities in TG: text generation"
+    assert tg.series[0].values == pytest.approx([0.75, 0.7, 0.55, 0.3, 0.35])
+    assert ft.series[0].values == pytest.approx([0.55, 0.5, 0.25, 0.3, 0.6])
+    (cells,) = table(section, "Intent comprehension by scenario").rows
+    assert [value(cell) for cell in cells[1:]] == pytest.approx([0.7, 0.5, 0.6])
+
+
+def test_sub_scores_stand_in_tables_of_their_own() -> None:
+    parts = {"match": 0.5, "validity": 0.9, "integrity": 0.6, "quality": 0.7}
+    rows = [
+        row("a", "TG", {**full(1.0, 0.8, 0.54, 0.5, 0.7), **parts}),
+        # Not finished, so that there is no quality to judge.
+        row("b", "FT", {**full(1.0, 0.8, 0.54, 0.3, 0.0), "match": 0.3, "validity": 0.9, "integrity": 0.6}),
+    ]
+    section = report(view(rows, judge="judge", read=read))
+    (selection,) = table(section, "Tool selection: reality and match").rows
+    assert [value(cell) for cell in selection[1:]] == pytest.approx([1.0, 0.4, 0.4])
+    (products,) = table(section, "Parts of behaviour planning").rows
+    assert [value(cell) for cell in products[1:]] == pytest.approx([0.9, 0.6, 0.54, 1.0, 0.7, 0.35])
+
+
+def test_what_was_asked_is_counted_as_in_the_paper_s_first_table() -> None:
+    def asked(sample: str, scenario: str, category: str, subcategory: str, tools: int) -> Row:
+        base = row(sample, scenario, rule(1.0), facts={"tools": tools})
+        return replace(base, tags={**base.tags, "category": category, "subcategory": subcategory})
+
+    rows = [asked("a", "TG", "A", "x", 3), asked("b", "TG", "A", "x", 3), asked("c", "TG", "A", "y", 2)]
+    rows += [asked("d", "FT", "B", "x", 4)]
+    section = report(view(rows, read=read))
+    assert [list(cells) for cells in table(section, "What was asked").rows] == [
+        ["Categories", 1, 1, 2],
+        ["Subcategories", 2, 1, 3],
+        ["Tools", 5, 4, 9],
+        ["Queries", 3, 1, 4],
+    ]
+
+
+def test_capabilities_are_correlated_over_three_runs_or_more() -> None:
+    means = [(0.9, 0.1), (0.5, 0.4), (0.2, 0.9)]
+    views = [
+        view([row("a", "TG", full(fa, ic, 0.5, 0.5, 0.5))], label=f"m{number}", judge="judge", read=read)
+        for number, (fa, ic) in enumerate(means)
+    ]
+    heat = chart(report(*views), "tool_eyes_correlation_over_runs")
+    assert heat.series[0].values[1] == pytest.approx(pearsonr(*zip(*means, strict=True)).statistic)
+    assert heat.series[0].values[2] is None
+    with pytest.raises(StopIteration):
+        chart(report(*views[:2]), "tool_eyes_correlation_over_runs")
+
+
+def test_the_released_variant_is_named_where_its_scores_stand() -> None:
+    alone = report(view([row("a", "TG", rule(1.0), mode="released")], read=read)).blocks[0]
+    assert "which is not as the paper says" in str(alone)
+    assert "released code" not in str(report(view([row("a", "TG", rule(1.0))], read=read)).blocks[0])
 
 
 def test_turns_are_counted_episode_by_episode() -> None:
