@@ -48,7 +48,6 @@ class ReleasedReAct:
         return ()
 
     def read(self, completion: Completion) -> Turn:
-        """See `read_turn`."""
         return read_turn(completion.text)
 
     def said(self, completion: Completion) -> Message:

@@ -129,7 +129,7 @@ def test_queries_whose_live_tools_execute_code_are_refused_run_or_left_out(tmp_p
     (other / DOCUMENTS).write_text(json.dumps([TOOL]))
     (other / "tool.py").write_text("def look(x):\n    return x\n")
     (data / LIBRARY / "Cat" / "Sub" / "tool.py").write_text("def look(x):\n    return eval(x)\n")
-    live = {"executor": "live", "library": str(data / LIBRARY), "allow_network": True}
+    live: dict[str, Any] = {"executor": "live", "library": str(data / LIBRARY), "allow_network": True}
     with pytest.raises(SettingsError, match=r"the live tools of Cat/Sub execute code.*allow_code=False"):
         load(setup(data, **live))
     assert len(load(setup(data, allow_code=True, **live)).samples) == 2
