@@ -37,7 +37,7 @@ _FIELDS = {"document", "query", "thought_chain", "thought", "tool", "response"}
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReleasedQuestion:
     """A question to the judge.
 
     Attributes:
@@ -69,7 +69,7 @@ class ReleasedPrompts:
     five_shot: str
     reminder: str
     given_up: str
-    questions: Mapping[str, Question]
+    questions: Mapping[str, ReleasedQuestion]
 
 
 @cache
@@ -145,7 +145,7 @@ def _pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
                     yield str(texts[0]), str(texts[1])
 
 
-def _question(module: ast.Module, name: str, path: Path) -> Question:
+def _question(module: ast.Module, name: str, path: Path) -> ReleasedQuestion:
     """What a function of the evaluator assigns to `sys_prompt` and, with fields, to `user_input`."""
     functions = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == name]
     assigned = {
@@ -163,7 +163,7 @@ def _question(module: ast.Module, name: str, path: Path) -> Question:
         raise DatasetError(
             path, f"function {name}", "no texts sys_prompt and user_input", "the code as it was released"
         )
-    return Question(system.value, tuple(_piece(part, path, name) for part in user.values))
+    return ReleasedQuestion(system.value, tuple(_piece(part, path, name) for part in user.values))
 
 
 def _piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
