@@ -6,8 +6,8 @@ from evalsuite import benchmark
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 
 
-# The shipped pairs are a demonstration, in which a small embedded model is to come to an end.
-@benchmark(CHAT_EVAL, shipped={"params": {"max_tokens": 48}})
+# On the shipped samples a small embedded model judges: a verdict as JSON needs few tokens, and is not asked again.
+@benchmark(CHAT_EVAL, shipped={"attempts": 1, "params": {"max_tokens": 96}})
 def test_chat_eval(scores: Mapping[str, float]) -> None:
     # One case says whether the judge could be read and, of a comparison, whether people say the same.
     assert scores["parsed"] == 1.0

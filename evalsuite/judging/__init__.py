@@ -4,11 +4,11 @@ Each of these makes a scorer in one line: `scorers=[panel(["critic", "scientist"
 """
 
 from evalsuite.judging.forms import Aspect
+from evalsuite.judging.judge_scorer import JudgeScorer
 from evalsuite.judging.ready import conversation, factual, faithful, follows, relevant
 from evalsuite.judging.roles import DebaterRole
 from evalsuite.judging.rubrics import rubric
 from evalsuite.judging.scorers import (
-    JudgeScorer,
     multiple_evidence,
     pairwise,
     panel,

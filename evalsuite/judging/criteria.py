@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evalsuite.errors import SettingsError
+from evalsuite.judging.structured_answers import object_schema, whole_number
 from evalsuite.judging.verdict_text import number_alone, objects, said_numbers, without_thoughts
 
 YES = frozenset({"yes", "true", "met", "pass", "passed", "supported", "1"})
@@ -84,7 +85,7 @@ class YesNo:
         )
 
     def schema(self) -> dict[str, Any]:
-        return _object(reason=TEXT, verdict=YES_OR_NO)
+        return object_schema(reason=TEXT, verdict=YES_OR_NO)
 
     def read(self, text: str) -> Reading:
         text = without_thoughts(text)
@@ -136,7 +137,7 @@ class Likert:
         )
 
     def schema(self) -> dict[str, Any]:
-        return _object(reason=TEXT, score={"type": "integer", "minimum": self.low, "maximum": self.high})
+        return object_schema(reason=TEXT, score=whole_number(self.low, self.high))
 
     def read(self, text: str) -> Reading:
         text = without_thoughts(text)
@@ -177,8 +178,8 @@ class Checklist:
         )
 
     def schema(self) -> dict[str, Any]:
-        entry = _object(criterion={"type": "integer"}, reason=TEXT, verdict=YES_OR_NO)
-        return _object(answers={"type": "array", "items": entry})
+        entry = object_schema(criterion={"type": "integer"}, reason=TEXT, verdict=YES_OR_NO)
+        return object_schema(answers={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
         answers = self.answers(text)
@@ -285,9 +286,9 @@ class Each:
         )
 
     def schema(self) -> dict[str, Any]:
-        number = {"type": "integer", "minimum": self.low, "maximum": self.high}
-        entry = _object(**{self.item: TEXT}, reason=TEXT, score=YES_OR_NO if self.high == 1 else number)
-        return _object(items={"type": "array", "items": entry})
+        number = whole_number(self.low, self.high)
+        entry = object_schema(**{self.item: TEXT}, reason=TEXT, score=YES_OR_NO if self.high == 1 else number)
+        return object_schema(items={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
         lists = [
@@ -315,15 +316,6 @@ class Each:
 
 TEXT = {"type": "string"}
 YES_OR_NO = {"type": "string", "enum": ["yes", "no"]}
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _truth(value: Any) -> float:

@@ -1,24 +1,20 @@
-"""The fixed forms in which judges answer: how each is asked for, parsed strictly, and settled."""
+"""The fixed forms in which judges answer: how each is asked for, read and settled; here, the form of scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from evalsuite.errors import SettingsError
-from evalsuite.judging.opinions import Opinion, PairVerdict, averaged, better, majority
-from evalsuite.judging.verdict_text import chosen, number_alone, said_numbers, without_thoughts
+from evalsuite.judging.opinions import Opinion, averaged
+from evalsuite.judging.structured_answers import object_schema, whole_number
+from evalsuite.judging.verdict_text import number_alone, said_numbers, without_thoughts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 T = TypeVar("T")
 Lead = Literal["Reply", "End"]
-CHOICES: Mapping[str, Sequence[str]] = {
-    "first": ("1", "a", "answer 1", "answer_1"),
-    "second": ("2", "b", "answer 2", "answer_2"),
-    "tie": ("tie", "c", "draw", "equal"),
-}
 UNNAMED = ("score", "rating", "overall score")
 """What judges call the score where there is only one."""
 
@@ -71,6 +67,10 @@ class Form(Protocol):
         """What to judge, and the form of the whole answer or, with `End`, of its last lines."""
         ...
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of an answer that holds the judgement and nothing else."""
+        ...
+
     def parse(self, text: str) -> Opinion:
         """The opinion, about the answers as they were shown.
 
@@ -100,6 +100,11 @@ class ScoresForm:
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
         return f"{self.task()} {lead} with {lines} followed by your number."
 
+    def schema(self) -> dict[str, Any]:
+        return object_schema(
+            **{aspect.name: whole_number(aspect.low, aspect.high) for aspect in self.aspects}
+        )
+
     def parse(self, text: str) -> Opinion:
         """The scores, one a line, in one line with commas between them, or in a JSON object."""
         text = without_thoughts(text)
@@ -109,60 +114,6 @@ class ScoresForm:
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         return Opinion(averaged(opinions))
-
-
-@dataclass(frozen=True, slots=True)
-class PairedScores:
-    """Two answers, a score for each; the means are compared, and equal means are a tie."""
-
-    aspect: Aspect = QUALITY
-    compares = True
-
-    def task(self) -> str:
-        return f"Score both answers on {self.aspect.described()}. The highest number is the best."
-
-    def request(self, lead: Lead = "Reply") -> str:
-        return (
-            f"{self.task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each followed "
-            "by your number."
-        )
-
-    def parse(self, text: str) -> Opinion:
-        text = without_thoughts(text)
-        first, second = (number_after(f"Score of answer {at}", self.aspect, text) for at in (1, 2))
-        return _scored(first, second)
-
-    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        means = averaged(opinions)
-        return _scored(means["first"], means["second"])
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceForm:
-    """Two answers, which is better; the result is the majority's, a tie where there is none.
-
-    A verdict may stand anywhere, but all that are mentioned must be the same: an echo of the question is none.
-    """
-
-    aspect: Aspect = QUALITY
-    compares = True
-
-    def task(self) -> str:
-        on = "" if self.aspect == QUALITY else f" in {self.aspect.name}"
-        meaning = f" {self.aspect.meaning}" if on and self.aspect.meaning else ""
-        return f"Which answer is better{on}?{meaning}"
-
-    def request(self, lead: Lead = "Reply") -> str:
-        return f"{self.task()} {lead} with one line: `Verdict: 1`, `Verdict: 2` or `Verdict: tie`."
-
-    def parse(self, text: str) -> Opinion:
-        verdicts = set(chosen(without_thoughts(text), CHOICES))
-        if not verdicts:
-            raise ValueError("no line ends with one of Verdict: 1, Verdict: 2 and Verdict: tie.")
-        return Opinion(verdict=cast("PairVerdict", _only(verdicts, "Verdict")))
-
-    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        return Opinion(verdict=majority([opinion.verdict or "tie" for opinion in opinions]))
 
 
 def number_after(label: str, aspect: Aspect, text: str) -> float:
@@ -175,7 +126,7 @@ def number_after(label: str, aspect: Aspect, text: str) -> float:
     if not values:
         wanted = f"{label}: followed by a number from {aspect.low} to {aspect.high}"
         raise ValueError(f"there is no line of the form {wanted}.")
-    return _on_scale(_only(values, label), label, aspect)
+    return _on_scale(only(values, label), label, aspect)
 
 
 def _only_score(aspect: Aspect, text: str) -> float:
@@ -195,12 +146,12 @@ def _on_scale(value: float, label: str, aspect: Aspect) -> float:
     return value
 
 
-def _only(values: set[T], label: str) -> T:
+def only(values: set[T], label: str) -> T:
+    """The one value that was given.
+
+    Raises:
+        ValueError: there are several.
+    """
     if len(values) > 1:
         raise ValueError(f"there are several lines '{label}:' that contradict one another.")
     return values.pop()
-
-
-def _scored(first: float, second: float) -> Opinion:
-    scores: Mapping[str, float] = {"first": first, "second": second}
-    return Opinion(scores, better(first, second))

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from evalsuite.protocols import Model
 
 PairVerdict = Literal["first", "second", "tie"]
+PREFERENCE = "preference"
+"""How far the first of two answers is preferred, from 0 to 1: the name of the score of a comparison."""
+
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 
 
@@ -22,7 +25,8 @@ class Opinion:
     """One parsed judgement.
 
     Attributes:
-        scores: by aspect where one answer is judged, by place (`first`, `second`) where two are scored.
+        scores: by aspect where one answer is judged, by place (`first`, `second`) where two are scored, and
+            `preference` where the verdict has degrees.
         verdict: which of two answers is better; None where one answer is judged.
     """
 
@@ -31,7 +35,10 @@ class Opinion:
 
     def exchanged(self) -> Opinion:
         """The same opinion where the two answers stood in the other order."""
-        scores = {SWAPPED.get(name, name): value for name, value in self.scores.items()}
+        scores = {
+            SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value
+            for name, value in self.scores.items()
+        }
         return Opinion(scores, SWAPPED.get(self.verdict or "", self.verdict))
 
 

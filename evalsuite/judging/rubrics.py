@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from evalsuite.errors import JudgeError, RequestRefused, ScoringError, SettingsError
+from evalsuite.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.judging.criteria import Checklist, Likert, Tree, YesNo
 from evalsuite.judging.fields import as_fields, sections
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.marks import marked
-from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.judging.people_facts import people_facts
 from evalsuite.judging.repeated_judge import OFFICE
 from evalsuite.judging.signature import signature
+from evalsuite.judging.structured_answers import StructuredAnswers
 from evalsuite.keywords import generation_params
 from evalsuite.types import Message, Score
 
@@ -66,8 +66,7 @@ class Rubric:
     confirm_failures: int
     attempts: int
     params: Mapping[str, Any]
-    without_schema: set[str] = field(default_factory=set, compare=False, repr=False)
-    """Models whose server has refused a JSON schema; they are not offered another."""
+    structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or from_metadata(sample)
@@ -155,26 +154,14 @@ class Rubric:
             Message("system", OFFICE),
             Message("user", f"{marked(parts)}\n\n{self.instruction(criteria)}"),
         ]
+        options = {**params, **self.params}
         try:
-            judgement = await self._structured(model, prompt, criteria, {**params, **self.params})
+            judgement = await self.structured.ask(
+                model, prompt, criteria.read, criteria.schema(), attempts=self.attempts, **options
+            )
         except JudgeError as error:
             return Vote(name, model.name, None, str(error), _placed(error.log, name, model.name))
         return Vote(name, model.name, judgement.value, "", _placed(judgement.log, name, model.name))
-
-    async def _structured(
-        self, model: Model, prompt: list[Message], criteria: Criteria, params: dict[str, Any]
-    ) -> Any:
-        """Asks with a JSON schema where the server knows it, and without where it refuses."""
-        options = {"attempts": self.attempts, **params}
-        if model.name not in self.without_schema and "response_format" not in params:
-            form = {"name": "judgement", "schema": criteria.schema(), "strict": True}
-            wanted = {"type": "json_schema", "json_schema": form}
-            try:
-                return await ask_until_parsed(model, prompt, criteria.read, response_format=wanted, **options)
-            except RequestRefused:
-                # If it was something else that the server refused, it will refuse this as well.
-                self.without_schema.add(model.name)
-        return await ask_until_parsed(model, prompt, criteria.read, **options)
 
     def instruction(self, criteria: Criteria) -> str:
         """What stands below the marked sections: steps, examples, the criteria, the form."""

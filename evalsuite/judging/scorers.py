@@ -2,107 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from evalsuite.errors import ScoringError, SettingsError
-from evalsuite.judging.forms import QUALITY, Aspect, ChoiceForm, PairedScores, ScoresForm
+from evalsuite.errors import SettingsError
+from evalsuite.judging.comparisons import ChoiceForm, GradedChoice, PairedScores
+from evalsuite.judging.forms import QUALITY, Aspect, ScoresForm
 from evalsuite.judging.g_eval import STARS, Weighted
-from evalsuite.judging.judged_input import JudgedInput, conversation, without_names
+from evalsuite.judging.judge_scorer import JudgeScorer
 from evalsuite.judging.panels import Panel
-from evalsuite.judging.people_facts import people_facts
-from evalsuite.judging.repeated_judge import OFFICE, Sampled
+from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
-from evalsuite.judging.signature import signature
 from evalsuite.keywords import generation_params
-from evalsuite.types import Score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.judging.forms import Form
-    from evalsuite.judging.opinions import Assessment, Judge
     from evalsuite.judging.panels import Strategy
     from evalsuite.judging.roles import DebaterRole
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample, Transcript
 
 DecisionRule = Literal["vote", "scores"]
-PREFERENCE = "preference"
-WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
-"""What a verdict is worth to the first answer, which is the answer under test."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeScorer:
-    """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`.
-
-    Attributes:
-        judge: how it is judged.
-        rival: what the answer is compared with: a key of the sample's metadata, or `target`; None where
-            the answer is scored alone.
-        background: key of the metadata with what a good answer may draw on.
-        hide: names that are withheld wherever an answer mentions them.
-        prefix: put before each score's name, and around its facts, where a case has two judges.
-        model: another judge than the run's; empty for the run's.
-    """
-
-    judge: Judge
-    rival: str | None = None
-    background: str | None = None
-    hide: tuple[str, ...] = ()
-    prefix: str = ""
-    model: str = ""
-
-    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """The scores; the first one carries the facts and the log of all judge calls."""
-        subject = self.subject(sample, transcript)
-        judge = judge.peer(self.model) if self.model else judge
-        found = await self.judge(subject, judge)
-        name, *others = (values := _values(found))
-        facts = {**found.plain(), "lengths": [len(answer) for answer in subject.answers]}
-        facts |= _known(sample) if self.rival else {}
-        facts |= self._people(sample, list(values))
-        facts["signature"] = self.signature(judge.name)
-        # Two judges of one case would overwrite each other's facts: a prefix keeps them apart, too.
-        facts = {self.prefix: facts} if self.prefix else facts
-        first = Score(values[name], note=_note(found), facts=facts, log=found.log)
-        return {self.prefix + name: first, **{self.prefix + other: values[other] for other in others}}
-
-    def signature(self, model: str) -> str:
-        """What the scores hang on, in a line; see `signature`."""
-        kind = type(self.judge).__name__.lower()
-        form = getattr(self.judge, "form", None)
-        asked = form.request() if form else ""
-        shown = [self.rival, self.background, list(self.hide)]
-        return signature(kind, [model], [OFFICE, asked, repr(self.judge), shown])
-
-    def _people(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
-        """People's labels, by the names under which the scores are kept."""
-        if self.rival and not isinstance(sample.metadata.get("human"), (str, Mapping)):
-            return {}
-        return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rival))
-
-    def given(
-        self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = ""
-    ) -> JudgeScorer:
-        """The same judge, told or spared more; see the attributes."""
-        return replace(self, background=background, hide=tuple(hide), prefix=prefix)
-
-    def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
-        """What the judge gets to see of a case.
-
-        Raises:
-            ScoringError: the sample lacks the rival answer or the background.
-        """
-        answers = [transcript.answer, *([_text(sample, self.rival)] if self.rival else [])]
-        return JudgedInput(
-            question=conversation(sample.input),
-            answers=tuple(without_names(answer, self.hide) for answer in answers),
-            background=_text(sample, self.background) if self.background else "",
-            reference=_target(sample) if not self.rival else "",
-        )
+Levels = Literal[3, 5]
+CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm | GradedChoice]] = {3: ChoiceForm, 5: GradedChoice}
 
 
 def single(
@@ -119,12 +40,12 @@ def single(
             score `quality`.
         attempts: answers asked for at most, until one can be parsed.
         model: another judge than the run's.
-        params: generation parameters.
+        params: generation parameters; the temperature is 0 unless given here, and None is the server's own.
 
     Raises:
         SettingsError: an aspect is named twice, or its scale is empty.
     """
-    checked = generation_params(single, params)
+    checked = _with_temperature(0.0, single, params)
     judge = Sampled(ScoresForm(_aspects(aspects)), attempts=attempts, params=checked)
     return JudgeScorer(judge, model=model)
 
@@ -132,26 +53,39 @@ def single(
 def pairwise(
     rival: str = "target",
     *,
+    levels: Levels = 3,
+    samples: int = 1,
     swap: bool = True,
     attempts: int = 3,
     model: str = "",
+    quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
     """One judge says which of two answers is better: two calls, one in each order.
 
-    The score `preference` is 1.0 where the answer under test is preferred in both orders, 0.0 where the
-    rival is, 0.5 otherwise.
+    With three levels, the score `preference` is 1.0 where the answer under test wins by a majority over both
+    orders, 0.0 where the rival does, and 0.5 otherwise. With five, a verdict is worth 1.0 (much better), 0.75
+    (better), 0.5 (a tie), 0.25 or 0.0, and the score is the mean.
 
     Args:
         rival: key of the sample's metadata with the answer to compare with; `target` for the sample's
             target where the metadata has no such key.
+        levels: 3, or 5 for a verdict that also says by how much.
+        samples: judgements in each order; more than one are asked for at temperature 1.
         swap: whether both orders are asked; without it the answer under test always stands first.
         attempts: see `single`.
         model: see `single`.
+        quorum: judgements that must be readable in each order; None for more than half.
         params: see `single`.
+
+    Raises:
+        SettingsError: there are no such levels, or fewer than 1 sample.
     """
-    checked = generation_params(pairwise, params)
-    judge = Sampled(ChoiceForm(), swap=swap, attempts=attempts, params=checked)
+    if levels not in CHOICES_BY_LEVELS:
+        raise SettingsError(f"a comparison has 3 levels or 5; got {levels!r}")
+    checked = _with_temperature(1.0 if samples > 1 else 0.0, pairwise, params)
+    form: Form = CHOICES_BY_LEVELS[levels]()
+    judge = Sampled(form, samples, swap=swap, attempts=attempts, params=checked, quorum=quorum)
     return JudgeScorer(judge, rival, model=model)
 
 
@@ -180,7 +114,7 @@ def multiple_evidence(
         quorum: judgements that must be readable in each order; None for more than half.
         params: see `single`.
     """
-    checked = {"temperature": 1.0, **generation_params(multiple_evidence, params)}
+    checked = _with_temperature(1.0, multiple_evidence, params)
     judge = Sampled(_form(aspects, rival, "scores"), samples, True, swap, attempts, checked, quorum)
     return JudgeScorer(judge, rival, model=model)
 
@@ -209,7 +143,7 @@ def weighted(
     """
     wanted = _aspects(aspects, STARS)
     _one_aspect(wanted, rival)
-    judge = Weighted(wanted, samples, attempts, generation_params(weighted, params))
+    judge = Weighted(wanted, samples, attempts, _with_temperature(0.0, weighted, params))
     return JudgeScorer(judge, rival, model=model)
 
 
@@ -235,7 +169,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     as turns under `simultaneous_summarizer`, else none.
 
     Args:
-        roles: known roles or names of your own, in the order of speaking; `Role` objects for prompts or
+        roles: known roles or names of your own, in the order of speaking; `DebaterRole` objects for prompts or
             models of your own; or how many of the known roles to take.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
         turns: of talk, before the final one in which each judges.
@@ -255,9 +189,15 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     """
     form = _form(aspects, rival, decide)
     seats = debaters(roles, same_role=same_role)
-    checked = generation_params(panel, params)
+    checked = _with_temperature(0.0, panel, params)
     judge = Panel(form, seats, strategy, turns, swap, summarizer, attempts, checked, quorum)
     return JudgeScorer(judge, rival, model=model)
+
+
+def _with_temperature(
+    temperature: float, factory: Callable[..., JudgeScorer], params: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {"temperature": temperature, **generation_params(factory, params)}
 
 
 def _form(aspects: Sequence[str | Aspect], rival: str | None, decide: DecisionRule) -> Form:
@@ -273,60 +213,17 @@ def _form(aspects: Sequence[str | Aspect], rival: str | None, decide: DecisionRu
 def _aspects(aspects: Sequence[str | Aspect], plain: Aspect = QUALITY) -> tuple[Aspect, ...]:
     if isinstance(aspects, str):
         raise SettingsError(f"aspects are a list of names; got the text {aspects!r}")
-    found = [
+    wanted = [
         Aspect(aspect, low=plain.low, high=plain.high) if isinstance(aspect, str) else aspect
         for aspect in aspects or (plain,)
     ]
-    names = [aspect.name for aspect in found]
+    names = [aspect.name for aspect in wanted]
     if len(set(names)) < len(names):
         raise SettingsError(f"aspects are scores and need names of their own; got {', '.join(names)}")
-    return tuple(found)
+    return tuple(wanted)
 
 
 def _one_aspect(aspects: Sequence[Aspect], rival: str | None) -> None:
     if rival is not None and len(aspects) > 1:
         names = ", ".join(aspect.name for aspect in aspects)
         raise SettingsError(f"two answers are compared on one aspect, not on several; got {names}")
-
-
-def _known(sample: Sample) -> dict[str, Any]:
-    """What biases are measured by: who wrote both answers, and people's verdict, where the sample says so."""
-    systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
-    known: dict[str, Any] = {}
-    if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:
-        known["systems"] = list(systems)
-    if isinstance(human, str) and human in WINS:
-        known["human"] = human
-    return known
-
-
-def _values(found: Assessment) -> dict[str, float]:
-    if found.opinion.verdict is not None:
-        return {PREFERENCE: WINS[found.opinion.verdict]}
-    return dict(found.opinion.scores)
-
-
-def _note(found: Assessment) -> str:
-    said = [ballot.opinion.verdict or _numbers(ballot.opinion.scores) for ballot in found.ballots]
-    return "; ".join(f"{ballot.judge}: {what}" for ballot, what in zip(found.ballots, said, strict=True))
-
-
-def _numbers(scores: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in scores.items())
-
-
-def _target(sample: Sample) -> str:
-    target = sample.target
-    if target is None or isinstance(target, (str, int, float)):
-        return "" if target is None else str(target)
-    return str(target[0]) if target else ""
-
-
-def _text(sample: Sample, key: str) -> str:
-    found = sample.metadata.get(key, _target(sample) if key == "target" else None)
-    if not isinstance(found, str) or not found:
-        raise ScoringError(
-            f"sample {sample.id} has no text {key!r} for its judge: its metadata holds "
-            f"{', '.join(map(repr, sample.metadata)) or 'nothing'}; name another key or fill this one"
-        )
-    return found

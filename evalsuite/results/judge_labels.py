@@ -35,7 +35,7 @@ class LabelledScore:
         label: people's.
         judge: the judge's value.
         passes: the least value that passes; None where there are no verdicts.
-        nominal: whether each value is a verdict by itself, as in comparisons.
+        nominal: whether each value is the preference of a comparison, from 0 to 1.
         scale: lowest and highest value; None where that is not known.
     """
 
@@ -51,10 +51,19 @@ class LabelledScore:
     def verdicts(self) -> LabelPair | None:
         """People's verdict and the judge's; None where scores are not verdicts."""
         if self.nominal:
-            return self.label, self.judge
+            return side(self.label), side(self.judge)
         if self.passes is None:
             return None
         return float(self.label >= self.passes), float(self.judge >= self.passes)
+
+
+def side(preference: float) -> float:
+    """The verdict of a comparison, 1.0 for the first answer, 0.0 for the second and 0.5 for a tie.
+
+    Args:
+        preference: from 0 to 1; between these where a verdict has degrees, or is the mean of several people's.
+    """
+    return 0.5 if preference == 0.5 else float(preference > 0.5)
 
 
 def labelled(tally: Tally) -> list[LabelledScore]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.chat_eval.modes import read_mode
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
 from evalsuite.errors import JudgeError
-from evalsuite.judging.forms import Aspect, ChoiceForm, PairedScores, ScoresForm
+from evalsuite.judging.comparisons import ChoiceForm, PairedScores
+from evalsuite.judging.forms import Aspect, ScoresForm
 from evalsuite.judging.g_eval import STARS, Weighted
 from evalsuite.judging.judged_input import JudgedInput, without_names
 from evalsuite.judging.opinions import cut_off

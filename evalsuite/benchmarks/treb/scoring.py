@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.errors import ScoringError
+from evalsuite.judging.marks import marked
 from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, rouge_l
@@ -99,9 +100,12 @@ class AnswerJudge:
             "no answer" if not transcript.answer.strip() else ""
         ):
             return {"judge": Score(0.0, note)}
-        asked = (
-            f"Question:\n{sample.input}\n\nReference answer:\n{sample.target}\n\n"
-            f"Student's answer:\n{beginning(transcript.answer, JUDGED)}"
+        asked = marked(
+            [
+                ("question", str(sample.input)),
+                ("reference answer", str(sample.target)),
+                ("answer of the student", beginning(transcript.answer, JUDGED)),
+            ]
         )
         said = await ask_until_parsed(
             judge, [Message("system", JUDGE), Message("user", asked)], mark, temperature=0.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from evalsuite.judging.opinions import PREFERENCE
 from evalsuite.reporting.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
 from evalsuite.reporting.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.reporting.judges.agreement import Rating, agreement_rows, measured
@@ -15,7 +16,7 @@ from evalsuite.reporting.judges.corrected import corrected_mean
 from evalsuite.reporting.judges.shares import share
 from evalsuite.reporting.section import Block, Column, Section, Table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.judge_labels import kappa, rho
+from evalsuite.results.judge_labels import kappa, rho, side
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from evalsuite.reporting.section import Cell
     from evalsuite.results.judge_labels import LabelPair
 
-
-COMPARED = "preference"
 PLAIN = "rubric"
 """The name of a score that nobody has named."""
 
@@ -43,7 +42,7 @@ class JudgeResults:
         probed: by probe, the scores of the changed answers by case.
         signature: of the judge.
         score: its name; empty where nothing could be read.
-        nominal: whether each score is a verdict by itself, as in comparisons.
+        nominal: whether each score is the preference of a comparison, from 0 to 1.
         lengths: of the answers, in characters, by case.
         tally: the cases with the facts that the judge left.
     """
@@ -66,7 +65,9 @@ class JudgeResults:
 
     def verdict(self, score: float) -> float | None:
         """What a score, or a label on the same scale, means; None where scores are not verdicts."""
-        return score if self.nominal else None if self.passes is None else float(score >= self.passes)
+        if self.nominal:
+            return side(score)
+        return None if self.passes is None else float(score >= self.passes)
 
 
 def certificate(
@@ -236,7 +237,7 @@ def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
         bias_table(f"Biases of {one.name}", [(one.name, one.tally)], prefix)
         for one in judges
         if one.nominal
-        for prefix in [one.score.removesuffix(COMPARED)]
+        for prefix in [one.score.removesuffix(PREFERENCE)]
     ]
 
 

@@ -32,7 +32,10 @@ def test_a_single_judge_asks_once_and_for_no_reasons(scripted: Any) -> None:
     found = judged(single(max_tokens=9), ONE, model)
     assert found.opinion.scores == {"quality": 7.0}
     assert len(model.calls) == 1
-    assert model.calls[0].params == {"max_tokens": 9}
+    asked = model.calls[0].params
+    assert (asked["max_tokens"], asked["temperature"]) == (9, 0.0)
+    schema = asked["response_format"]["json_schema"]["schema"]
+    assert schema["properties"] == {"quality": {"type": "integer", "minimum": 1, "maximum": 10}}
     assert "for and against" not in model.calls[0].prompt
 
 
@@ -89,7 +92,7 @@ def test_a_weighted_score_is_the_expected_value_over_the_scores_probabilities(sc
     assert found.opinion.scores["stars"] == pytest.approx((4 * 0.6 + 5 * 0.2) / 0.8)
     assert found.facts["weights"]["stars"]["method"] == "logprobs"
     assert found.facts["weights"]["stars"]["mass"] == pytest.approx(0.8)
-    assert model.calls[0].params == {"logprobs": True, "top_logprobs": 20}
+    assert model.calls[0].params == {"logprobs": True, "top_logprobs": 20, "temperature": 0.0}
     assert found.calls == 1
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.errors import SettingsError
-from evalsuite.judging.forms import Aspect, ChoiceForm, PairedScores, ScoresForm
+from evalsuite.judging.comparisons import ChoiceForm, GradedChoice, PairedScores
+from evalsuite.judging.forms import Aspect, ScoresForm
 from evalsuite.judging.opinions import Opinion, PairVerdict, better, majority
 
 CLEAR = Aspect("clarity", low=1, high=5)
@@ -209,3 +213,42 @@ def test_scored_pairs_are_settled_by_their_means_not_by_their_verdicts() -> None
 def test_an_aspect_without_a_scale_or_a_name_of_one_line_is_refused(name: str, low: int, high: int) -> None:
     with pytest.raises(SettingsError):
         Aspect(name, low=low, high=high)
+
+
+@pytest.mark.parametrize(
+    ("text", "preference"),
+    [
+        ("Verdict: 1 much better", 1.0),
+        ("**Verdict:** Answer 1 is better", 0.75),
+        ("verdict: tie", 0.5),
+        ('{"verdict": "2 better"}', 0.25),
+        ("Answer 2 says more.\n[[B>>A]]", 0.0),
+        ("[[A>B]]", 0.75),
+        ("[[A=B]]", 0.5),
+    ],
+)
+def test_a_verdict_in_five_levels_says_how_far_the_first_answer_is_preferred(
+    text: str, preference: float
+) -> None:
+    assert GradedChoice().parse(text).scores == {"preference": preference}
+
+
+@pytest.mark.parametrize(
+    "text", ["Verdict: 1", "Verdict: 1 is worse", "Verdict: 1 better\nVerdict: 2 better"]
+)
+def test_a_verdict_without_a_degree_or_against_itself_is_asked_again(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Verdict"):
+        GradedChoice().parse(text)
+
+
+def test_degrees_are_averaged_over_both_orders() -> None:
+    shown_first, shown_second = GradedChoice().parse("[[A>>B]]"), GradedChoice().parse("[[A>B]]")
+    settled = GradedChoice().settle([shown_first, shown_second.exchanged()])
+    assert settled == Opinion({"preference": 0.625}, "first")
+
+
+@pytest.mark.parametrize("form", [ScoresForm((CLEAR, DEPTH)), PairedScores(), ChoiceForm(), GradedChoice()])
+def test_what_a_schema_allows_can_be_read(form: Any) -> None:
+    properties = form.schema()["properties"]
+    answer = {name: one["enum"][0] if "enum" in one else one["minimum"] for name, one in properties.items()}
+    assert form.parse(json.dumps(answer, indent=2)).scores or form.parse(json.dumps(answer)).verdict

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.errors import CallFailed, JudgeError, SettingsError
 from evalsuite.judging import Aspect, DebaterRole, panel
-from evalsuite.judging.forms import ChoiceForm
+from evalsuite.judging.comparisons import ChoiceForm
 from evalsuite.judging.judged_input import JudgedInput
 from evalsuite.judging.panels import Panel
 from evalsuite.judging.roles import ANNOTATOR, ROLES, debaters

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.errors import JudgeError, SettingsError
-from evalsuite.judging.forms import PairedScores
+from evalsuite.judging.comparisons import PairedScores
 from evalsuite.judging.judged_input import JudgedInput
 from evalsuite.judging.referees import RefereePanel
 from evalsuite.judging.roles import debaters
