@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import RunError
 from evalsuite.journal.database import Database
 from evalsuite.journal.identity import checksum
+from evalsuite.journal.large_parts import taken_apart
 from evalsuite.journal.tool_calls import ToolCalls
 from evalsuite.json_codec import decode_completion, dumps, encode_completion, encode_request
 
@@ -99,9 +100,11 @@ class Answers:
         Raises:
             RunError: it cannot be written.
         """
-        asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
+        asked, parts = taken_apart(dumps(encode_request(request)))
+        answered = dumps(encode_completion(completion))
         row = (key, answered, checksum(key, asked, answered), self._session, time.time())
         self._flush(
+            *(("INSERT OR IGNORE INTO parts VALUES (?, ?)", part) for part in parts),
             ("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, asked)),
             ("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row),
         )
@@ -172,12 +175,14 @@ class Answers:
         """
         source = Database(other, read_only=True)
         try:
+            parts = source.all("SELECT * FROM parts")
             requests = source.all("SELECT * FROM requests")
             answers = source.all("SELECT * FROM answers")
             calls = source.all("SELECT * FROM tool_calls")
         finally:
             source.close()
         self._database.write(
+            *(("INSERT OR IGNORE INTO parts VALUES (?, ?)", row) for row in parts),
             *(("INSERT OR IGNORE INTO requests VALUES (?, ?)", row) for row in requests),
             *(("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row) for row in answers),
             *(("INSERT OR IGNORE INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row) for row in calls),

@@ -8,9 +8,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.errors import RunError
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
 from evalsuite.journal.identity import checksum, same_ask
+from evalsuite.journal.large_parts import put_together, taken_apart
 from evalsuite.json_codec import dumps
 
 if TYPE_CHECKING:
@@ -138,14 +140,19 @@ class Journal:
         Raises:
             RunError: it cannot be written.
         """
-        row = (self.session, case, same, line, checksum(case, line), time.time())
-        self.database.write(("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row))
+        short, parts = taken_apart(line)
+        row = (self.session, case, same, short, checksum(case, short), time.time())
+        self.database.write(
+            *(("INSERT OR IGNORE INTO parts VALUES (?, ?)", part) for part in parts),
+            ("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row),
+        )
 
     def counted(self) -> Counted:
         """The records that count: what the latest session planned, and as it planned it."""
         planned = self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0]
         rows = self.database.all(COUNTED, self.session) if planned else self.database.all(ALL)
-        good = [(case, line) for case, line, kept, _ in rows if checksum(case, line) == kept]
+        whole = [(case, self._whole(line)) for case, line, kept, _ in rows if checksum(case, line) == kept]
+        good = [(case, line) for case, line in whole if line is not None]
         there = {case for case, _ in good}
         damaged = sorted({row[0] for row in rows} - there)
         recorded = {row[0] for row in self.database.all('SELECT DISTINCT "case" FROM records')}
@@ -161,6 +168,17 @@ class Journal:
             damaged,
             sorted(selected - there),
         )
+
+    def _whole(self, line: str) -> str | None:
+        """A record with its large parts; None where one is lost."""
+        try:
+            return put_together(line, self._part)
+        except RunError:
+            return None
+
+    def _part(self, name: str) -> str | None:
+        row = self.database.one("SELECT content FROM parts WHERE name = ?", name)
+        return row[0] if row else None
 
     def sessions(self) -> list[dict[str, Any]]:
         """Every session: its number, dates, command and why it stopped."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-VERSION = 2
-"""Version 1 held answers only."""
+VERSION = 3
+"""Version 1 held answers only, version 2 large parts of messages wherever they stood."""
 
-TABLES = ("sessions", "lease", "cases", "requests", "attempts", "answers", "tool_calls", "records")
+TABLES = ("sessions", "lease", "cases", "parts", "requests", "attempts", "answers", "tool_calls", "records")
 
 SCHEMA = """
 -- One row a pytest session that wrote here: the first, and each that resumed it.
@@ -41,10 +41,15 @@ CREATE TABLE cases (
     same          TEXT NOT NULL,     -- identity.same_ask of them
     PRIMARY KEY (session, "case")
 );
+-- Large parts of messages (pictures, recordings, files), each once.
+CREATE TABLE parts (
+    name    TEXT PRIMARY KEY,   -- SHA-256 of the content
+    content TEXT NOT NULL       -- Base64, of a data URL or by itself
+);
 -- One row a distinct request.
 CREATE TABLE requests (
     key      TEXT PRIMARY KEY,  -- wire.request_key: backend, model, every parameter, messages, tools, epoch
-    request  TEXT NOT NULL      -- json_codec.encode_request, for people; holds no secret
+    request  TEXT NOT NULL      -- json_codec.encode_request, for people, taken apart; holds no secret
 );
 -- One row a call to a server. A call that was sent and never ended may have been billed.
 CREATE TABLE attempts (
@@ -86,7 +91,7 @@ CREATE TABLE records (
     session   INTEGER NOT NULL,
     "case"    TEXT NOT NULL,
     same      TEXT NOT NULL,     -- identity.same_ask of its fingerprints
-    record    TEXT NOT NULL,     -- json_codec.encode_record: a line of records.jsonl
+    record    TEXT NOT NULL,     -- json_codec.encode_record, a line of records.jsonl, taken apart
     checksum  TEXT NOT NULL,     -- identity.checksum of case and record
     created   REAL NOT NULL
 );

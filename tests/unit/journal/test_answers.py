@@ -167,9 +167,9 @@ def make_later(path: Path) -> None:
     ("make", "words"),
     [
         (make_text, r"not a journal of evalsuite \(file is not a database\)"),
-        (make_foreign, "the journal has version 0, this evalsuite reads version 2"),
+        (make_foreign, f"the journal has version 0, this evalsuite reads version {VERSION}"),
         (make_foreign_of_this_version, r"not a journal of evalsuite \(no such table: sessions\)"),
-        (make_later, "the journal has version 3, this evalsuite reads version 2"),
+        (make_later, f"the journal has version {VERSION + 1}, this evalsuite reads version {VERSION}"),
     ],
 )
 def test_a_file_that_is_no_store_of_this_version_is_refused_and_left_as_it_was(

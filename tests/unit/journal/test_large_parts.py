@@ -1,0 +1,86 @@
+"""Large parts of messages: kept once, and back in their place whenever a record is read."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalsuite.content import audio, file, image
+from evalsuite.errors import RunError
+from evalsuite.journal.journal import Journal
+from evalsuite.journal.large_parts import LARGE, put_together, taken_apart
+from evalsuite.json_codec import dumps, encode_message
+from evalsuite.types import Completion, Message, Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PICTURE = b"\x89PNG" + bytes(range(256)) * 40
+LETTERS = st.text(alphabet='aA0+/="\\\x1e ,:', max_size=20)
+
+
+def message(content: bytes = PICTURE) -> Message:
+    parts: list[Any] = [
+        "What is this?",
+        image(content),
+        audio(content, format="wav"),
+        file(content, name="a.pdf"),
+    ]
+    return Message("user", parts=parts)
+
+
+def test_a_message_is_taken_apart_and_put_together() -> None:
+    text = dumps(encode_message(message()))
+    short, parts = taken_apart(text)
+    # The picture and the file are data URLs of two kinds, the recording is the bare Base64.
+    assert len(parts) == 3
+    assert len(short) < 1000 < len(text)
+    assert put_together(short, dict(parts).get) == text
+    with pytest.raises(RunError, match="lost a part"):
+        put_together(short, lambda _: None)
+    with pytest.raises(RunError, match="lost a part"):
+        put_together(short, lambda _: "AAAA")
+
+
+@given(LETTERS, st.integers(LARGE - 2, LARGE + 2), LETTERS)
+def test_whatever_text_stands_around_comes_back(before: str, length: int, after: str) -> None:
+    text = dumps({"a": before, before: ["A" * length + "=", after], "c": f"{before}{'A' * length}{after}"})
+    short, parts = taken_apart(text)
+    assert put_together(short, dict(parts).get) == text
+    assert json.loads(put_together(short, dict(parts).get)) == json.loads(text)
+
+
+def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.sqlite")
+    journal.begin("2024-01-01T00:00:00+00:00", "pytest")
+    lines = [dumps({"case": f"c{n}", "messages": [encode_message(message())]}) for n in range(5)]
+    for number, line in enumerate(lines):
+        journal.record(f"c{number}", "same", line)
+        request = Request("m", (message(),), epoch=number + 1)
+        journal.answers.put(f"key{number}", request, Completion("a dot"))
+    assert journal.database.one("SELECT count(*) FROM parts")[0] == 3
+    assert journal.counted().lines == lines
+    assert journal.answers.check() == []
+    assert journal.answers.get("key3") == Completion("a dot")
+    journal.close()
+    size = (tmp_path / "journal.sqlite").stat().st_size
+    assert size < 3 * len(b64encode(PICTURE)) + 150_000
+    other = Journal(tmp_path / "other.sqlite")
+    other.answers.take_over(tmp_path / "journal.sqlite")
+    assert other.database.one("SELECT count(*) FROM parts")[0] == 3
+    other.close()
+
+
+def test_a_record_whose_picture_is_lost_is_damaged(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.sqlite")
+    journal.begin("2024-01-01T00:00:00+00:00", "pytest")
+    journal.record("c", "same", dumps({"messages": [encode_message(message())]}))
+    journal.database.write(("UPDATE parts SET content = 'AAAA'", ()))
+    counted = journal.counted()
+    assert (counted.lines, counted.damaged) == ([], ["c"])
+    journal.close()
