@@ -21,7 +21,7 @@ from evalsuite.solvers.any_function import run_solver
 from evalsuite.threads import is_async
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from evalsuite.gateway.gateway import CaseAsker
@@ -201,8 +201,8 @@ class Prefetcher:
     Args:
         background: where the work is done.
         models: for the cases.
-        upcoming: the cases that this process will run after the present one, in order; called in the
-            loop's thread.
+        upcoming: the cases that this process will run after the present one, in order, each of them once;
+            called in the loop's thread.
         window: cases in flight at most.
     """
 
@@ -210,7 +210,7 @@ class Prefetcher:
         self,
         background: BackgroundLoop,
         models: Models,
-        upcoming: Callable[[int], Iterable[Case]],
+        upcoming: Callable[[int], Iterator[Case]],
         window: int,
     ) -> None:
         self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
@@ -243,9 +243,8 @@ class Prefetcher:
 
     def _refill(self) -> None:
         # Results that wait for their test are bounded, too: a slow test must not make all others pile up.
-        for case in self._upcoming(4 * self._window):
-            if self._in_flight >= self._window:
-                return
+        coming = self._upcoming(4 * self._window)
+        while self._in_flight < self._window and (case := next(coming, None)) is not None:
             if case not in self._tasks:
                 self._start(case)
 
@@ -262,7 +261,7 @@ class Prefetcher:
 
     async def aclose(self) -> None:
         """Gives up what is in flight, and has solvers and scorers let go of what they hold."""
-        self._upcoming = lambda _: ()
+        self._upcoming = lambda _: iter(())
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from evalsuite.plugin.marks import case_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pytest
 
@@ -24,7 +24,10 @@ class Upcoming(Protocol):
         ...
 
     def __call__(self, most: int) -> Iterator[Case]:
-        """Cases after the present item, looking at `most` items; called in any thread."""
+        """Cases among the `most` items after the present one, each of them once; called in one other thread.
+
+        What the caller does not take stays for the next call, so that a call costs what it gives.
+        """
         ...
 
 
@@ -36,7 +39,7 @@ class SessionQueue:
     """
 
     def __init__(self, items: list[pytest.Item]) -> None:
-        self._items, self._position = items, 0
+        self._items, self._position, self._given = items, 0, 0
         self._positions = {item: position for position, item in enumerate(items)}
 
     def at(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
@@ -45,7 +48,11 @@ class SessionQueue:
 
     def __call__(self, most: int) -> Iterator[Case]:
         """The next items of the session."""
-        yield from _cases(islice(self._items, self._position + 1, self._position + 1 + most))
+        self._given = max(self._given, self._position + 1)
+        while self._given < min(self._position + 1 + most, len(self._items)):
+            item = self._items[self._given]
+            self._given += 1
+            yield from _cases((item,))
 
 
 class WorkerQueue:
@@ -59,6 +66,8 @@ class WorkerQueue:
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
         self._items, self._torun = items, torun
         self._next: tuple[pytest.Item, ...] = ()
+        # The index given last, and where in the queue it stood then.
+        self._last, self._place = -1, -1
 
     def at(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
         """The next item has left the queue already."""
@@ -66,10 +75,30 @@ class WorkerQueue:
 
     def __call__(self, most: int) -> Iterator[Case]:
         """The next item, then those in the queue."""
+        coming, self._next = self._next, ()
+        yield from _cases(coming)
+        while (index := self._take(most)) is not None:
+            yield from _cases((self._items[index],))
+
+    def _take(self, most: int) -> int | None:
+        """The index after the one given last, if it is among the first `most` of the queue."""
         with self._torun.lock() as queue:
+            place = self._place_of_last(queue) + 1
             # Besides indexes it may hold the mark of its end.
-            indexes = [index for index in islice(queue, most) if isinstance(index, int)]
-        yield from _cases((*self._next, *(self._items[index] for index in indexes)))
+            if place >= min(most, len(queue)) or not isinstance(queue[place], int):
+                return None
+            self._last, self._place = queue[place], place
+            return self._last
+
+    def _place_of_last(self, queue: Sequence[Any]) -> int:
+        """Where the index given last stands now; -1 when it has left the queue.
+
+        Items leave at the front, one for each that begins, so it stands where it stood or a little before.
+        """
+        for place in range(min(self._place, len(queue) - 1), -1, -1):
+            if queue[place] == self._last:
+                return place
+        return -1
 
 
 class NextItem:
