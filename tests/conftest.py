@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from dataclasses import dataclass, field
@@ -15,6 +16,10 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+# For the many sessions that tests start: plugins that come with other packages of the development environment and
+# take longer to import than a small session takes to run.
+os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
 
 
 @dataclass

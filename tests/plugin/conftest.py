@@ -62,7 +62,6 @@ class Suite:
         """Runs it; `fresh` in a process of its own, as any with workers."""
         without = [
             "hypothesispytest",
-            "anyio",
             *(() if any("--reruns" in arg for arg in args) else ("rerunfailures",)),
         ]
         given = [*(f"-pno:{plugin}" for plugin in without), *(self.model if model else ()), *args]
@@ -98,7 +97,7 @@ class Suite:
 @pytest.fixture
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
     """Three cases about capitals, one of which the echoing model gets wrong."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "GITHUB_STEP_SUMMARY", "PYTEST_ADDOPTS"):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     # Modules of other tests' suites must not stand in for this one's.
     monkeypatch.syspath_prepend(pytester.path)

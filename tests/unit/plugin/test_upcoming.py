@@ -42,7 +42,7 @@ class Torun:
 
 
 def next_cases(upcoming: Iterator[Any], most: int) -> list[int]:
-    cases = []
+    cases: list[int] = []
     while len(cases) < most and (case := next(upcoming, None)) is not None:
         cases.append(case.at)
     return cases
