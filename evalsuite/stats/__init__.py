@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.prediction_powered import PredictionPowered, ppi_mean
     from evalsuite.stats.repeats import at_least_k_of_m, pass_at_k, pass_hat_k
     from evalsuite.stats.sequences import ConfidenceSequence
+    from evalsuite.stats.unpaired import unpaired_difference
 
 _HOMES = {
     "agreement": ("Kappa", "Weights", "cohen_kappa", "kappa_interval", "pairwise_kappas"),
@@ -86,6 +87,7 @@ _HOMES = {
     "prediction_powered": ("PredictionPowered", "ppi_mean"),
     "repeats": ("at_least_k_of_m", "pass_at_k", "pass_hat_k"),
     "sequences": ("ConfidenceSequence",),
+    "unpaired": ("unpaired_difference",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -136,6 +138,7 @@ __all__ = [
     "spearman",
     "tango_interval",
     "tango_pvalue",
+    "unpaired_difference",
     "verdicts",
     "welch_anova",
     "wilson_interval",

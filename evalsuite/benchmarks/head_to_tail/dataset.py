@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import expect, read_json
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
+from evalsuite.benchmarks.head_to_tail.samples import can_ask, samples
 from evalsuite.benchmarks.head_to_tail.sidecar_files import is_ranked, predicate_buckets
 from evalsuite.errors import DatasetError
 from evalsuite.metrics.text import as_texts
 from evalsuite.protocols import Dataset
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,15 +65,28 @@ class QuestionItem:
 
 
 def load(setup: Setup) -> Dataset:
-    """One sample a question and mode, from the user's files or from the shipped pack.
+    """Samples from the user's files or from the shipped pack, one for each mode that can ask a question.
 
     Raises:
         DatasetError: there is no file, or one is not in the published shape.
     """
     files = _files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
+    modes = setup.modes or (DEFAULT_MODE,)
     source = ", ".join(path.name for path in files) if setup.data else SHIPPED
-    return Dataset(tuple(_samples(items, setup.modes or (DEFAULT_MODE,))), source)
+    return Dataset(tuple(samples(items, modes)), "; ".join([source, *_left_out(items, modes)]))
+
+
+def _left_out(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[str]:
+    for mode in modes:
+        count = sum(not can_ask(mode, item) for item in items)
+        if count:
+            yield f"the mode {mode} cannot ask {count:,} of its {len(items):,} questions"
+
+
+def is_shipped(source: str) -> bool:
+    """Whether the words of a run's source (`Dataset.source`) mean the shipped pack."""
+    return source.partition("; ")[0] in {"", SHIPPED}
 
 
 def read_items(path: Path) -> list[QuestionItem]:
@@ -85,8 +97,8 @@ def read_items(path: Path) -> list[QuestionItem]:
     """
     top = read_json(path, dict)
     if set(top) != set(BUCKETS):
-        found = f"the keys {', '.join(map(repr, top))}" if top else "an empty object"
-        raise DatasetError(path, "the top of the file", found, "the keys 'head', 'torso' and 'tail'")
+        keys = f"the keys {', '.join(map(repr, top))}" if top else "an empty object"
+        raise DatasetError(path, "the top of the file", keys, "the keys 'head', 'torso' and 'tail'")
     items = [
         _item(record, bucket, path, f"{bucket}, record {number}")
         for bucket in BUCKETS
@@ -109,8 +121,8 @@ def _with_facets(items: Iterable[QuestionItem], path: Path, heads: int) -> Itera
 
 def _files(folder: Path) -> list[Path]:
     named = sorted(folder.glob("head_to_tail*.json"))
-    if found := named or sorted(folder.glob("*.json")):
-        return found
+    if files := named or sorted(folder.glob("*.json")):
+        return files
     expected = "head_to_tail_imdb.json or the like, as `evalsuite build head-to-tail` writes it"
     raise DatasetError(folder, "", "no .json file" if folder.is_dir() else "no such folder", expected)
 
@@ -140,8 +152,8 @@ def _answers(answer: Any, path: Path, where: str) -> Iterator[str]:
     if isinstance(answer, list):
         if not answer:
             raise DatasetError(path, where, "an empty list", "at least one acceptable answer")
-        for number, one in enumerate(answer, 1):
-            yield _answer(one, path, f"{where} {number}")
+        for number, text in enumerate(answer, 1):
+            yield _answer(text, path, f"{where} {number}")
     else:
         yield _answer(answer, path, where)
 
@@ -165,24 +177,3 @@ def _filled(text: Any, path: Path, where: str) -> str:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def _samples(items: Iterable[QuestionItem], modes: Sequence[str]) -> Iterator[Sample]:
-    seen: Counter[tuple[str, str]] = Counter()
-    for item in items:
-        seen[item.origin, item.bucket] += 1
-        name = f"{item.origin}-{item.bucket}-{seen[item.origin, item.bucket]}"
-        for mode in modes:
-            yield Sample(
-                id=f"{name}-{mode}" if len(modes) > 1 else name,
-                input=item.question,
-                target=item.answers[0] if len(item.answers) == 1 else item.answers,
-                tags={
-                    "domain": item.domain,
-                    "bucket": item.bucket,
-                    "template": item.template,
-                    "mode": mode,
-                    **item.facets,
-                },
-                metadata={"entity": item.entity},
-            )

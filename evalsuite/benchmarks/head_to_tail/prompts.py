@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.errors import SettingsError
+from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES
 from evalsuite.judging.marks import marked
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Brevity keeps the rules fair, the leave to be unsure keeps the model honest: the paper asks for both
-# and takes each away in turn (section 3.5).
+# Brevity keeps the rules fair, and leave to be unsure keeps the model honest: the paper asks for both and takes
+# each away in turn (section 3.5).
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
-_UNSURE = 'If you are not confident that you know the answer, reply "unsure".'
+_DOUBT = {
+    "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
+    "guess": ["If you are not confident that you know the answer, make your best guess."],
+    "nothing": [],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,89 +37,95 @@ class PromptMode:
 
     Attributes:
         description: a line for the user.
-        examples: none, two of general knowledge, or two of the question's own domain.
+        examples: none; two of general knowledge; or, in place of the answerable one of these, another
+            question of the same template.
         brief: whether a short answer is asked for.
-        unsure: whether the model is told to say "unsure", and shown an example of it.
+        doubt: whether the model is told to say "unsure" and shown an example of it, to guess, or neither.
+        cloze: whether a gap is to be filled instead of a question answered.
+        natural: whether only questions are asked that people may well ask.
     """
 
     description: str
-    examples: Literal["none", "general", "domain"] = "general"
+    examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
-    unsure: bool = True
+    doubt: Literal["unsure", "guess", "nothing"] = "unsure"
+    cloze: bool = False
+    natural: bool = False
 
 
 DEFAULT_MODE = "few_shot"
-MODES = {
+OWN_MODES = {
     "few_shot": PromptMode("brief or unsure, with two examples, one of them answered unsure"),
     "zero_shot": PromptMode("brief or unsure, without examples", examples="none"),
     "in_domain": PromptMode(
-        "brief or unsure, with two examples of the question's own domain", examples="domain"
+        "as few_shot, with another question of the same template as the answered example",
+        examples="template",
     ),
     "no_brief": PromptMode("as few_shot, but without asking for a brief answer", brief=False),
-    "no_unsure": PromptMode("as few_shot, but without leave to be unsure", unsure=False),
+    "no_unsure": PromptMode("as few_shot, but without leave to be unsure", doubt="nothing"),
+    "brief_only": PromptMode("only asked to be brief, without examples", examples="none", doubt="nothing"),
+    "neither": PromptMode(
+        "the bare question: neither brief nor unsure", examples="none", brief=False, doubt="nothing"
+    ),
+    "best_guess": PromptMode("as few_shot, but to guess rather than be unsure", doubt="guess"),
+    "cloze": PromptMode("as few_shot, with each question put as a sentence with a gap", cloze=True),
+    "natural": PromptMode("as few_shot, without questions that hardly anybody asks", natural=True),
 }
+MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
+    name: f"Prompt {number} of the paper, from prompt_{number}.txt below --data"
+    for name, number in PAPER_MODES.items()
+}
+# Modes that show another question of the same template.
+SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}
 
-# Of each three: one to be answered, one that nobody can answer since its subject is made up, and one to be
-# answered in place of that one where there is no leave to be unsure.
-_GENERAL = (
-    Example("Which planet is nearest to the Sun?", "Mercury"),
-    Example("Who founded the town of Marlowick Hollow?", "unsure"),
-    Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo"),
-)
-_BY_DOMAIN = {
-    "movie": (
-        Example("Who directed the film Psycho (1960)?", "Alfred Hitchcock"),
-        Example("Who played Edda Quillan in The Lanterns of Orvell (1962)?", "unsure"),
-        Example("In which year was the film Casablanca released?", "1942"),
-    ),
-    "book": (
-        Example("Who wrote the novel Moby-Dick?", "Herman Melville"),
-        Example("In which year was The Cartographer of Brindlemoor first published?", "unsure"),
-        Example("Which novel by Daniel Defoe tells of a castaway on an island?", "Robinson Crusoe"),
-    ),
-    "academics": (
-        Example("Who wrote the 1950 paper Computing Machinery and Intelligence?", "Alan Turing"),
-        Example("At which university did Tobrin Haskelmere receive his Ph.D.?", "unsure"),
-        Example("What does the abbreviation ACM stand for?", "Association for Computing Machinery"),
-    ),
-    "open": (Example("On which river does Paris lie?", "Seine"), *_GENERAL[1:]),
+# One to be answered; one that nobody can answer, since its subject is made up; and one to be answered in its
+# place where there is no leave to be unsure.
+_ANSWERED = Example("Which planet is nearest to the Sun?", "Mercury")
+_UNANSWERABLE = Example("Who founded the town of Marlowick Hollow?", "unsure")
+_INSTEAD = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
+_GAPS = {
+    _ANSWERED: Example("The planet nearest to the Sun is _.", "Mercury"),
+    _UNANSWERABLE: Example("The town of Marlowick Hollow was founded by _.", "unsure"),
 }
 
 
-def prompt(mode: str, question: str, domain: str) -> tuple[Message, ...]:
+def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
     """The conversation that asks one question; examples are turns of it that went before.
 
     The instructions stand in every turn: small models forget what was said only once.
 
-    Raises:
-        SettingsError: the mode shows examples of the domain, and there are none for this one.
+    Args:
+        mode: one of `OWN_MODES`.
+        question: the question, or the sentence with a gap.
+        example: another question of the same template, for the mode that shows one.
     """
-    chosen = MODES[mode]
-    instructions = " ".join(["Answer the question.", *[_BRIEF] * chosen.brief, *[_UNSURE] * chosen.unsure])
+    chosen = OWN_MODES[mode]
+    task = "Fill the gap, which is marked by _." if chosen.cloze else "Answer the question."
+    instructions = " ".join([task, *[_BRIEF] * chosen.brief, *_DOUBT[chosen.doubt]])
+    label = "Sentence" if chosen.cloze else "Question"
 
-    def asks(one: str) -> Message:
-        return Message("user", f"{instructions}\n\nQuestion: {one}")
+    def asks(text: str) -> Message:
+        bare = mode == "neither"
+        return Message("user", text if bare else f"{instructions}\n\n{label}: {text}")
 
-    turns = [(asks(one.question), Message("assistant", one.answer)) for one in _examples(chosen, domain)]
+    turns = [
+        (asks(shown.question), Message("assistant", shown.answer)) for shown in _examples(chosen, example)
+    ]
     return (*chain.from_iterable(turns), asks(question))
 
 
-def _examples(mode: PromptMode, domain: str) -> Sequence[Example]:
+def _examples(mode: PromptMode, example: Example | None) -> Sequence[Example]:
     if mode.examples == "none":
         return ()
-    if mode.examples == "domain" and domain not in _BY_DOMAIN:
-        raise SettingsError(
-            f"head_to_tail has no examples of the domain {domain!r} for its mode in_domain; "
-            f"it has them for {', '.join(_BY_DOMAIN)}: choose another mode, or name the data's file after one"
-        )
-    answered, unsure, instead = _BY_DOMAIN[domain] if mode.examples == "domain" else _GENERAL
-    return (answered, unsure if mode.unsure else instead)
+    answered = example if mode.examples == "template" and example else _ANSWERED
+    shown = (answered, _UNANSWERABLE if mode.doubt == "unsure" else _INSTEAD)
+    return tuple(_GAPS[each] for each in shown) if mode.cloze else shown
 
 
-def judge_prompt(question: str, answers: Sequence[str], answer: str) -> str:
-    """Asks whether one answer is correct; the judge's reply is a single word."""
-    accepted = "\n".join(f"- {one}" for one in answers)
-    parts = [("question", question), ("right", accepted), ("given", answer)]
+def judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:
+    """Asks whether a reply is correct; the judge answers in a single word."""
+    accepted = "\n".join(f"- {answer}" for answer in answers)
+    parts = [("question", question), ("right", accepted), ("given", reply)]
     return f"""You check answers to factual questions against answers that are known to be right.
 
 {marked(parts)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.dataset import DOMAINS, SHIPPED
+from evalsuite.benchmarks.head_to_tail.dataset import DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.studies import studies
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 
@@ -24,6 +24,11 @@ PREFACE = (
 )
 # Whose word counts, and the ending that its scores have.
 VERDICTS = {"judge": "_lm", "exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
+_RULES = ("exact match", "token F1", "ROUGE-L")
+RATES_BY_DOMAIN = {
+    "accuracy": "Accuracy by domain and popularity",
+    "hallucination": "Hallucination by domain and popularity",
+}
 RATES = (Column("Accuracy", "percent"), Column("Hallucination", "percent"), Column("Missing", "percent"))
 COUNT = Column("Questions", "count")
 
@@ -58,9 +63,10 @@ def report(views: Sequence[RunView]) -> Section:
         _by_verdict(lines),
         _by_tag("By popularity", "Popularity", "bucket", BUCKETS, lines),
         _by_tag("By domain", "Domain", "domain", _domains(lines), lines),
-        _domain_by_bucket(lines),
+        _rules_by_popularity(lines),
+        *(_domain_by_bucket(title, rate, lines) for rate, title in RATES_BY_DOMAIN.items()),
         _figure(lines),
-        *studies(views, shipped=all(view.source in {"", SHIPPED} for view in views)),
+        *studies(views, shipped=all(is_shipped(view.source) for view in views)),
     ]
     return Section(TITLE, blocks)
 
@@ -78,19 +84,19 @@ def _lines(view: RunView, *, alone: bool) -> Iterator[QuestionGroup]:
 
 
 def _preface(views: Sequence[RunView], lines: Sequence[QuestionGroup]) -> Passage:
-    said = [PREFACE]
-    said += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
+    sentences = [PREFACE]
+    sentences += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
     deciders = dict.fromkeys(line.decided_by for line in lines)
     for decider in deciders:
         whose = [line.label for line in lines if line.decided_by == decider]
         where = f" for {', '.join(whose)}" if len(deciders) > 1 else ""
-        said.append(f"Right is what {decider} says{where}.")
-    said += [
+        sentences.append(f"Right is what {decider} says{where}.")
+    sentences += [
         f"{line.label}: {line.lost} of {len(line.tally)} cases are errors and count nowhere."
         for line in lines
         if line.lost
     ]
-    return Passage("", "\n\n".join(said))
+    return Passage("", "\n\n".join(sentences))
 
 
 def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
@@ -99,8 +105,8 @@ def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
     scored = tally.scored(accuracy)
     rates = (accuracy, f"hallucination{suffix}", "missing")
     # Soft rules have t intervals, which know nothing of the ends of a share.
-    found = [scored.estimate(rate) for rate in rates]
-    return [len(scored), *(one and one.within(0.0, 1.0) for one in found)]
+    estimates = [scored.estimate(rate) for rate in rates]
+    return [len(scored), *(each and each.within(0.0, 1.0) for each in estimates)]
 
 
 def _by_verdict(lines: Sequence[QuestionGroup]) -> Table:
@@ -117,12 +123,25 @@ def _by_tag(
     return Table(title, _columns(heading, lines, (COUNT, *RATES)), _rows(values, lines, cells))
 
 
-def _domain_by_bucket(lines: Sequence[QuestionGroup]) -> Table:
+def _rules_by_popularity(lines: Sequence[QuestionGroup]) -> Table:
+    """Accuracy and hallucination by each rule, from head to tail: Table 14's columns."""
+
+    def cells(bucket: str, line: QuestionGroup) -> list[Cell]:
+        part = line.tally.where(bucket=bucket)
+        return [cell for rule in _RULES for cell in _cells(part, VERDICTS[rule])[1:3]]
+
+    columns = _columns(
+        "Popularity", lines, [Column(f"{rate}, {rule}", "percent") for rule in _RULES for rate in "AH"]
+    )
+    return Table("By popularity and rule", columns, _rows(BUCKETS, lines, cells))
+
+
+def _domain_by_bucket(title: str, rate: str, lines: Sequence[QuestionGroup]) -> Table:
     def cells(domain: str, line: QuestionGroup) -> list[Cell]:
-        return [line.tally.where(domain=domain, bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
+        return [line.tally.where(domain=domain, bucket=bucket).estimate(rate) for bucket in BUCKETS]
 
     columns = _columns("Domain", lines, [Column(bucket, "percent") for bucket in BUCKETS])
-    return Table("Accuracy by domain and popularity", columns, _rows(_domains(lines), lines, cells))
+    return Table(title, columns, _rows(_domains(lines), lines, cells))
 
 
 def _figure(lines: Sequence[QuestionGroup]) -> Chart:
@@ -131,7 +150,7 @@ def _figure(lines: Sequence[QuestionGroup]) -> Chart:
     if len(lines) == 1:
         tally = lines[0].tally
         series += [
-            Series(domain, [one and one.value for one in _by_bucket(tally.where(domain=domain))])
+            Series(domain, [each and each.value for each in _by_bucket(tally.where(domain=domain))])
             for domain in _domains(lines)
         ]
     return Chart(
@@ -168,5 +187,5 @@ def _rows(
 
 
 def _domains(lines: Sequence[QuestionGroup]) -> list[str]:
-    found = {row.tags["domain"] for line in lines for row in line.tally if "domain" in row.tags}
-    return sorted(found, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))
+    domains = {row.tags["domain"] for line in lines for row in line.tally if "domain" in row.tags}
+    return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))

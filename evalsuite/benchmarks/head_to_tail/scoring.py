@@ -7,9 +7,11 @@ A, hallucination rate H = 1 - A - M, missing rate M, all three in [0, 1].
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.abstention import is_missing
+from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES, PaperPrompts, paper_prompts
 from evalsuite.benchmarks.head_to_tail.prompts import judge_prompt
 from evalsuite.benchmarks.head_to_tail.variants import widened
 from evalsuite.judging.parse_retry import ask_until_parsed
@@ -29,7 +31,9 @@ _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     """By rule, always; `accuracy` and `hallucination` by the judge if there is one, else by exact match."""
-    return (ByRule(), ByJudge() if setup.judge else ByExactMatch())
+    if setup.judge is None:
+        return (ByRule(), ByExactMatch())
+    return (ByRule(), ByJudge(paper_prompts(setup.data, setup.modes, judged=True)))
 
 
 class ByRule:
@@ -58,11 +62,15 @@ class ByExactMatch:
         return _shares(matched, float(says_nothing(sample, transcript)))
 
 
+@dataclass(frozen=True, slots=True)
 class ByJudge:
     """`correct`, as a judge decides, and accuracy and hallucination by it.
 
-    A missing answer is not shown to the judge: it is neither right nor made up.
+    A missing answer is not shown to the judge: it is neither right nor made up. What was asked in the paper's
+    words is judged in the paper's words, too.
     """
+
+    paper: PaperPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Scores one answer.
@@ -72,9 +80,20 @@ class ByJudge:
             ModelError: a call to it failed for good.
         """
         missing = says_nothing(sample, transcript)
-        correct = Score(0.0, "a missing answer") if missing else await _verdict(sample, transcript, judge)
+        correct = (
+            Score(0.0, "a missing answer") if missing else await self._verdict(sample, transcript, judge)
+        )
         shares = _shares(correct.value, float(missing))
         return {"correct": correct, **shares, **{f"{name}_lm": value for name, value in shares.items()}}
+
+    async def _verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
+        question, answers, reply = str(sample.input), _answers(sample), spoken(transcript)
+        if self.paper and sample.tags.get("mode") in PAPER_MODES:
+            asked = self.paper.verdict(question, answers, reply)
+        else:
+            asked = judge_prompt(question, answers, reply)
+        judgement = await ask_until_parsed(judge, asked, _parse_verdict, temperature=0, max_tokens=512)
+        return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
 
 
 def acceptable(sample: Sample) -> tuple[str, ...]:
@@ -102,12 +121,6 @@ def _answers(sample: Sample) -> list[str]:
 def _shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
     accuracy = 0.0 if missing else right
     return {f"accuracy{suffix}": accuracy, f"hallucination{suffix}": 1.0 - accuracy - missing}
-
-
-async def _verdict(sample: Sample, transcript: Transcript, judge: Model) -> Score:
-    asked = judge_prompt(str(sample.input), _answers(sample), spoken(transcript))
-    judgement = await ask_until_parsed(judge, asked, _parse_verdict, temperature=0, max_tokens=512)
-    return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
 
 
 def _parse_verdict(text: str) -> float:

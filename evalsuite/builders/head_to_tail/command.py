@@ -44,6 +44,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the most questions of a template in each of head, torso and tail; by default as many as it "
         "takes to come to 1,000 there (3,000 for dbpedia)",
     )
+    parser.add_argument(
+        "--mix",
+        choices=("own", "paper"),
+        default="own",
+        help="own (by default): what people may well ask; paper: the paper's templates, ISBN, ISSN and DOI "
+        "included, and as many questions of each as its scripts make",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the choice among questions; 0 by default")
     parser.add_argument(
         "--templates", type=Path, metavar="FILE", help="question templates a predicate, for dbpedia"
@@ -65,9 +72,16 @@ def run(args: Namespace) -> int:
     with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
         with closing(Workspace(folder, progress, args.seed)) as workspace:
             source = origin.read(workspace, args.folder, args.templates)
-            selection = choose(source, per_template=args.per_template, target=origin.target)
+            of_paper = args.mix == "paper"
+            selection = choose(
+                source,
+                source.paper_templates if of_paper else source.templates,
+                per_template=args.per_template or (origin.paper_cap if of_paper else None),
+                target=origin.target,
+            )
         count = _count(selection, args.folder)
-        write(stats_page(args.source, args.seed, selection, source.partitions), stats_path(args.to), folder)
+        page = stats_page(args.source, args.seed, selection, source.partitions, source.dropped)
+        write(page, stats_path(args.to), folder)
         if source.template_popularity:
             table = predicates(selection, source.template_popularity, source.partitions["predicate"])
             write(table, predicates_path(args.to), folder)

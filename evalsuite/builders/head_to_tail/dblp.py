@@ -76,8 +76,9 @@ class Dblp:
         DatasetError: it is missing, damaged or of another shape.
     """
 
-    templates = tuple(TEMPLATES)
+    templates = paper_templates = tuple(TEMPLATES)
     template_popularity: Mapping[str, int] = MappingProxyType({})
+    dropped: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace = workspace
@@ -85,8 +86,10 @@ class Dblp:
         self.partitions = {"person": partition(workspace, "person")}
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """Entities who wrote a thesis of the template's kind."""
         new_draw(self._workspace)
-        for template, (kind, _) in TEMPLATES.items():
+        for template in sizes:
+            kind, _ = TEMPLATES[template]
             pool = f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{kind}') USING (id))"
             draw(self._workspace, template, pool, self.partitions["person"], sizes[template])
         theses = self._theses_drawn()
@@ -96,7 +99,7 @@ class Dblp:
             if thesis := theses.get((entity, kind)):
                 yield thesis.asked(what)
 
-        return drawn(self._workspace, self.templates, ask)
+        return drawn(self._workspace, sizes, ask)
 
     def _read(self, path: Path) -> None:
         self._workspace.progress.begin(path.name)

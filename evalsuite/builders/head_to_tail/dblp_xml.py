@@ -35,6 +35,9 @@ _OTHERS = ("person", "www")
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}
 _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
 _DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
+_OPENING = re.compile(rb"<!--|<!\[CDATA\[")
+_CLOSING = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
+_LONGEST_MARK = 9
 _ROOT = re.compile(rb"<dblp[\s>]")
 _LONGEST_REFERENCE = 64
 _LONGEST_PROLOGUE = 1 << 20
@@ -123,14 +126,46 @@ def _characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
     # As many lines as were cut off, so that the parser counts them as the file has them.
     yield head + b"\n" * (line := prologue.count(b"\n"))
-    rest = b""
+    for text, is_literal in _sections(blocks):
+        yield (
+            text
+            if is_literal
+            else _REFERENCE.sub(partial(_numbered, declared=declared, path=path, line=line), text)
+        )
+        line += text.count(b"\n")
+
+
+def _sections(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """The document in pieces, each with whether it is literal: within a comment or CDATA, `&x;` refers to nothing.
+
+    No mark or reference is cut in two.
+    """
+    closing, rest = b"", b""
     for block in chain(blocks, (b"",)):
-        text = rest + block
-        # A reference may be cut in two; what could be its beginning waits for the rest.
-        cut = text.rfind(b"&", -_LONGEST_REFERENCE) if block else -1
-        whole, rest = (text[:cut], text[cut:]) if cut >= 0 and b";" not in text[cut:] else (text, b"")
-        yield _REFERENCE.sub(partial(_numbered, declared=declared, path=path, line=line), whole)
-        line += whole.count(b"\n")
+        text, rest = rest + block, b""
+        while text:
+            if closing:
+                end = text.find(closing)
+                # The mark that closes may have begun in this block.
+                cut = end + len(closing) if end >= 0 else len(text) - (min(len(text), 2) if block else 0)
+                yield text[:cut], True
+                text, rest = (text[cut:], b"") if end >= 0 else (b"", text[cut:])
+                closing = b"" if end >= 0 else closing
+            elif opening := _OPENING.search(text):
+                yield text[: opening.start()], False
+                yield opening[0], True
+                text, closing = text[opening.end() :], _CLOSING[opening[0]]
+            else:
+                cut = _uncut(text) if block else len(text)
+                yield text[:cut], False
+                text, rest = b"", text[cut:]
+
+
+def _uncut(text: bytes) -> int:
+    """Up to where a piece of text surely holds no mark or reference that has only begun."""
+    mark, reference = text.rfind(b"<", -_LONGEST_MARK), text.rfind(b"&", -_LONGEST_REFERENCE)
+    begun = ((mark, b">"), (reference, b";"))
+    return min((place for place, end in begun if place >= 0 and end not in text[place:]), default=len(text))
 
 
 def _prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:

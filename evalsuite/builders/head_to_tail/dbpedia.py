@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from evalsuite.builders.head_to_tail.drawing import draw_all, drawn, lot_sql, ne
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.dumps import triples
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
-from evalsuite.builders.head_to_tail.unfit_predicates import UNFIT
+from evalsuite.builders.head_to_tail.unfit_predicates import CHANGING, UNFIT
 from evalsuite.builders.head_to_tail.workspace import quoted
 from evalsuite.errors import DatasetError
 
@@ -49,7 +50,8 @@ class Dbpedia:
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
         self._workspace = workspace
         self._questions = read_templates(templates or TEMPLATES)
-        self.templates = tuple(self._questions)
+        self.templates = self.paper_templates = tuple(self._questions)
+        self.dropped = dropped_templates(templates or TEMPLATES)
         self._read(locate(folder, FILES[0]))
         self.partitions = {
             "entity": partition(workspace, "entity"),
@@ -58,6 +60,7 @@ class Dbpedia:
         self.template_popularity: dict[str, int] = dict(workspace.sql("SELECT id, popularity FROM predicate"))
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """Entities of which the template's predicate says something."""
         new_draw(self._workspace)
         pool = "(FROM asked JOIN entity ON entity.id = asked.subject)"
         more = {template: size * _MORE for template, size in sizes.items()}
@@ -68,7 +71,7 @@ class Dbpedia:
             if entity not in twice and not is_list(name := named(entity)):
                 yield self._questions[template].replace("_", name), answers(values[template.id, entity])
 
-        return drawn(self._workspace, self.templates, ask)
+        return drawn(self._workspace, sizes, ask)
 
     def _read(self, path: Path) -> None:
         """Entities go by what follows the prefix that all have; other objects than entities are null."""
@@ -126,12 +129,14 @@ class Dbpedia:
 def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     """Questions by predicate, in the published shape `{"<predicate's IRI>": "Who directed _?"}`.
 
-    Predicates that the paper leaves out for what they are, are left out here too, whatever a file asks.
+    Predicates that make no question are left out, whatever a file asks (`UNFIT`). Where the answer changes with
+    the years (`CHANGING`), the question is ours: it asks for somebody who is or was, so that every value is right.
 
     Raises:
         DatasetError: the file is not of this shape.
     """
     questions = {}
+    lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
     for predicate, question in read_json(path, dict).items():
         place = repr(predicate)
         if not re.fullmatch(r"<[^<>\s']+>", predicate):
@@ -139,10 +144,16 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
         if "_" not in expect(question, str, path, place):
             raise DatasetError(path, place, repr(question), "a question with _ in place of the entity")
         if predicate not in UNFIT:
-            questions[QuestionTemplate(predicate, "entity")] = question
+            words = lasting[predicate] if predicate in CHANGING else question
+            questions[QuestionTemplate(predicate, "entity")] = words
     if not questions:
         raise DatasetError(path, "", "no question that may be asked", "a question for one predicate at least")
     return questions
+
+
+def dropped_templates(path: Path) -> dict[str, str]:
+    """The predicates of a file of templates that are not asked about, each with the reason."""
+    return {predicate: UNFIT[predicate] for predicate in read_json(path, dict) if predicate in UNFIT}
 
 
 def named(entity: str) -> str:

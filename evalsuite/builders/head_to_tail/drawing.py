@@ -134,22 +134,22 @@ def drawn(
         ask: the questions of a template about an entity, by its id.
     """
     left = {(template, bucket) for template, bucket, done in workspace.sql("FROM pools") if not done}
-    found: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    known = {template.id: template for template in templates}
+    candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    by_id = {template.id: template for template in templates}
     for name, bucket, entity, popularity, ticket in workspace.sql("FROM drawn"):
         # Second questions come after the first ones of all entities, of which there are more to draw.
         turns = 1 if (name, bucket) in left else None
-        fitting = islice(_fitting(ask(known[name], entity)), turns)
-        found[name, bucket] += [
+        fitting = islice(_fitting(ask(by_id[name], entity)), turns)
+        candidates[name, bucket] += [
             Candidate(entity, popularity, turn, ticket, *words) for turn, words in enumerate(fitting)
         ]
-    for candidates in found.values():
-        candidates.sort(key=lambda one: (one.turn, one.lot, one.entity))
+    for those in candidates.values():
+        those.sort(key=lambda each: (each.turn, each.lot, each.entity))
     return {
         template: {
-            bucket: Drawn(tuple(found[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS
+            bucket: Drawn(tuple(candidates[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS
         }
-        for name, template in known.items()
+        for name, template in by_id.items()
     }
 
 

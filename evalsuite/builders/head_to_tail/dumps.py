@@ -20,6 +20,7 @@ from evalsuite.builders.head_to_tail.lines import (
     bounded,
     first_fault,
     first_line,
+    whole_characters,
     without_comments,
     without_returns,
 )
@@ -82,7 +83,7 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> I
     Raises:
         DatasetError: the file is missing or damaged, a line is no object, or lacks a field.
     """
-    blocks = bounded(decompressed(path, workspace.progress.advance))
+    blocks = whole_characters(bounded(decompressed(path, workspace.progress.advance)))
     # Line by line, as the database's reader of JSON keeps all that comes out of a pipe in memory. What is
     # between columns here cannot stand in JSON, so that each line is one.
     table = partial(_csv, delimiter="\x01", types={"line": "VARCHAR"})
@@ -198,7 +199,6 @@ def _is_whole(cell: str, least: int, limit: int) -> bool:
 def _object(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
     try:
         value: Any = json.loads(text or "null")
-        json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no character
     except RecursionError:
         return repr(text[:60]), "JSON of a few levels"
     except ValueError as error:

@@ -29,6 +29,8 @@ PUBLISHER = QuestionTemplate("goodreads-book-publisher", "book")
 YEAR = QuestionTemplate("goodreads-book-year", "book")
 PAGES = QuestionTemplate("goodreads-book-pages", "book")
 SERIES = QuestionTemplate("goodreads-book-series", "book")
+ISBN_13 = QuestionTemplate("goodreads-book-isbn13", "book")
+ISBN_10 = QuestionTemplate("goodreads-book-isbn10", "book")
 # Which books a template can be asked about, as far as their best known edition tells.
 _BOOKS = {
     AUTHOR: "true",
@@ -36,8 +38,20 @@ _BOOKS = {
     YEAR: "publisher IS NOT NULL",
     PAGES: "publisher IS NOT NULL AND pages > 0",
     SERIES: "series IS NOT NULL",
+    ISBN_13: "isbn13 IS NOT NULL",
+    ISBN_10: "isbn10 IS NOT NULL",
 }
-_TEXT = ("book_id", "work_id", "title", "publication_year", "publisher", "num_pages", "ratings_count")
+_TEXT = (
+    "book_id",
+    "work_id",
+    "title",
+    "publication_year",
+    "publisher",
+    "num_pages",
+    "ratings_count",
+    "isbn",
+    "isbn13",
+)
 # "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)": the name, and the series that it belongs to.
 _IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
 
@@ -46,12 +60,14 @@ _IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
 class Edition:
     """One edition of a book; what it does not say is None."""
 
+    authors: tuple[str, ...]
     name: str
     series: str | None
     year: int | None
     publisher: str | None
     pages: int | None
-    authors: tuple[str, ...]
+    isbn13: str | None
+    isbn10: str | None
 
     def is_asked(self) -> bool:
         """Whether it came out by the last year that is asked about."""
@@ -82,26 +98,29 @@ class Book:
             return f"In which year did {publisher} publish {name}?" if self.namesakes == 1 else None
         if self.twins > 1:
             return None
-        if template == PUBLISHER:
-            return f"Which publisher brought out {name} in {year}?"
-        if template == PAGES:
-            return f"How many pages has the {year} edition of {name} by {publisher}?"
-        known = name if self.namesakes == 1 else f"{name} ({year})"
-        if template == SERIES:
-            return f"To which series of books does {known} belong?"
-        return f"Who is the author of the book {known}?"
+        called = name if self.namesakes == 1 else f"{name} ({year})"
+        return {
+            AUTHOR: f"Who is the author of the book {called}?",
+            PUBLISHER: f"Which publisher brought out {name} in {year}?",
+            PAGES: f"How many pages has the {year} edition of {name} by {publisher}?",
+            SERIES: f"To which series of books does {called} belong?",
+            ISBN_13: f"What is the ISBN-13 of {name}, as published in {year}?",
+            ISBN_10: f"What is the ISBN-10 of {name}, as published in {year}?",
+        }[template]
 
     def answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
         """All that is right, by any edition that fits the question; none where an author has no name."""
-        same = [one for one in self.editions if one.is_asked() and self._same_publisher(one)]
+        same_publisher = [each for each in self.editions if each.is_asked() and self._same_publisher(each)]
+        same_year = [each for each in self.editions if each.year == self.main.year]
         if template == YEAR:
-            return [one.year for one in same]
+            return [each.year for each in same_publisher]
         if template == PAGES:
-            return [one.pages for one in same if one.year == self.main.year]
-        if template == PUBLISHER:
-            return [one.publisher for one in self.editions if one.year == self.main.year]
+            return [each.pages for each in same_publisher if each.year == self.main.year]
         if template == SERIES:
-            return [one.series for one in self.editions]
+            return [each.series for each in self.editions]
+        if template in {PUBLISHER, ISBN_13, ISBN_10}:
+            attribute = {PUBLISHER: "publisher", ISBN_13: "isbn13", ISBN_10: "isbn10"}[template]
+            return [getattr(each, attribute) for each in same_year]
         authors = [names.get(author) for author in self.main.authors]
         return [] if None in authors else authors
 
@@ -120,8 +139,11 @@ class Goodreads:
         DatasetError: a file is missing, damaged or of another shape.
     """
 
-    templates = tuple(_BOOKS)
+    # Numbers that nobody knows by heart are asked for where the paper's mix is wanted.
+    templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
+    paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
     template_popularity: Mapping[str, int] = MappingProxyType({})
+    dropped: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace = workspace
@@ -130,9 +152,10 @@ class Goodreads:
         self.partitions = {"book": partition(workspace, "book")}
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """Books that have what the template asks for."""
         new_draw(self._workspace)
-        for template, condition in _BOOKS.items():
-            pool = f"(FROM book WHERE {condition})"
+        for template in sizes:
+            pool = f"(FROM book WHERE {_BOOKS[template]})"
             draw(self._workspace, template, pool, self.partitions["book"], sizes[template])
         books, names = self._books_drawn(), self._names()
 
@@ -140,7 +163,7 @@ class Goodreads:
             book = books[entity]
             yield book.asked(template), book.answers(template, names)
 
-        return drawn(self._workspace, self.templates, ask)
+        return drawn(self._workspace, sizes, ask)
 
     def _read_authors(self, path: Path) -> None:
         with json_lines(self._workspace, path, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
@@ -158,6 +181,7 @@ class Goodreads:
                        nullif(regexp_extract(title, {_IN_SERIES}, 2), '') AS series,
                        nullif(TRY_CAST(publication_year AS INTEGER), 0) AS year,
                        nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
+                       nullif(trim(isbn13), '') AS isbn13, nullif(trim(isbn), '') AS isbn10,
                        coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
                        ratings::UHUGEINT * (1::UHUGEINT << 64) + {lot_sql(self._workspace.seed, "book_id")} AS rank,
                        [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
@@ -168,7 +192,7 @@ class Goodreads:
         self._workspace.sql(f"""
             CREATE TABLE book AS
             SELECT book AS id, popularity, {lot_sql(self._workspace.seed, "book")} AS lot,
-                   lower(name) AS called, year, series, publisher, pages, authors
+                   lower(name) AS called, year, series, publisher, pages, isbn13, isbn10, authors
             FROM edition JOIN (
                 SELECT sum(ratings)::BIGINT AS popularity, max(rank) FILTER (year <= {LAST_YEAR}) AS rank
                 FROM edition GROUP BY book HAVING min(year) <= {LAST_YEAR}
@@ -187,11 +211,11 @@ class Goodreads:
                  SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
         """)
         editions = defaultdict(list)
-        for book, name, series, year, publisher, pages, authors in self._workspace.sql("""
-            SELECT book, name, series, year, publisher, pages, authors
+        for book, authors, *facts in self._workspace.sql("""
+            SELECT book, authors, name, series, year, publisher, pages, isbn13, isbn10
             FROM edition SEMI JOIN (SELECT id AS book FROM shown) USING (book) ORDER BY rank DESC
         """):
-            editions[book].append(Edition(name, series, year, publisher, pages, tuple(authors)))
+            editions[book].append(Edition(tuple(authors), *facts))
         rows = self._workspace.sql("""
             SELECT shown.id, everyone.many, twin.many
             FROM shown

@@ -50,6 +50,9 @@ _PEOPLE = {
     words.BIRTH_YEAR: f"birth_year <= {words.LAST_YEAR}",
     words.DEATH_YEAR: f"death_year <= {words.LAST_YEAR}",
     words.PROFESSION: "",
+    words.JOB: "NOT contains(professions, ',')",
+    words.DEPARTMENT: "regexp_full_match(professions, '[a-z_]+_department|location_management')",
+    words.SPECIALTY: "professions IN ('legal', 'soundtrack', 'special_effects', 'stunts', 'visual_effects')",
     words.KNOWN_FOR: "",
 }
 # What these need is in other files, and many titles have none of it: so many times more are drawn at once,
@@ -69,8 +72,13 @@ class Imdb:
         DatasetError: a file is missing, damaged or of another shape.
     """
 
-    templates = (*_TITLES, *_PEOPLE)
+    templates = (*_TITLES, words.BIRTH_YEAR, words.DEATH_YEAR, words.PROFESSION, words.KNOWN_FOR)
+    paper_templates = (
+        *(*_TITLES, words.BIRTH_YEAR, words.DEATH_YEAR),
+        *(words.JOB, words.DEPARTMENT, words.SPECIALTY, words.KNOWN_FOR),
+    )
     template_popularity: Mapping[str, int] = MappingProxyType({})
+    dropped: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
@@ -80,25 +88,22 @@ class Imdb:
         self.partitions = {"title": partition(workspace, "asked"), "person": partition(workspace, "fame")}
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """Titles and people that may have what the template asks for."""
         new_draw(self._workspace)
-        for template, condition in _TITLES.items():
-            more = _MORE if template in _CREDITS else 1
-            pool = f"(FROM asked WHERE {condition})"
-            draw(self._workspace, template, pool, self.partitions["title"], sizes[template] * more)
-        for template, condition in _PEOPLE.items():
-            pool = f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {condition}) USING (id))"
-            draw(
-                self._workspace,
-                template,
-                pool if condition else "fame",
-                self.partitions["person"],
-                sizes[template],
-            )
-        wanted = [sizes[template] for template in _CREDITS]
+        for template, size in sizes.items():
+            if template in _TITLES:
+                more = _MORE if template in _CREDITS else 1
+                pool = f"(FROM asked WHERE {_TITLES[template]})"
+                draw(self._workspace, template, pool, self.partitions["title"], size * more)
+            else:
+                condition = _PEOPLE[template] or "true"
+                pool = f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {condition}) USING (id))"
+                draw(self._workspace, template, pool, self.partitions["person"], size)
+        wanted = [sizes.get(template, 0) for template in _CREDITS]
         if wanted != self._credits_read:
             self._read_credits()
             self._credits_read = wanted
-        return drawn(self._workspace, self.templates, Facts(self._workspace, self._folder).ask)
+        return drawn(self._workspace, sizes, Facts(self._workspace, self._folder).ask)
 
     def _read_titles(self) -> None:
         rating = tsv(

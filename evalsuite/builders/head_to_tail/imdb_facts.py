@@ -70,13 +70,17 @@ class Facts:
         if namesakes > 1:
             return None, ()
         works = [self._titles.get(work) for work in self._works[entity]]
-        known = [work for work in self._works[entity] if work in self._titles]
-        asked = (work for work in known if self._titles[work].is_asked())
+        listed_works = [work for work in self._works[entity] if work in self._titles]
+        asked = (work for work in listed_works if self._titles[work].is_asked())
         best = max(asked, key=lambda work: self._popularity[work])
         answers: dict[str, Iterable[Answer | None]] = {
             words.BIRTH_YEAR.id: [birth_year],
             words.DEATH_YEAR.id: [death_year],
             words.PROFESSION.id: words.professions(listed),
+            **{
+                kind.id: words.only_profession(listed, kind)
+                for kind in (words.JOB, words.DEPARTMENT, words.SPECIALTY)
+            },
             words.KNOWN_FOR.id: [] if None in works else [work.name for work in works if work],
         }
         return words.Person(name, self._titles[best].known_as()).asked(template), answers[template.id]

@@ -34,6 +34,10 @@ CHARACTER = QuestionTemplate("imdb-title-character", "title")
 BIRTH_YEAR = QuestionTemplate("imdb-person-birth-year", "person")
 DEATH_YEAR = QuestionTemplate("imdb-person-death-year", "person")
 PROFESSION = QuestionTemplate("imdb-person-profession", "person")
+# The paper's three ways to ask for a profession, of people who have one alone.
+JOB = QuestionTemplate("imdb-person-job", "person")
+DEPARTMENT = QuestionTemplate("imdb-person-department", "person")
+SPECIALTY = QuestionTemplate("imdb-person-specialty", "person")
 KNOWN_FOR = QuestionTemplate("imdb-person-known-for", "person")
 
 # Names of roles that name nobody: who plays them is not a fact about the work.
@@ -43,6 +47,7 @@ _NOBODY = re.compile(
     r"extras?|ensemble|unknown|uncredited",
     re.IGNORECASE,
 )
+_SPECIALTIES = ("legal", "soundtrack", "special_effects", "stunts", "visual_effects")
 # Credits that are no profession, or none in particular.
 _NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtrack"}
 
@@ -123,12 +128,15 @@ class Person:
             return f"Name a work that {self.name} is known for."
         if self.work is None:
             return None
-        known = f"{self.name}, known for {self.work},"
-        if template == PROFESSION:
-            return f"What is the profession of {known[:-1]}?"
-        return f"In which year {'was' if template == BIRTH_YEAR else 'did'} {known} " + (
-            "born?" if template == BIRTH_YEAR else "die?"
-        )
+        person = f"{self.name}, known for {self.work}"
+        return {
+            PROFESSION: f"What is the profession of {person}?",
+            JOB: f"What is the job of {person}?",
+            DEPARTMENT: f"In which department does {person}, work?",
+            SPECIALTY: f"What is the line of work of {person}?",
+            BIRTH_YEAR: f"In which year was {person}, born?",
+            DEATH_YEAR: f"In which year did {person}, die?",
+        }[template]
 
 
 def is_somebody(role: str) -> bool:
@@ -138,7 +146,19 @@ def is_somebody(role: str) -> bool:
 
 def professions(listed: str | None) -> list[str]:
     """Professions in words, of IMDb's list (`actress,camera_department`); an actress is an actor too."""
-    words = [one for one in (listed or "").split(",") if one and one not in _NO_PROFESSIONS]
+    words = [word for word in (listed or "").split(",") if word and word not in _NO_PROFESSIONS]
     if "actress" in words and "actor" not in words:
         words.append("actor")
-    return [one.replace("_", " ") for one in words]
+    return [word.replace("_", " ") for word in words]
+
+
+def only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
+    """The profession of a person who has one alone, where the template is the one that asks for its kind."""
+    if not listed or "," in listed or listed in _NO_PROFESSIONS - {"soundtrack"}:
+        return []
+    kind = SPECIALTY if listed in _SPECIALTIES else DEPARTMENT if _is_department(listed) else JOB
+    return [listed.replace("_", " ")] if kind == template else []
+
+
+def _is_department(profession: str) -> bool:
+    return profession.endswith("_department") or profession == "location_management"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 # No line of a dump is longer: what is, is damaged, or made to fill the memory.
 LONGEST = 1 << 21
+# Escapes of JSON: pairs of halves and escaped backslashes are passed over, so that what is left is half alone.
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
 
 
 def lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -83,6 +88,24 @@ def without_comments(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def without_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Blocks without carriage returns, which stand at ends of lines or by mistake."""
     return (block.replace(b"\r", b"") for block in blocks)
+
+
+def whole_characters(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Blocks of JSON, cut at the ends of lines, with U+FFFD for each escaped half of a character (`\ud800`).
+
+    Such a half is no reason to give up a dump: mostly it stands in a field that nobody reads, a description cut
+    short.
+    """
+    rest = b""
+    for block in chain(blocks, (b"",)):
+        text = rest + block
+        cut = text.rfind(b"\n") + 1 if block else len(text)
+        whole, rest = text[:cut], text[cut:]
+        yield _ESCAPE.sub(_character, whole) if b"\\ud" in whole or b"\\uD" in whole else whole
+
+
+def _character(escape: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if escape["half"] else escape[0]
 
 
 def first_fault(path: Path, check: Callable[[str], tuple[str, str] | None], skip: int) -> DatasetError | None:

@@ -57,8 +57,16 @@ JOURNAL_PUBLISHER = QuestionTemplate("mag-journal-publisher", "journal")
 YEAR = QuestionTemplate("mag-paper-year", "paper")
 VENUE = QuestionTemplate("mag-paper-venue", "paper")
 PUBLISHER = QuestionTemplate("mag-paper-publisher", "paper")
+DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
-_PAPERS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", AUTHOR: "true"}
+ISSN = QuestionTemplate("mag-journal-issn", "journal")
+_PAPERS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
+# Of a conference or journal: the column that answers, and the question.
+_VENUES = {
+    LOCATION: ("answer", 'Where was the conference "{}" held?'),
+    JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
+    ISSN: ("issn", 'What is the ISSN of the journal "{}"?'),
+}
 _KINDS = {
     "Book": "book",
     "BookChapter": "book chapter",
@@ -84,6 +92,7 @@ class Paper:
         year: of publication.
         publisher: None where unknown.
         venue: None where unknown.
+        doi: None where unknown.
         namesakes: how many papers have the title, this one included.
         twins: how many of these are of its year.
     """
@@ -93,6 +102,7 @@ class Paper:
     year: int
     publisher: str | None
     venue: str | None
+    doi: str | None
     namesakes: int
     twins: int
 
@@ -103,12 +113,13 @@ class Paper:
             return None
         name = self.name.rstrip(".").strip()
         called = f'the {_KINDS.get(self.kind or "", "publication")} "{name}"'
-        known = called if self.namesakes == 1 else f"{called} ({self.year})"
+        exactly = called if self.namesakes == 1 else f"{called} ({self.year})"
         return {
             YEAR: f"In which year did {called} appear?",
-            VENUE: f"In which journal or at which conference did {known} appear?",
-            PUBLISHER: f"Who is the publisher of {known}?",
-            AUTHOR: f"Name an author of {known}.",
+            VENUE: f"In which journal or at which conference did {exactly} appear?",
+            PUBLISHER: f"Who is the publisher of {exactly}?",
+            DOI: f"What is the DOI of {exactly}?",
+            AUTHOR: f"Name an author of {exactly}.",
         }[template]
 
 
@@ -123,8 +134,10 @@ class Mag:
         DatasetError: a file is missing, damaged or of another shape.
     """
 
-    templates = (LOCATION, JOURNAL_PUBLISHER, *_PAPERS)
+    templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
+    paper_templates = (LOCATION, ISSN, YEAR, VENUE, PUBLISHER, DOI, AUTHOR)
     template_popularity: Mapping[str, int] = MappingProxyType({})
+    dropped: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
@@ -137,13 +150,14 @@ class Mag:
         }
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """Conferences, journals and papers that have what the template asks for."""
         new_draw(self._workspace)
-        for template in self.templates:
-            condition = _PAPERS.get(template, "answer IS NOT NULL")
+        for template in sizes:
+            condition = _PAPERS.get(template) or f"{_VENUES[template][0]} IS NOT NULL"
             pool = f"(FROM {template.entities} WHERE up_to_date AND {condition})"
             draw(self._workspace, template, pool, self.partitions[template.entities], sizes[template])
         papers, authors = self._papers_drawn(), self._authors_drawn()
-        venues = {template: self._venues_drawn(template) for template in (LOCATION, JOURNAL_PUBLISHER)}
+        venues = {template: self._venues_drawn(template) for template in _VENUES if template in sizes}
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if template.entities == "paper":
@@ -152,26 +166,26 @@ class Mag:
                     YEAR: [paper.year],
                     VENUE: [paper.venue],
                     PUBLISHER: [paper.publisher],
+                    DOI: [paper.doi],
                     AUTHOR: authors.get(entity, []),
                 }
                 yield paper.asked(template), answers[template]
             else:
                 name, answer, namesakes = venues[template][entity]
-                question = (
-                    'Where was the conference "{}" held?' if template == LOCATION else 'Who publishes "{}"?'
-                )
-                yield question.format(name) if namesakes == 1 else None, [answer]
+                yield _VENUES[template][1].format(name) if namesakes == 1 else None, [answer]
 
-        return drawn(self._workspace, self.templates, ask)
+        return drawn(self._workspace, sizes, ask)
 
     def _read_venues(self, entities: str, file: str, answer: str, date: str) -> None:
-        """Conferences or journals; each has one thing that can be asked about it."""
-        wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer, date), "VARCHAR")
+        """Conferences or journals; journals have an ISSN besides."""
+        issn = "Issn" if entities == "journal" else answer
+        wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer, issn, date), "VARCHAR")
         number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
         with self._stream(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.sql(f"""
                 CREATE TABLE {entities} AS
-                SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name, {answer} AS answer,
+                SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
+                       {answer} AS answer, {issn} AS issn,
                        coalesce(CitationCount, 0) AS popularity, {lot_sql(self._workspace.seed, number)} AS lot,
                        name IS NOT NULL AND coalesce(regexp_extract({date}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
                        AS up_to_date
@@ -181,7 +195,7 @@ class Mag:
     def _read_papers(self) -> None:
         """Of each paper only what it takes to count and to draw: there are hundreds of millions."""
         wanted = dict.fromkeys(
-            ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue"), "VARCHAR"
+            ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi"), "VARCHAR"
         )
         with self._stream("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.sql(f"""
@@ -190,18 +204,19 @@ class Mag:
                        coalesce(CitationCount, 0) AS popularity,
                        {lot_sql(self._workspace.seed, "PaperId")} AS lot,
                        OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
-                       OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher
+                       OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher,
+                       Doi IS NOT NULL AS has_doi
                 FROM {stream}
             """)
 
     def _papers_drawn(self) -> dict[str, Paper]:
-        wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue")
+        wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
         with self._stream("Papers", columns) as stream:
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE shown AS
                 SELECT PaperId AS id, {_CALLED} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
-                       Publisher AS publisher, OriginalVenue AS venue
+                       Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
                 FROM {stream} SEMI JOIN {drawn_for(*_PAPERS)} ON id = PaperId
             """)
         self._workspace.sql("""
@@ -211,7 +226,7 @@ class Mag:
             GROUP BY called, year
         """)
         rows = self._workspace.sql("""
-            SELECT id, name, kind, shown.year, publisher, venue, everyone.many, twin.many
+            SELECT id, name, kind, shown.year, publisher, venue, doi, everyone.many, twin.many
             FROM shown
                  JOIN (SELECT called, sum(many)::BIGINT AS many FROM namesake GROUP BY called) AS everyone
                  USING (called)
@@ -250,7 +265,7 @@ class Mag:
             WITH shown AS (
                 SELECT *, lower(name) AS called FROM {template.entities} SEMI JOIN {drawn_for(template)} USING (id)
             )
-            SELECT id, name, answer, many
+            SELECT id, name, {_VENUES[template][0]}, many
             FROM shown JOIN (
                 SELECT called, count(*) AS many
                 FROM (SELECT lower(name) AS called FROM {template.entities})

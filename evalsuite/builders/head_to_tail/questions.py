@@ -15,6 +15,8 @@ Answer = str | int
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
 # More right answers than this, and the question is unspecific: whatever one says may be right.
 MOST_ANSWERS = 12
+# Stands for a character that a dump has lost.
+LOST = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def is_fit(question: str, answers: Sequence[Answer]) -> bool:
     """Whether a question asks for something, in words, and does not say it."""
     return (
         0 < len(answers) <= MOST_ANSWERS
+        and LOST not in question
         and all(is_textual(answer) for answer in answers)
         and not gives_away(question, answers)
     )
@@ -94,9 +97,10 @@ def gives_away(question: str, answers: Iterable[Answer]) -> bool:
 
 
 def is_textual(answer: Answer) -> bool:
-    """Whether an answer can be said in words: it has a letter or a digit, and is not an address."""
+    """Whether an answer can be said in words: it has a letter or a digit, is whole, and is not an address."""
     text = str(answer)
-    return bool(re.search(r"\w", text)) and not re.match(r"(?:https?|ftp)://|www\.", text, re.IGNORECASE)
+    is_address = re.match(r"(?:https?|ftp)://|www\.", text, re.IGNORECASE)
+    return bool(re.search(r"\w", text)) and not is_address and LOST not in text
 
 
 def _letters(text: str) -> str:

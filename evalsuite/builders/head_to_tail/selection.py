@@ -22,7 +22,17 @@ class QuestionSource(Protocol):
 
     @property
     def templates(self) -> Sequence[QuestionTemplate]:
-        """What can be asked; where two templates make the same question, the earlier one has it."""
+        """What is asked by default; where two templates make the same question, the earlier one has it."""
+        ...
+
+    @property
+    def paper_templates(self) -> Sequence[QuestionTemplate]:
+        """What the paper asks."""
+        ...
+
+    @property
+    def dropped(self) -> Mapping[str, str]:
+        """Templates of the user's that are not asked at all, by id, each with the reason."""
         ...
 
     @property
@@ -39,7 +49,8 @@ class QuestionSource(Protocol):
         """The questions about so many entities in each bucket, those that the seed puts first.
 
         Args:
-            sizes: at least how many entities to draw, by template; fewer where there are no more.
+            sizes: at least how many entities to draw, by template; fewer where there are no more. Nothing is
+                drawn for other templates.
         """
         ...
 
@@ -51,29 +62,34 @@ class Selection:
     Attributes:
         questions: by template and bucket; equally many of a template in each bucket.
         cap: the most that a template was allowed in a bucket.
+        empty: by template that asks nothing, the buckets in which it has no question.
     """
 
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int
+    empty: Mapping[QuestionTemplate, Sequence[str]]
 
 
-def choose(source: QuestionSource, *, per_template: int | None, target: int) -> Selection:
+def choose(
+    source: QuestionSource, templates: Sequence[QuestionTemplate], *, per_template: int | None, target: int
+) -> Selection:
     """Draws until every template has all that it may ask, or all that there is.
 
     Args:
         source: where to draw from.
+        templates: what to ask.
         per_template: the most questions of a template in a bucket; None for as many as it takes to come
             to `target` in a bucket.
         target: questions in a bucket, over all templates, where `per_template` is None.
     """
-    guess = per_template or -(-target // max(len(source.templates), 1))
-    sizes = dict.fromkeys(source.templates, 4 * guess + 100)
+    guess = per_template or -(-target // max(len(templates), 1))
+    sizes = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw(sizes)
         cap = per_template or level([_scarcest(buckets) for buckets in drawn.values()], target)
         lacking = [template for template, buckets in drawn.items() if _lacks(buckets, cap)]
         if not lacking:
-            return Selection(_without_repeats(drawn, cap), cap)
+            return _selection(drawn, cap)
         sizes |= {template: sizes[template] * GROWTH for template in lacking}
 
 
@@ -105,20 +121,23 @@ def _lacks(buckets: Mapping[str, Drawn], cap: int) -> bool:
     return _scarcest(buckets) < allowed
 
 
-def _without_repeats(drawn: Draw, cap: int) -> dict[QuestionTemplate, dict[str, list[Candidate]]]:
+def _selection(drawn: Draw, cap: int) -> Selection:
+    """The first candidates of each template, without questions that another template asks already."""
     asked: set[str] = set()
-    chosen = {}
+    chosen, empty = {}, {}
     for template, buckets in drawn.items():
         seen = set(asked)
         fresh = {bucket: list(_fresh(buckets[bucket].candidates, seen)) for bucket in BUCKETS}
         count = min(cap, *map(len, fresh.values()))
         chosen[template] = {bucket: candidates[:count] for bucket, candidates in fresh.items()}
-        asked |= {one.key for candidates in chosen[template].values() for one in candidates}
-    return chosen
+        if not count:
+            empty[template] = [bucket for bucket in BUCKETS if not fresh[bucket]]
+        asked |= {each.key for candidates in chosen[template].values() for each in candidates}
+    return Selection(chosen, cap, empty)
 
 
 def _fresh(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
-    for one in candidates:
-        if one.key not in seen:
-            seen.add(one.key)
-            yield one
+    for candidate in candidates:
+        if candidate.key not in seen:
+            seen.add(candidate.key)
+            yield candidate

@@ -25,12 +25,14 @@ class Origin:
     Attributes:
         files: their names, in the order of reading; one that is read twice stands here twice.
         target: how many questions are made for each bucket unless a number a template is given.
+        paper_cap: how many questions of a template in a bucket the paper's scripts make at most.
         read: reads the files of a folder into a workspace; the last argument is the user's file of
             templates, if any.
     """
 
     files: tuple[str, ...]
     target: int
+    paper_cap: int
     read: Read
 
 
@@ -46,9 +48,9 @@ def _plain(read: Callable[[Workspace, Path], QuestionSource]) -> Read:
 
 
 SOURCES = {
-    "dblp": Origin(dblp.FILES, 1000, _plain(dblp.Dblp)),
-    "dbpedia": Origin(dbpedia.FILES, 3000, dbpedia.Dbpedia),
-    "goodreads": Origin(goodreads.FILES, 1000, _plain(goodreads.Goodreads)),
-    "imdb": Origin(imdb.FILES, 1000, _plain(imdb.Imdb)),
-    "mag": Origin(mag.FILES, 1000, _plain(mag.Mag)),
+    "dblp": Origin(dblp.FILES, 1000, 100, _plain(dblp.Dblp)),
+    "dbpedia": Origin(dbpedia.FILES, 3000, 10, dbpedia.Dbpedia),
+    "goodreads": Origin(goodreads.FILES, 1000, 250, _plain(goodreads.Goodreads)),
+    "imdb": Origin(imdb.FILES, 1000, 85, _plain(imdb.Imdb)),
+    "mag": Origin(mag.FILES, 1000, 100, _plain(mag.Mag)),
 }

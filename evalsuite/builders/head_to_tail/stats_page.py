@@ -13,8 +13,23 @@ if TYPE_CHECKING:
     from evalsuite.builders.head_to_tail.selection import Selection
 
 
-def stats_page(source: str, seed: int, selection: Selection, partitions: Mapping[str, Partition]) -> str:
-    """Markdown: shares of head, torso and tail by type of entity, and questions by template."""
+def stats_page(
+    source: str,
+    seed: int,
+    selection: Selection,
+    partitions: Mapping[str, Partition],
+    dropped: Mapping[str, str],
+) -> str:
+    """Markdown: shares of head, torso and tail by type of entity, questions by template, and what is not asked.
+
+    Args:
+        source: the knowledge source.
+        seed: of the choice among questions.
+        selection: what is asked.
+        partitions: by type of entity.
+        dropped: templates that are not asked at all, by id, each with the reason.
+    """
+    reasons = {**dropped, **{template.id: _lacking(buckets) for template, buckets in selection.empty.items()}}
     parts = [
         f"# Head-to-Tail from {source}",
         f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
@@ -26,8 +41,16 @@ def stats_page(source: str, seed: int, selection: Selection, partitions: Mapping
         _table(("Templates", "Head", "Torso", "Tail", "Questions"), [_totals(selection)]),
         "## Questions by template",
         _table(("Template", *_BUCKET_HEADS), _template_rows(selection)),
+        "## Templates that ask nothing",
+        _table(("Template", "Reason"), [[f"`{name}`", reason] for name, reason in reasons.items()])
+        if reasons
+        else "None.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _lacking(buckets: Sequence[str]) -> str:
+    return f"no question about an entity in {' or '.join(buckets)} that the rules allow"
 
 
 _BUCKET_HEADS = tuple(bucket.capitalize() for bucket in BUCKETS)
@@ -64,6 +87,7 @@ def _template_rows(selection: Selection) -> list[list[str]]:
     return [
         [f"`{template.id}`", *(f"{len(buckets[bucket]):,}" for bucket in BUCKETS)]
         for template, buckets in selection.questions.items()
+        if any(buckets.values())
     ]
 
 

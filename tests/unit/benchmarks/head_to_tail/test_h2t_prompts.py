@@ -2,35 +2,73 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from evalsuite.benchmarks.head_to_tail.dataset import DOMAINS, load
-from evalsuite.benchmarks.head_to_tail.prompts import MODES, judge_prompt, prompt
-from evalsuite.errors import SettingsError
+from evalsuite.benchmarks.head_to_tail.dataset import load
+from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES, paper_prompts
+from evalsuite.benchmarks.head_to_tail.prompts import OWN_MODES, Example, judge_prompt, prompt
+from evalsuite.benchmarks.head_to_tail.solving import solver
+from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.protocols import Setup
+from evalsuite.types import Completion, Message, Sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTION = "Who wrote {it}?"
+OTHER = Example("Who wrote {that}?", "A. Nother")
+# Not the paper's words, but its slots.
+PAPER = {
+    2: "Check. Question: {QUESTION} Truth: {GROUND_TRUTH} Said: {PREDICTION} Verdict:",
+    3: "Few shots.\n\nQuestion: {QUESTION} Answer:",
+    4: "No shots. {QUESTION}",
+    5: "One shot.\nQuestion: {QUESTION#} Answer: {ANSWER#}\nQuestion: {QUESTION} Answer:",
+    6: "Briefly. {QUESTION}",
+    7: "Guess. {QUESTION} Answer:",
+}
 
 
-def shown(mode: str, domain: str = "movie") -> list[tuple[str, str]]:
-    return [(message.role, message.content) for message in prompt(mode, QUESTION, domain)]
+def shown(mode: str) -> list[tuple[str, str]]:
+    return [(message.role, message.content) for message in prompt(mode, QUESTION, OTHER)]
 
 
-def written(mode: str, domain: str = "movie") -> str:
-    return "\n".join(content for _, content in shown(mode, domain))
+def written(mode: str) -> str:
+    return "\n".join(content for _, content in shown(mode))
 
 
-def answers(mode: str, domain: str = "movie") -> list[str]:
-    return [content for role, content in shown(mode, domain) if role == "assistant"]
+def answers(mode: str) -> list[str]:
+    return [content for role, content in shown(mode) if role == "assistant"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.fixture
+def paper(tmp_path: Path) -> Path:
+    for number, text in PAPER.items():
+        (tmp_path / f"prompt_{number}.txt").write_text(text, encoding="utf-8")
+    records = [[name, "t-0", f"Who wrote {name}?", f"Author of {name}"] for name in ("One", "Two")]
+    (tmp_path / "head_to_tail_book.json").write_text(
+        json.dumps({"head": records, "torso": [], "tail": []}), encoding="utf-8"
+    )
+    return tmp_path
+
+
+class Asked:
+    """A model that answers with what it was asked."""
+
+    async def chat(self, messages: object, **_: object) -> Completion:
+        self.messages = messages
+        return Completion("unsure")
+
+
+@pytest.mark.parametrize("mode", OWN_MODES)
 def test_every_mode_ends_with_the_question_as_it_stands(mode: str) -> None:
     role, content = shown(mode)[-1]
     assert role == "user"
-    assert content.endswith(f"\n\nQuestion: {QUESTION}")
+    assert content.endswith(QUESTION)
 
 
 def test_few_shot_shows_one_answer_and_one_unsure_as_turns_that_went_before() -> None:
@@ -42,16 +80,21 @@ def test_zero_shot_is_few_shot_without_the_examples() -> None:
     assert shown("zero_shot") == shown("few_shot")[-1:]
 
 
-def test_in_domain_shows_other_examples_in_each_domain_one_of_them_unsure() -> None:
-    assert len({tuple(answers("in_domain", domain)) for domain in DOMAINS}) == len(DOMAINS)
-    assert all(answers("in_domain", domain)[1] == "unsure" for domain in DOMAINS)
-    assert shown("in_domain", "book")[-1] == shown("few_shot", "book")[-1]
+def test_in_domain_swaps_the_answerable_example_for_one_of_the_same_template() -> None:
+    assert answers("in_domain") == ["A. Nother", "unsure"]
+    assert shown("in_domain")[2:] == shown("few_shot")[2:]
+    assert OTHER.question in shown("in_domain")[0][1]
 
 
-def test_in_domain_without_examples_of_a_domain_is_an_error_that_names_those_there_are() -> None:
-    with pytest.raises(SettingsError, match=r"'sports'.*movie, book, academics, open"):
-        shown("in_domain", "sports")
-    assert answers("few_shot", "sports") == ["Mercury", "unsure"]
+def test_in_domain_shows_the_usual_example_where_a_template_has_no_other_question() -> None:
+    assert prompt("in_domain", QUESTION) == prompt("few_shot", QUESTION)
+
+
+def test_a_sample_in_domain_has_an_example_of_its_template_about_another_entity() -> None:
+    for sample in load(Setup(model="m", modes=("in_domain",))).samples:
+        example = sample.metadata["example"]
+        assert example["question"] != sample.input
+        assert example["answer"] != sample.target
 
 
 def test_no_brief_takes_away_only_the_wish_for_brevity() -> None:
@@ -66,9 +109,32 @@ def test_no_unsure_takes_away_every_mention_of_it_and_keeps_two_examples() -> No
     assert "brief" in written("no_unsure")
 
 
+def test_neither_is_the_bare_question() -> None:
+    assert shown("neither") == [("user", QUESTION)]
+
+
+def test_brief_only_asks_for_brevity_alone() -> None:
+    assert "brief" in written("brief_only")
+    assert "unsure" not in written("brief_only")
+    assert answers("brief_only") == []
+
+
+def test_best_guess_asks_for_a_guess_in_place_of_unsure() -> None:
+    assert "guess" in written("best_guess")
+    assert "unsure" not in written("best_guess")
+
+
+def test_cloze_shows_sentences_with_gaps_and_asks_for_one() -> None:
+    sample = next(iter(load(Setup(model="m", modes=("cloze",))).samples))
+    assert sample.input == "Who directed the 1997 film Titanic?"
+    assert sample.metadata["gap"] == "The 1997 film Titanic was directed by _."
+    lines = [content for role, content in shown("cloze")[:-1] if role == "user"]
+    assert all("_." in line and "?" not in line for line in lines)
+
+
 def test_no_example_is_a_question_of_the_shipped_pack() -> None:
     asked = {str(sample.input) for sample in load(Setup(model="m")).samples}
-    examples = "\n".join(written(mode, domain) for mode in MODES for domain in DOMAINS)
+    examples = "\n".join(written(mode) for mode in OWN_MODES)
     assert not [question for question in asked if question in examples]
 
 
@@ -77,3 +143,62 @@ def test_the_judge_sees_the_question_every_acceptable_answer_and_the_given_one()
     assert "Who?" in asked
     assert "- A. One\n- B. Two" in asked
     assert re.search(r'<given key="(\w+)">\nC\. Three\n</given key="\1">', asked)
+
+
+@pytest.mark.parametrize("mode", ["paper", "paper:zero_shot", "paper:brief", "paper:best_guess"])
+def test_a_mode_of_the_paper_asks_in_the_words_of_the_file(paper: Path, mode: str) -> None:
+    model = Asked()
+    sample = load(Setup(model="m", data=paper, modes=(mode,))).samples[0]
+    asyncio.run(solver(Setup(model="m", data=paper, modes=(mode,)))(sample, model))  # type: ignore[arg-type]
+    assert asked(model) == PAPER[PAPER_MODES[mode]].replace("{QUESTION}", "Who wrote One?")
+
+
+def test_the_paper_s_in_domain_prompt_shows_another_question_of_the_template(paper: Path) -> None:
+    setup, model = Setup(model="m", data=paper, modes=("paper:in_domain",)), Asked()
+    asyncio.run(solver(setup)(load(setup).samples[0], model))  # type: ignore[arg-type]
+    expected = "One shot.\nQuestion: Who wrote Two? Answer: Author of Two\nQuestion: Who wrote One? Answer:"
+    assert asked(model) == expected
+
+
+def test_what_a_question_says_in_braces_is_no_slot(paper: Path) -> None:
+    setup, model = Setup(model="m", data=paper, modes=("paper:zero_shot",)), Asked()
+    sample = Sample("x", "Who wrote {QUESTION}?", "A", {"mode": "paper:zero_shot"})
+    asyncio.run(solver(setup)(sample, model))  # type: ignore[arg-type]
+    assert asked(model) == "No shots. Who wrote {QUESTION}?"
+
+
+def test_the_judge_of_the_paper_s_mode_is_asked_in_the_paper_s_words(paper: Path) -> None:
+    prompts = paper_prompts(paper, ["paper"], judged=True)
+    assert prompts is not None
+    assert (
+        prompts.verdict("Who?", ["A", "B"], "C") == 'Check. Question: Who? Truth: ["A", "B"] Said: C Verdict:'
+    )
+
+
+def test_a_mode_of_the_paper_without_data_says_where_its_prompts_come_from() -> None:
+    with pytest.raises(SettingsError, match=r"prompt_2.txt to prompt_7.txt .* --data DIR"):
+        solver(Setup(model="m", modes=("paper",)))
+
+
+@pytest.mark.parametrize(
+    ("judge", "number", "text", "message"),
+    [
+        (None, 3, None, "prompt_3.txt: found no such file"),
+        ("j", 2, None, "prompt_2.txt: found no such file"),
+        (None, 3, "Question: ___", "no {QUESTION}"),
+        ("j", 2, "{QUESTION} {GROUND_TRUTH}", "no {PREDICTION}"),
+    ],
+)
+def test_a_prompt_that_is_missing_or_lacks_a_slot_is_named(
+    paper: Path, judge: str | None, number: int, text: str | None, message: str
+) -> None:
+    file = paper / f"prompt_{number}.txt"
+    file.unlink() if text is None else file.write_text(text)
+    with pytest.raises(DatasetError) as caught:
+        solver(Setup(model="m", judge=judge, data=paper, modes=("paper",)))
+    assert message in str(caught.value)
+
+
+def asked(model: Asked) -> str:
+    (message,) = cast("tuple[Message, ...]", model.messages)
+    return str(message.content)

@@ -9,8 +9,8 @@ import pytest
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.dataset import load
-from evalsuite.benchmarks.head_to_tail.paper_results import published
 from evalsuite.benchmarks.head_to_tail.studies import (
+    natural_questions,
     predicates,
     prompts,
     rule_against_judge,
@@ -214,30 +214,33 @@ def test_several_runs_stand_below_each_other_under_their_names() -> None:
     assert [line[0] for line in cells(predicates([view(rows), view(rows, "b")]))] == ["a"] * 3 + ["b"] * 3
 
 
-def test_the_published_rows_are_shares_that_add_up() -> None:
-    rows = {line[0]: line[1:] for line in cells(published())}
-    # Table 3 of the paper: GPT-4 is right 30.9%, makes up 19.7%, and says nothing 49.4% of the time.
-    assert rows["GPT-4"][:3] == [pytest.approx(0.309), pytest.approx(0.197), pytest.approx(0.494)]
-    # Table 4: GPT-4's accuracy over head, torso and tail.
-    assert rows["GPT-4"][3:6] == [pytest.approx(0.403), pytest.approx(0.334), pytest.approx(0.190)]
-    for line in rows.values():
-        accuracy, hallucination, missing, *buckets = (float(str(rate)) for rate in line[:6])
-        assert accuracy + hallucination + missing == pytest.approx(1)
-        # The buckets hold equally many questions; both sides are rounded to a tenth of a percent.
-        assert sum(buckets) / 3 == pytest.approx(accuracy, abs=1e-3)
-
-
 def test_the_shipped_pack_is_not_held_against_the_paper() -> None:
     rows = [row(n, 1.0) for n in TEN]
     assert studies([view(rows)], shipped=True) == []
-    assert [block.title for block in studies([view(rows)], shipped=False)] == ["Published results"]
+    titles = [block.title for block in studies([view(rows)], shipped=False)]
+    assert titles == ["", "Published results", "Published results by popularity"]
+
+
+def test_natural_questions_stand_by_domain_beside_the_published_ones() -> None:
+    rows = [row(n, float(n < 5), natural="yes" if n < 8 else "no", domain="book") for n in TEN]
+    own = cells(natural_questions([view(rows)], shipped=True))
+    assert own == [["a", None, None, 5 / 8, 3 / 8, None, None]]
+    beside = cells(natural_questions([view(rows)], shipped=False))
+    assert beside[:2] == [own[0], ["GPT-4 (published)", 0.438, 0.126, 0.391, 0.246, 0.112, 0.098]]
+    assert len(beside) == 17
+    assert natural_questions([view([row(n, 1.0) for n in TEN])], shipped=False) is None
 
 
 def test_the_report_holds_the_studies_that_its_runs_allow() -> None:
     rows = [row(n, float(n < 5), bucket=bucket, top="10%") for n in TEN for bucket in BUCKETS]
     assert HEAD_TO_TAIL.report is not None
     titles = [getattr(block, "title", "") for block in HEAD_TO_TAIL.report([view(rows)]).blocks]
-    assert titles[-2:] == ["The top tenth of the head", "Published results"]
+    assert titles[-4:] == [
+        "The top tenth of the head",
+        "",
+        "Published results",
+        "Published results by popularity",
+    ]
 
 
 RECORDS = ", ".join(f'["e{number}", "t", "Q{number}?", "A"]' for number in range(11))

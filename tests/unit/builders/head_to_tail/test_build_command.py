@@ -11,12 +11,18 @@ import subprocess
 import sys
 import termios
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.benchmarks.head_to_tail.comparability import PAPER_MIX
 from evalsuite.benchmarks.head_to_tail.dataset import read_items
 from evalsuite.builders.head_to_tail import add_arguments
+from evalsuite.builders.head_to_tail.dblp import Dblp
+from evalsuite.builders.head_to_tail.goodreads import Goodreads
+from evalsuite.builders.head_to_tail.imdb import Imdb
+from evalsuite.builders.head_to_tail.mag import Mag
 from evalsuite.builders.output_folder import building
 from evalsuite.errors import DatasetError, SettingsError
 
@@ -73,6 +79,37 @@ def triples() -> list[str]:
 @pytest.fixture
 def folder(dump: Write) -> Path:
     return dump({FILE: "".join(triples())})
+
+
+def test_the_paper_s_mix_is_capped_as_its_scripts_are_and_says_what_asks_nothing(
+    folder: Path, build: Build, tmp_path: Path
+) -> None:
+    names = {
+        "country": "Where is _?",
+        "page": "Which page is of _?",
+        "genre": "What is _?",
+        "spouse": "Who of _?",
+    }
+    templates = {f"<http://dbpedia.org/ontology/{name}>": words for name, words in names.items()}
+    (folder / "templates.json").write_text(json.dumps(templates), encoding="utf-8")
+    built = build("dbpedia", folder, "--mix", "paper", "--templates", str(folder / "templates.json"))
+    counts = [Counter(question[1] for question in built[bucket]) for bucket in ("head", "torso", "tail")]
+    assert counts[0] == counts[1] == counts[2]
+    assert set(counts[0]) == set(list(templates)[::2])
+    assert 0 < max(counts[0].values()) <= 10
+    page = (tmp_path / "built.stats.md").read_text(encoding="utf-8")
+    asks_nothing = page[page.index("## Templates that ask nothing") :]
+    assert "| `<http://dbpedia.org/ontology/page>` | specific to the source |" in asks_nothing
+    assert (
+        "ontology/spouse>` | no question about an entity in head or torso or tail that the rules allow"
+        in asks_nothing
+    )
+
+
+def test_the_paper_s_templates_are_as_many_as_its_table_2_says() -> None:
+    counts = {"movie": len(Imdb.paper_templates), "book": len(Goodreads.paper_templates)}
+    counts["academics"] = len(Mag.paper_templates) + len(Dblp.paper_templates)
+    assert counts == {domain: PAPER_MIX[domain].templates for domain in counts}
 
 
 def test_what_is_built_can_be_asked(folder: Path, build: Build, tmp_path: Path) -> None:

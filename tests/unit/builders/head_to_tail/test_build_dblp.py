@@ -189,6 +189,20 @@ def test_an_entity_declared_to_be_more_than_a_character_hides_the_known_one(tmp_
         _works(tmp_path, document(record("article", 2000, "M&uuml;"), prologue=prologue))
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 10_000])
+@pytest.mark.parametrize(
+    "literal", ["<!-- &nobody; knows & -- > this -->", "<note><![CDATA[&nobody; ]] > knows]]></note>"]
+)
+def test_a_reference_within_a_comment_or_cdata_refers_to_nothing(
+    tmp_path: Path, literal: str, size: int
+) -> None:
+    text = document(
+        RECORDS[4], literal.replace(" -- >", " - >"), record("article", 2000, "M&uuml;ll")
+    ).encode()
+    blocks = (text[start : start + size] for start in range(0, len(text), size))
+    assert [work.people for work in works(blocks, tmp_path / "dblp.xml")] == [("Ann Arbor",), ("Müll",)]
+
+
 def test_a_file_that_breaks_off_is_told_with_its_line(tmp_path: Path) -> None:
     text = document(*RECORDS)
     with pytest.raises(DatasetError, match=r"dblp\.xml, line \d+: found .*, expected well-formed XML"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.builders.head_to_tail.imdb import Imdb
-from evalsuite.builders.head_to_tail.imdb_wording import is_somebody, professions
+from evalsuite.builders.head_to_tail.imdb_wording import DEPARTMENT, JOB, SPECIALTY, is_somebody, professions
 from evalsuite.builders.head_to_tail.popularity import Share
 from evalsuite.errors import DatasetError
 
@@ -178,6 +178,25 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
     titles = {(bucket, f"imdb-title-{name}", *rest) for bucket, name, *rest in ASKED}
     people = {(bucket, f"imdb-person-{name}", *rest) for bucket, name, *rest in ASKED_OF_PEOPLE}
     assert found == titles | people
+
+
+def test_the_paper_s_mix_asks_for_an_only_profession_in_three_ways(dump: Write, workspace: Workspace) -> None:
+    people = [*PEOPLE, ("nm0000011", "Hans Quell", None, None, "stunts", "tt0000008")]
+    source = Imdb(workspace, dump(FILES | {"name.basics.tsv.gz": table(NAMES, *people)}))
+    assert len(source.paper_templates) == 13
+    drawn = source.draw(dict.fromkeys(source.paper_templates, 100))
+    asked = {
+        one.question: one.answers
+        for template in (JOB, DEPARTMENT, SPECIALTY)
+        for bucket in drawn[template].values()
+        for one in bucket.candidates
+    }
+    assert asked == {
+        'What is the job of Eta Mann, known for "Eta Mann Story"?': ("director",),
+        'What is the job of Fritz Otto, known for "1984"?': ("editor",),
+        'In which department does Bert Holm, known for "Delta" (1999), work?': ("camera department",),
+        'What is the line of work of Hans Quell, known for "1984"?': ("stunts",),
+    }
 
 
 def test_popularity_is_votes_and_people_have_the_votes_of_what_they_are_known_for(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.builders.head_to_tail.mag import COLUMNS, Mag
+from evalsuite.builders.head_to_tail.mag import COLUMNS, DOI, ISSN, Mag
 from evalsuite.builders.head_to_tail.popularity import Share
 from evalsuite.errors import DatasetError
 
@@ -138,6 +138,25 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
     dump: Write, workspace: Workspace, candidates: Callable[[Mag], set[tuple[object, ...]]]
 ) -> None:
     assert candidates(Mag(workspace, dump(FILES))) == ASKED
+
+
+def test_the_paper_s_mix_asks_for_identifiers(dump: Write, workspace: Workspace) -> None:
+    papers = rows(PAPERS, paper(1, "On Alpha.", 1990, 60, DocType="Journal", Doi="10.1/ALPHA"))
+    source = Mag(workspace, dump(FILES | {PAPERS: papers}))
+    drawn = source.draw(dict.fromkeys(source.paper_templates, 100))
+    assert len(drawn) == 7
+    asked = {
+        one.question: one.answers
+        for template in (ISSN, DOI)
+        for bucket in drawn[template].values()
+        for one in bucket.candidates
+    }
+    assert asked == {
+        'What is the ISSN of the journal "Letters"?': ("1234-5678",),
+        'What is the ISSN of the journal "Notes"?': ("1234-5678",),
+        'What is the ISSN of the journal "Views"?': ("1234-5678",),
+        'What is the DOI of the paper "On Alpha"?': ("10.1/ALPHA",),
+    }
 
 
 def test_popularity_is_citations_up_to_2020_and_each_type_of_entity_is_cut_by_itself(

@@ -20,7 +20,8 @@ class Listed:
     def __init__(
         self, counts: Mapping[str, Sequence[int]], questions: str = "{template} {bucket} {n}?"
     ) -> None:
-        self.templates = tuple(QuestionTemplate(name, "thing") for name in counts)
+        self.templates = self.paper_templates = tuple(QuestionTemplate(name, "thing") for name in counts)
+        self.dropped: dict[str, str] = {}
         self.partitions = {"thing": Partition({1: 1})}
         self.template_popularity: dict[str, int] = {}
         self.counts, self.questions = counts, questions
@@ -45,7 +46,7 @@ class Listed:
 
 
 def _counts(source: Listed, per_template: int | None = None, target: int = 1000) -> dict[str, list[int]]:
-    chosen = choose(source, per_template=per_template, target=target)
+    chosen = choose(source, source.templates, per_template=per_template, target=target)
     return {template.id: [len(asked[b]) for b in BUCKETS] for template, asked in chosen.questions.items()}
 
 
@@ -79,7 +80,9 @@ def test_the_result_does_not_depend_on_how_much_is_drawn_at_once() -> None:
 
     counts = {"a": (500, 700, 900), "b": (3, 2000, 2000), "c": (2000, 2000, 150)}
     frugal, generous = Listed(counts), Generous(counts)
-    assert choose(frugal, per_template=None, target=900) == choose(generous, per_template=None, target=900)
+    assert choose(frugal, frugal.templates, per_template=None, target=900) == choose(
+        generous, generous.templates, per_template=None, target=900
+    )
 
 
 def test_where_the_data_do_not_reach_the_target_all_that_is_balanced_is_asked() -> None:
@@ -88,7 +91,7 @@ def test_where_the_data_do_not_reach_the_target_all_that_is_balanced_is_asked() 
 
 def test_a_question_that_two_templates_make_is_asked_once_by_the_first_of_them() -> None:
     same = Listed({"a": (2, 2, 2), "b": (4, 4, 4)}, questions="Where is {bucket} {n}?")
-    chosen = choose(same, per_template=None, target=1000).questions
+    chosen = choose(same, same.templates, per_template=None, target=1000).questions
     asked = [one.question for buckets in chosen.values() for those in buckets.values() for one in those]
     assert len(asked) == len(set(asked)) == 12
     assert [len(those) for those in chosen[same.templates[1]].values()] == [2, 2, 2]
