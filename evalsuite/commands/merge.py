@@ -27,6 +27,6 @@ def run(options: argparse.Namespace) -> int:
     check_name(options.reports, options.to)
     folders = [find_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
-    verdict = write_run(joined, own_declarations())
-    sys.stdout.write(f"{verdict.headline}\nreport: {joined.path / REPORT}\n")
+    report = write_run(joined, own_declarations())
+    sys.stdout.write(f"{report.verdict.headline}\nreport: {joined.path / REPORT}\n")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,19 @@ OPENING = 5
 
 FIRST_PROBE, LONGEST_PROBE = 1.0, 30.0
 """Seconds until the first probe, doubled for each further one, and their bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class DownTime:
+    """A server that is down just now.
+
+    Attributes:
+        seconds: since the first call came to nothing.
+        next_try: seconds until the next one; None while one is under way.
+    """
+
+    seconds: float
+    next_try: float | None
 
 
 class Breaker:
@@ -32,6 +46,8 @@ class Breaker:
         self._row = 0
         self._probes = 0
         self._opened_at: float | None = None
+        self._down_since = 0.0
+        self._next_try: float | None = None
         self._closed = asyncio.Event()
         self._closed.set()
         self._probing = False
@@ -41,6 +57,14 @@ class Breaker:
         """Whether everybody waits."""
         return self._opened_at is not None
 
+    def outage(self) -> DownTime | None:
+        """How long the server has been down and when it is tried again; None where it is up."""
+        if not self.is_open:
+            return None
+        now = self._clock()
+        waits = None if self._next_try is None else max(0.0, self._next_try - now)
+        return DownTime(now - self._down_since, waits)
+
     async def passage(self) -> bool:
         """Waits while the server is down; True where the caller is the one that tries whether it is back."""
         while self.is_open:
@@ -48,12 +72,16 @@ class Breaker:
                 await self._closed_or_probe()
                 continue
             self._probing = True
+            pause = self._pause()
+            self._next_try = self._clock() + pause
             try:
-                await asyncio.sleep(self._pause())
+                await asyncio.sleep(pause)
             except BaseException:
                 self._probing = False
                 self._wake()
                 raise
+            finally:
+                self._next_try = None
             return True
         return False
 
@@ -85,6 +113,8 @@ class Breaker:
     def down(self, words: str) -> None:
         """A call came to nothing, as the server or the way to it is down."""
         self._row += 1
+        if self._row == 1:
+            self._down_since = self._clock()
         if self._probing:
             self._probing = False
             self._probes += 1

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
-from evalsuite.gateway.breaker import Breaker
+from evalsuite.gateway.breaker import Breaker, DownTime
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.effects import EffectLog, Keeper
 from evalsuite.gateway.effort import Effort
@@ -385,8 +385,9 @@ class Gateway:
         return [limiter.rate for limiter in list(self._limiters.values()) if limiter.rate]
 
     def outages(self) -> list[str]:
-        """A line for each server that is down just now."""
-        return [f"{backend.identity} is down" for backend, one in list(self._breakers.items()) if one.is_open]
+        """A line for each server that is down just now: since when, and when it is tried again."""
+        outages = [(backend, breaker.outage()) for backend, breaker in list(self._breakers.items())]
+        return [_in_words(backend, outage) for backend, outage in outages if outage is not None]
 
     def _tell(self, backend: Backend, words: str) -> None:
         self.notices.append(f"{backend.identity}: {words}")
@@ -441,3 +442,9 @@ class Gateway:
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
                 await self.limiter.places.idle()
+
+
+def _in_words(backend: Backend, outage: DownTime) -> str:
+    since = time.strftime("%H:%M", time.localtime(time.time() - outage.seconds)).removeprefix("0")
+    following = "trying again" if outage.next_try is None else f"next try in {outage.next_try:.0f} s"
+    return f"{backend.identity} refused since {since}, {following}"

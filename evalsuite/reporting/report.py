@@ -126,26 +126,17 @@ def _tokens(usage: Mapping[str, Any]) -> str:
 
 def _gates(decisions: Sequence[GateDecision]) -> Section:
     marks = {"met": "✅ met", "missed": "❌ missed"}
-    rows: list[list[Cell]] = [
-        [
-            marks.get(one.verdict, f"⚠️ {one.verdict}"),
-            one.gate.text,
-            one.subject,
-            one.estimate,
-            one.estimate.n if one.estimate else None,
-            one.reason,
-        ]
-        for one in decisions
-    ]
-    columns = [
-        Column("verdict"),
-        Column("gate"),
-        Column("looked at"),
-        Column("found", "number", 4),
-        Column("cases", "count"),
-        Column("reason"),
-    ]
-    return Section("Gates", [Table("", columns, rows)])
+    columns = [Column("verdict"), Column("gate"), Column("looked at")]
+    estimated = any(decision.estimate for decision in decisions)
+    if estimated:
+        columns += [Column("measured", "number", 4), Column("cases", "count")]
+    rows: list[list[Cell]] = []
+    for decision in decisions:
+        verdict = marks.get(decision.verdict, f"⚠️ {decision.verdict}")
+        estimate = decision.estimate
+        measured: list[Cell] = [estimate, estimate.n if estimate else None] if estimated else []
+        rows.append([verdict, decision.gate.text, decision.subject, *measured, decision.reason])
+    return Section("Gates", [Table("", [*columns, Column("reason")], rows)])
 
 
 def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.errors import in_words
 from evalsuite.page.write import PAGE, write_page
-from evalsuite.reporting.markdown import contents, escape, render
+from evalsuite.reporting.failed_cases import blocks, cases_to_show
+from evalsuite.reporting.markdown import contents, escape, render, render_passage
 from evalsuite.reporting.plots import can_draw, draw_all
 from evalsuite.reporting.report import build_report
-from evalsuite.reporting.section import Chart
+from evalsuite.reporting.section import Chart, Passage
 from evalsuite.reporting.summary import summarise
 from evalsuite.results.runs import COMMENT, REPORT, SUMMARY, find_folder, load_run, replace_text
 from evalsuite.shortening import both_ends
@@ -33,6 +34,9 @@ MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}
 LONGEST_COMMENT = 60_000
 """Characters; GitHub takes 65,536."""
+
+MOST_CASES = 5
+"""Failed cases that the comment shows, closed."""
 
 LARGEST_STEP_SUMMARY = 1_000_000
 """Bytes; GitHub takes a MiB for a step."""
@@ -112,7 +116,7 @@ def write_report(report: RunReport, target: Path) -> None:
         replace_text(target / REPORT, f"{text}\n{why}\n")
 
 
-def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> Verdict:
+def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> RunReport:
     """Judges a run that has ended, and writes what there is to say of it into its folder.
 
     Args:
@@ -125,7 +129,7 @@ def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections 
     """
     report = make_report(load_run(folder, declarations), more)
     write_report(report, folder.path)
-    return report.verdict
+    return report
 
 
 def find_baseline(run: Run) -> Run | None:
@@ -139,13 +143,19 @@ def find_baseline(run: Run) -> Run | None:
 
 
 def comment(report: RunReport) -> str:
-    """The report's first screen, small enough for a comment on a pull request: verdict, gates, changes, cost."""
+    """The report's first screen and some failed cases, small enough for a comment on a pull request."""
     text = heading(report.verdict, report.run.info.get("model"))
     for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
             more = render([section], ())
             if len(text) + len(more) > LONGEST_COMMENT:
                 return f"{text}\n\nThe rest is in the report of run {report.run.folder.name}."
+            text += f"\n\n{more}"
+    for title, block in blocks(
+        cases_to_show(report.run, report.verdict, MOST_CASES), report.run, report.baseline
+    ):
+        more = render_passage(Passage(title, block, folded=True, whole=True))
+        if len(text) + len(more) <= LONGEST_COMMENT:
             text += f"\n\n{more}"
     return text
 

@@ -6,6 +6,8 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.plugin.conftest import Suite
 
 BLOCK = ["question  Osaka", "answer    Osaka", "target    Tokyo", "score     exact_match 0.0000"]
@@ -31,6 +33,59 @@ def test_what_the_baseline_answered_is_in_the_block(suite: Suite, workers: tuple
     suite.run("--run", "before", "--model=function:better:answer", model=False)
     result = suite.run(*workers, "--run", "after", "--baseline", "before")
     result.stdout.fnmatch_lines([*BLOCK, "baseline  Tokyo", "*(exact_match 1.0000)"], consecutive=True)
+
+
+def test_an_error_has_a_block_too_and_its_message_once(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyfile(down="def answer(messages):\n    raise RuntimeError('boom')")
+    result = suite.run(*workers, "--model=function:down:answer", "-k", "jp", model=False)
+    error = "error     RequestRefused: function:down:answer raised RuntimeError: boom"
+    result.stdout.fnmatch_lines(
+        [
+            "test_capitals.py:*: RequestRefused",
+            "*- evalsuite -*",
+            "question  Osaka",
+            "target    Tokyo",
+            error,
+        ],
+        consecutive=True,
+    )
+    assert result.stdout.str().count("raised RuntimeError: boom\n") == 1
+
+
+def test_a_crash_of_a_scorer_keeps_its_traceback_above_the_block(suite: Suite) -> None:
+    test = suite.path / "test_capitals.py"
+    test.write_text(test.read_text().replace("exact_match()]", "lambda sample, transcript: 1 / 0]"))
+    result = suite.run("-k", "jp")
+    result.stdout.fnmatch_lines(
+        ["*ZeroDivisionError*", "*- evalsuite -*", "question  Osaka", "answer    Osaka"]
+    )
+
+
+def test_a_missed_gate_shows_the_worst_cases_behind_it_everywhere(
+    suite: Suite, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    hostile = "'</details>\\n```\\n@team %0A::error::x'"
+    suite.pytester.makepyfile(
+        evil=f"def answer(messages):\n    question = messages[-1]['content']\n"
+        f"    return {hostile} if question == 'Osaka' else question"
+    )
+    model = "--model=function:evil:answer"
+    result = suite.run(
+        *workers, model, "--gate=capitals.exact_match >= 0.99", "--junitxml=j.xml", model=False
+    )
+    block = ["question  Osaka", "answer    </details>", "          ```"]
+    result.stdout.fnmatch_lines(["*missed  capitals.exact_match*", "", "test_capitals?jp?: below*", *block])
+    result.stdout.fnmatch_lines(
+        [
+            "::error file=test_capitals.py,line=*,title=test_capitals?jp? - below threshold::question  Osaka%0A*"
+        ]
+    )
+    assert "%0A          @team %250A::error::x%0Atarget" in result.stdout.str()
+    (failure,) = ET.parse(suite.path / "j.xml").iter("failure")
+    assert "\n".join(block) in (failure.text or "")
+    comment = next(suite.path.glob("reports/*/comment.md")).read_text("utf-8")
+    assert "<details><summary>test_capitals[jp]: below threshold</summary>\n\n````text\nquestion" in comment
 
 
 def test_a_traceback_that_is_asked_for_is_shown_beside_the_block(suite: Suite) -> None:

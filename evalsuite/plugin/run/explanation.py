@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+import pytest
 from _pytest._code.code import (
     ExceptionRepr,
     ReprEntryNative,
@@ -13,10 +13,7 @@ from _pytest._code.code import (
     ReprTraceback,
 )
 
-from evalsuite.errors import for_terminal
-
-if TYPE_CHECKING:
-    import pytest
+from evalsuite.errors import EvalsuiteError, for_terminal
 
 SECTION = "evalsuite"
 
@@ -25,7 +22,9 @@ NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!
 
 
 def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
-    """Adds the block to a failed report, in place of the traceback unless `--tb` asks for one.
+    """Adds the block to the report of a case that failed, in place of the traceback unless `--tb` asks for one.
+
+    What is no missed threshold but somebody's exception keeps its traceback.
 
     It is a section of the failure itself, so that junit, pytest-html and workers carry it as they do a traceback.
 
@@ -36,23 +35,43 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         block: see `reporting.case_block`.
     """
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
-    if item.config.option.tbstyle != "auto" and isinstance(report.longrepr, ExceptionRepr):
+    asked_for = item.config.option.tbstyle != "auto"
+    if isinstance(report.longrepr, ExceptionRepr) and (
+        asked_for or not _needs_no_traceback(call.excinfo.value)
+    ):
         report.longrepr.addsection(SECTION, block, "-")
         return
-    message = call.excinfo.exconly(tryshort=True)
-    entry = next(
-        (entry for entry in reversed(call.excinfo.traceback) if entry.path == item.path),
-        call.excinfo.traceback[-1],
-    )
-    place = ReprFileLocation(report.location[0], entry.lineno + 1, for_terminal(message))
-    statement = for_terminal(str(entry.statement).strip())
-    lines = [f"{place.path}:{place.lineno}: {statement}\n"]
-    if not NUMBERS_ALONE.fullmatch(message):
-        lines += [f"E   {line}\n" for line in for_terminal(message).splitlines()]
+    message = for_terminal(_message(call.excinfo))
+    file, line, _ = report.location
+    entry = next((entry for entry in reversed(call.excinfo.traceback) if entry.path == item.path), None)
+    if entry is None:
+        # Nothing of the test itself ran, as where its fixture `scores` gives up.
+        place = ReprFileLocation(file, (line or 0) + 1, message)
+        lines = [f"{file}:{place.lineno}: {type(call.excinfo.value).__name__}\n"]
+    else:
+        place = ReprFileLocation(file, entry.lineno + 1, message)
+        lines = [f"{file}:{place.lineno}: {for_terminal(str(entry.statement).strip())}\n"]
+    if message not in block and not NUMBERS_ALONE.fullmatch(message):
+        lines += [f"E   {line}\n" for line in message.splitlines()]
     trace = ReprTraceback([ReprEntryNative(lines)], None, "native")
     explained = ReprExceptionInfo(trace, place)
     explained.addsection(SECTION, block, "-")
     report.longrepr = explained
+
+
+def _needs_no_traceback(error: BaseException) -> bool:
+    return isinstance(error, AssertionError | EvalsuiteError | pytest.fail.Exception)
+
+
+def _message(raised: pytest.ExceptionInfo[BaseException]) -> str:
+    """What was raised, without the names of our own exceptions and their modules."""
+    return str(raised.value) if isinstance(raised.value, EvalsuiteError) else raised.exconly(tryshort=True)
+
+
+def block_of(report: pytest.TestReport) -> str:
+    """The block in a report; empty where it has none."""
+    sections = getattr(report.longrepr, "sections", [])
+    return next((str(block) for name, block, _ in sections if name == SECTION), "")
 
 
 def add_baseline(report: pytest.TestReport, line: str) -> None:

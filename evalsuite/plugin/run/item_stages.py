@@ -67,7 +67,7 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
         if report.when == "call" and findings.scores.get("calls") == 0.0:
             lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
             report.sections.append(("tool calls: - expected, + made", lines))
-        if report.failed and findings.outcome == "failed":
+        if call.excinfo is not None and findings.outcome in {"failed", "error"}:
             from evalsuite.plugin.run.explanation import explain
             from evalsuite.reporting.case_block import case_block
 

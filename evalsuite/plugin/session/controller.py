@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
     from evalsuite.plugin.session.watchers import Watchers
     from evalsuite.protocols import Benchmark
+    from evalsuite.reporting.write import RunReport
     from evalsuite.results.runs import Run
     from evalsuite.settings import Settings
 
@@ -83,6 +84,7 @@ class Controller:
         self.started = datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
         self.verdict: Verdict | None = None
+        self.report: RunReport | None = None
         # What the terminal says besides.
         self.aside = ""
         self._planned = {planned.case: planned for planned in cases}
@@ -358,7 +360,8 @@ class Controller:
             "remarks": remarks(counted, self.journal.lost, self.journal.answers.damaged),
         }
         self.folder.write_info(self._info(**told))
-        self.verdict = write_run(self.folder, self._declarations(), self._watchers.sections)
+        self.report = write_run(self.folder, self._declarations(), self._watchers.sections)
+        self.verdict = self.report.verdict
         self._watchers.verdict(self.verdict, self.folder.path)
         self.aside = "\n".join(filter(None, [append_step_summary(*self._written()), *self._watchers.faults]))
 

@@ -10,31 +10,38 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.errors import for_terminal
+from evalsuite.reporting.failed_cases import blocks, cases_behind
 from evalsuite.reporting.markdown import decision_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
+    from evalsuite.reporting.write import RunReport
 
 # What counts reports for purposes of its own: pytest's session, the terminal's dots, the list of `--lf`, ourselves.
 NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
-def report_decisions(config: pytest.Config, verdict: Verdict) -> None:
+def report_decisions(config: pytest.Config, report: RunReport) -> None:
     """Has pytest's other plugins hear of every decision, and the terminal of those that are red."""
     others = [one for name in NOT_TOLD if (one := config.pluginmanager.get_plugin(name)) is not None]
     tell = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    for report in _reports(verdict):
-        tell(report=report)
-        if report.failed and terminal is not None:
-            terminal.stats.setdefault("failed", []).append(report)
+    for decided in _reports(report):
+        tell(report=decided)
+        if decided.failed and terminal is not None:
+            terminal.stats.setdefault("failed", []).append(decided)
 
 
-def _reports(verdict: Verdict) -> Iterator[pytest.TestReport]:
+def _reports(report: RunReport) -> Iterator[pytest.TestReport]:
+    verdict = report.verdict
     for decision in verdict.decisions:
-        yield _report(f"gates::{decision.gate.text}", decision_line(decision), red=decision.verdict != "met")
+        red = decision.verdict != "met"
+        text = "\n\n".join([decision_line(decision), *(_behind(decision, report) if red else ())])
+        yield _report(f"gates::{decision.gate.text}", text, red=red)
     if verdict.against is not None:
         worse = {line.partition(" is ")[0]: line for line in verdict.against.regressions()}
         for subject, *_ in verdict.against.found:
@@ -42,6 +49,12 @@ def _reports(verdict: Verdict) -> Iterator[pytest.TestReport]:
             yield _report(f"baseline::{name}", worse.get(name, ""), red=name in worse)
         for line in verdict.against.lacking():
             yield _report(f"baseline::{line.partition(' is ')[0]}", line, red=True)
+
+
+def _behind(decision: GateDecision, report: RunReport) -> Iterator[str]:
+    """The worst cases that a gate looks at, each with its block."""
+    for title, block in blocks(cases_behind(decision, report.run), report.run, report.baseline):
+        yield f"{for_terminal(title)}\n{block}"
 
 
 def _report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:

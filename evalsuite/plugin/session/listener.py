@@ -154,7 +154,7 @@ class Listener:
             self._passed_over.add(report.nodeid)
             if self.begun:
                 self.controller.pass_over(report.nodeid)
-        elif report.failed and self.settings.baseline and self.begun:
+        elif self.settings.baseline and self.begun and (report.failed or hasattr(report, "wasxfail")):
             self.controller.recall(report)
 
     @pytest.hookimpl(optionalhook=True)

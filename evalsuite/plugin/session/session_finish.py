@@ -36,15 +36,15 @@ def conclude(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     session.exitstatus = listener.status = exit_status(session, controller, stopped=bool(stopped))
-    if controller.verdict is not None:
+    if controller.report is not None:
         from evalsuite.plugin.session.decision_reports import (
             remember_cases,
             report_decisions,
             spare_the_summary,
         )
 
-        report_decisions(config, controller.verdict)
-        remember_cases(config, controller.verdict, controller.below)
+        report_decisions(config, controller.report)
+        remember_cases(config, controller.report.verdict, controller.below)
         spare_the_summary(config)
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.verdict import Status
 from evalsuite.errors import for_terminal
+from evalsuite.plugin.run.explanation import block_of
 from evalsuite.plugin.session.resume import flags_to_repeat
 from evalsuite.reporting.markdown import decision_line
 from evalsuite.results.runs import REPORT, interruption
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pytest
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of one step."""
+
+OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "below threshold"))
+"""What pytest files cases under, with the words for it; those that a gate excuses come last."""
+
+MOST_REASONS = 5
+"""Of these, as long as there are cases to show."""
 
 
 def lament(terminal: pytest.TerminalReporter, reason: str) -> None:
@@ -54,15 +62,35 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
 
 
 def annotate(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
-    """On GitHub's CI, a line for each reason, which it shows beside the change.
-
-    The form is that of GitHub's workflow commands, in which %, line ends and, in titles, colons are escaped.
-    """
+    """On GitHub's CI, a line for each reason and for each failed case, which it shows beside the change."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    for reason in verdict.reasons[:MOST_ANNOTATIONS]:
-        text = reason.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-        terminal.write_line(f"::error title=evalsuite - {verdict.headline.replace(':', '%3A')}::{text}")
+    reasons = [_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
+    cases = () if verdict.status is Status.GOOD else _case_annotations(terminal)
+    for line in (*reasons[:MOST_REASONS], *cases, *reasons[MOST_REASONS:])[:MOST_ANNOTATIONS]:
+        terminal.write_line(line)
+
+
+def _case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
+    """The blocks of cases that failed, at the lines of their tests."""
+    for outcome, words in OUTCOMES:
+        for report in terminal.stats.get(outcome, ()):
+            block = block_of(report)
+            if block:
+                file, line, name = report.location
+                yield _annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
+
+
+def _annotation(title: str, text: str, **place: object) -> str:
+    """A workflow command of GitHub's: %, line ends and, among its properties, colons and commas are escaped."""
+    properties = {**place, "title": title}
+    shown = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in properties.items())
+    return f"::error {shown}::{_escaped(text)}"
+
+
+def _escaped(text: str, further: str = "") -> str:
+    codes = {sign: f"%{ord(sign):02X}" for sign in f"%\r\n{further}"}
+    return "".join(codes.get(sign, sign) for sign in text)
 
 
 def _from_here(path: Path, config: pytest.Config) -> Path:
