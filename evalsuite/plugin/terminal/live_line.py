@@ -23,7 +23,7 @@ INTERVAL = 0.2
 SPAN = 10.0
 """Seconds over which tokens a second are taken."""
 
-FIRST, EVERY = 8.0, 30.0
+FIRST, EVERY = 8.0, 60.0
 """Seconds until the first line where there is no terminal, and between two of them."""
 
 LONGEST = 1000
@@ -210,7 +210,8 @@ class LiveLine:
 
     def _speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
-        while now - self._tokens[0][0] > SPAN:
+        # Lines that are further apart than the span need the one before.
+        while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
             self._tokens.popleft()
         since, before = self._tokens[0]
         return (tokens - before) / max(now - since, INTERVAL)
