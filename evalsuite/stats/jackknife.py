@@ -81,5 +81,21 @@ def interval_of_replicates(
     return Interval(max(bounds[0], value - reach), min(bounds[1], value + reach))
 
 
+def pvalue_of_replicates(value: float, without: Sequence[float]) -> float:
+    """Two-sided p-value of a statistic that is zero where nothing differs, by the t of `interval_of_replicates`.
+
+    Returns:
+        nan where there is no interval, either.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    interval = interval_of_replicates(value, without)
+    if math.isnan(interval.low) or not interval.low < interval.high:
+        return math.nan
+    freedom = len(without) - 1
+    error = (interval.high - interval.low) / 2 / float(stdtrit(freedom, 0.975))
+    return 2 * float(stdtr(freedom, -abs(value) / error))
+
+
 def _without(clusters: Sequence[Sequence[T]], left_out: int, statistic: Callable[[list[T]], float]) -> float:
     return statistic([item for at, cluster in enumerate(clusters) if at != left_out for item in cluster])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(__file__).parent / "data"
 NO_FACT = "_nofact"
+GROUND_TRUTH = "Original Ground Truth"
+"""The system whose responses are what was said in the conversation itself: the reference of all others."""
 LABELS = {"gpt35": "CHATGPT"}
 NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
 """How answers may call the published systems, beside their identifiers."""
@@ -38,8 +41,8 @@ def load(setup: Setup) -> Dataset:
     ]
     if not samples:
         raise DatasetError(folder, "", "neither of them", "the folder faireval or the file topical_chat.json")
-    found = ", ".join(path.name for path in (pairs, dialogues) if path.exists())
-    source = found if setup.data else "shipped samples, labelled by their authors"
+    files = ", ".join(path.name for path in (pairs, dialogues) if path.exists())
+    source = files if setup.data else "shipped samples, labelled by their authors"
     return Dataset([_in_mode(one, mode, setup.modes) for mode in setup.modes for one in samples], source)
 
 
@@ -61,16 +64,16 @@ def read_pairs(folder: Path) -> list[Sample]:
     review, systems = _review(folder)
     verdicts = _verdicts(review, systems, len(asked))
     answers = [_answers(folder / "answer" / f"answer_{system}.jsonl") for system in systems]
-    found: dict[int, Sample] = {}
+    samples: dict[int, Sample] = {}
     for (place, question), verdict in zip(asked, verdicts, strict=True):
         number = take(question, "question_id", int, questions, place)
-        if number in found:
+        if number in samples:
             raise DatasetError(questions, place, f"question {number} again", "each question once")
-        given = [
+        both = [
             _answer(texts, number, folder, system) for texts, system in zip(answers, systems, strict=True)
         ]
-        found[number] = _pair(question, questions, place, given, systems, verdict)
-    return list(found.values())
+        samples[number] = _pair(question, questions, place, both, systems, verdict)
+    return list(samples.values())
 
 
 def _pair(
@@ -102,18 +105,20 @@ def _names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
 
 
 def _review(folder: Path) -> tuple[Path, tuple[str, str]]:
-    known = sorted(path.stem.removeprefix("answer_") for path in (folder / "answer").glob("answer_*.jsonl"))
+    answering = sorted(
+        path.stem.removeprefix("answer_") for path in (folder / "answer").glob("answer_*.jsonl")
+    )
     reviews = sorted((folder / "review").glob("review_*_human.txt"))
-    named = {f"review_{one}_{other}_human.txt": (one, other) for one in known for other in known}
+    named = {f"review_{one}_{other}_human.txt": (one, other) for one in answering for other in answering}
     fitting = [review for review in reviews if review.name in named]
     if len(fitting) == 1:
         return fitting[0], named[fitting[0].name]
-    found = ", ".join(path.name for path in reviews) or "none"
-    systems = ", ".join(known) or "nobody"
+    names = ", ".join(path.name for path in reviews) or "none"
+    systems = ", ".join(answering) or "nobody"
     raise DatasetError(
         folder,
         "review",
-        f"{found}, and answers of {systems}",
+        f"{names}, and answers of {systems}",
         "one file review_<one>_<other>_human.txt of two of them",
     )
 
@@ -158,17 +163,28 @@ def _answer(
 def read_dialogues(path: Path) -> list[Sample]:
     """Topical-Chat's file: a list of `source`, `context`, `system_id`, `system_output` and `scores`."""
     numbers: dict[str, int] = {}
-    seen: dict[int, int] = {}
+    responses: Counter[int] = Counter()
+    references: dict[int, str] = {}
     samples = []
     for place, record in _records(path):
         texts = {name: take(record, name, str, path, place) for name in TEXTS}
         number = numbers.setdefault(texts["source"] + texts["context"], len(numbers) + 1)
-        seen[number] = seen.get(number, 0) + 1
+        responses[number] += 1
+        if texts["system_id"] == GROUND_TRUTH:
+            references.setdefault(number, texts["system_output"].strip())
         human = _ratings(take(record, "scores", dict, path, place), path, place)
-        samples.append(_dialogue(texts, number, seen[number], human))
+        samples.append(_dialogue(texts, number, responses[number], human))
     if not samples:
         raise DatasetError(path, "", "no records", "a record a response")
-    return samples
+    return [_with_reference(sample, references) for sample in samples]
+
+
+def _with_reference(sample: Sample, references: Mapping[int, str]) -> Sample:
+    """What was really said stands beside every other response to the same conversation."""
+    reference = references.get(sample.metadata["dialogue"], "")
+    if not reference or sample.tags["system"] == GROUND_TRUTH:
+        return sample
+    return replace(sample, metadata={**sample.metadata, "reference": reference})
 
 
 TEXTS = ("source", "context", "system_id", "system_output")
@@ -196,7 +212,7 @@ def _dialogue(texts: Mapping[str, str], number: int, response: int, human: Mappi
 
 
 def _ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
-    found = {}
+    ratings = {}
     for aspect in HUMAN_ASPECTS:
         value = float(take(scores, aspect.name, float, path, f"{place}, field 'scores'"))
         if not aspect.low <= value <= aspect.high:
@@ -204,5 +220,5 @@ def _ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, flo
             raise DatasetError(
                 path, f"{place}, field 'scores', field {aspect.name!r}", f"{value:g}", expected
             )
-        found[aspect.name] = value
-    return found
+        ratings[aspect.name] = value
+    return ratings

@@ -8,19 +8,23 @@ there are stands beside each correlation.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from evalsuite.benchmarks.chat_eval.overlap import OVERLAP
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.results.tally import Row, Tally
     from evalsuite.stats import Interval
 
 Coefficient = Literal["spearman", "kendall"]
 T = TypeVar("T")
+FEWEST = 3
+"""Responses below which nothing is correlated."""
 
 
 def pairs(tally: Tally) -> Tally:
@@ -55,30 +59,69 @@ def correlation(
     As UniEval's own script computes it: all responses in one list. The interval leaves out whole
     dialogues. None where the correlation is undefined for an aspect.
     """
-    from evalsuite.stats.jackknife import interval_of_replicates
-    from evalsuite.stats.rank_tables import without_each_cluster
+    return RatedResponses.by_judge(tally).correlation(coefficient, aspects)
 
-    rows = list(dialogues(tally))
-    if len(rows) < 3:
-        return None
-    clusters = [str(row.facts["dialogue"]) for row in rows]
-    pairs_of = [
-        ([row.facts["judged"][one] for row in rows], [row.facts["human"][one] for row in rows])
-        for one in aspects
-    ]
-    each = [without_each_cluster(judge, people, clusters, coefficient) for judge, people in pairs_of]
-    value = math.fsum(whole for whole, _ in each) / len(each)
-    without = [math.fsum(left) / len(each) for left in zip(*(left for _, left in each), strict=True)]
-    if math.isnan(value):
-        return None
-    return _with_interval(value, interval_of_replicates(value, without, bounds=(-1.0, 1.0)), len(rows))
+
+@dataclass(frozen=True, slots=True)
+class RatedResponses:
+    """Dialogue responses with people's ratings and the values to correlate with them.
+
+    Attributes:
+        rows: of the responses.
+        values: of each response, by aspect.
+    """
+
+    rows: Sequence[Row]
+    values: Sequence[Mapping[str, float]]
+
+    @classmethod
+    def by_judge(cls, tally: Tally) -> RatedResponses:
+        """With the judge's scores."""
+        rows = list(dialogues(tally))
+        return cls(rows, [row.facts["judged"] for row in rows])
+
+    @classmethod
+    def by_metric(cls, tally: Tally, name: str) -> RatedResponses:
+        """With a metric that asks no judge, the same value for every aspect."""
+        rows = [row for row in tally if name in row.facts.get(OVERLAP, {})]
+        return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
+
+    def correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
+        """The mean over aspects, with the jackknife's interval by dialogue; None where it is undefined."""
+        from evalsuite.stats.jackknife import interval_of_replicates
+
+        value, without = self.replicates(coefficient, aspects)
+        if math.isnan(value):
+            return None
+        return _with_interval(
+            value, interval_of_replicates(value, without, bounds=(-1.0, 1.0)), len(self.rows)
+        )
+
+    def replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
+        """The mean correlation, and that without each dialogue; nan where it is undefined."""
+        from evalsuite.stats.rank_tables import without_each_cluster
+
+        if len(self.rows) < FEWEST:
+            return math.nan, []
+        clusters = [str(row.facts["dialogue"]) for row in self.rows]
+        each = [
+            without_each_cluster(
+                [values[one] for values in self.values],
+                [row.facts["human"][one] for row in self.rows],
+                clusters,
+                coefficient,
+            )
+            for one in aspects
+        ]
+        whole = math.fsum(value for value, _ in each) / len(each)
+        return whole, [math.fsum(left) / len(each) for left in zip(*(left for _, left in each), strict=True)]
 
 
 def _clusters(tally: Tally, cluster: Callable[[Row], str], item: Callable[[Row], T]) -> list[list[T]]:
-    found: dict[str, list[T]] = {}
+    clusters: dict[str, list[T]] = {}
     for row in tally:
-        found.setdefault(cluster(row), []).append(item(row))
-    return list(found.values())
+        clusters.setdefault(cluster(row), []).append(item(row))
+    return list(clusters.values())
 
 
 def _estimate(clusters: Sequence[Sequence[T]], statistic: Callable[[list[T]], float]) -> Estimate | None:

@@ -6,7 +6,8 @@ import math
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.chat_eval.human_scores import pairs
+from evalsuite.benchmarks.chat_eval.human_scores import RatedResponses, dialogues, pairs
+from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.reporting.section import Column, Table
 from evalsuite.results.estimate import Estimate
 
@@ -23,42 +24,91 @@ COLUMNS = (
     Column("Mode"),
     Column("Other mode"),
     Column("Accuracy gained", "percent"),
-    Column("p", "number", 3),
+    Column("p", "pvalue"),
     Column("Kappa gained", "number", 2),
+    Column("p", "pvalue"),
     Column("Pairs", "count"),
 )
 NOTE = (
-    "Of the other mode over the first, on the comparisons that both judged. p is McNemar's exact test of accuracy; "
-    "the interval of kappa's gain is the jackknife's, by question."
+    "Of the other mode over the first, on the comparisons that both judged. Accuracy's p is McNemar's exact test; "
+    "kappa's interval and p are the jackknife's, by question."
+)
+RHO_COLUMNS = (
+    Column("Mode"),
+    Column("Other mode"),
+    Column("Spearman's rho gained", "number", 2),
+    Column("p", "pvalue"),
+    Column("Responses", "count"),
+)
+RHO_NOTE = (
+    "Of the other mode over the first, on the responses that both scored: the mean correlation over the four aspects. "
+    "Interval and p are the jackknife's, by conversation."
 )
 
 
-def paired_modes(views: Sequence[RunView]) -> Table | None:
-    """One row for each two modes of a run; None where no run has two."""
-    rows: list[tuple[Cell, ...]] = []
+def paired_modes(views: Sequence[RunView]) -> list[Table]:
+    """A table for comparisons and one for dialogue responses, with one row for each two modes of a run."""
+    on_pairs: list[tuple[Cell, ...]] = []
+    on_dialogues: list[tuple[Cell, ...]] = []
     for view in views:
-        modes = {name: pairs(tally) for name, tally in view.tally.groups("mode").items()}
-        judged = {name: tally for name, tally in modes.items() if len(tally)}
-        rows += [_row(view.label, *two) for two in combinations(judged.items(), 2)]
-    return Table("Modes compared, pair by pair", COLUMNS, rows, NOTE) if rows else None
+        for two in combinations(view.tally.groups("mode").items(), 2):
+            on_pairs += _row(view.label, *two)
+            on_dialogues += _rho_row(view.label, *two)
+    tables = [
+        Table("Modes compared, pair by pair", COLUMNS, on_pairs, NOTE),
+        Table("Modes compared, response by response", RHO_COLUMNS, on_dialogues, RHO_NOTE),
+    ]
+    return [table for table in tables if table.rows]
 
 
-def _row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> tuple[Cell, ...]:
+def _row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
     from evalsuite.stats import mcnemar
 
-    answers = _answers(*one, *other)
+    answers = _answers(one[0], pairs(one[1]), other[0], pairs(other[1]))
+    if not answers:
+        return []
     before = [float(people == first) for people, first, _ in answers]
     after = [float(people == second) for people, _, second in answers]
-    names = f"{label}, {one[0]}", f"{label}, {other[0]}"
-    if not answers:
-        return (*names, None, None, None, 0)
     gained = (math.fsum(after) - math.fsum(before)) / len(answers)
-    return (*names, gained, mcnemar(before, after), _kappa_gained(answers), len(answers))
+    names = f"{label}, {one[0]}", f"{label}, {other[0]}"
+    return [(*names, gained, mcnemar(before, after), *_kappa_gained(answers), len(answers))]
+
+
+def _rho_row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
+    first, second = _by_question(one[0], dialogues(one[1])), _by_question(other[0], dialogues(other[1]))
+    both = [at for at in first if at in second]
+    if not both:
+        return []
+    names = f"{label}, {one[0]}", f"{label}, {other[0]}"
+    gained = _rho_gained([first[at] for at in both], [second[at] for at in both])
+    return [(*names, *gained, len(both))]
+
+
+def _rho_gained(first: Sequence[Row], second: Sequence[Row]) -> tuple[Estimate | None, float | None]:
+    (before, least), (after, most) = (
+        RatedResponses(rows, [row.facts["judged"] for row in rows]).replicates("spearman", ASPECT_NAMES)
+        for rows in (first, second)
+    )
+    return _gained(after - before, [two - one for one, two in zip(least, most, strict=True)], len(first))
+
+
+def _gained(value: float, without: Sequence[float], n: int) -> tuple[Estimate | None, float | None]:
+    """A gain with its interval, and its p-value, from the gains without each cluster."""
+    from evalsuite.stats.jackknife import interval_of_replicates, pvalue_of_replicates
+
+    if math.isnan(value):
+        return None, None
+    interval, pvalue = interval_of_replicates(value, without), pvalue_of_replicates(value, without)
+    if math.isnan(interval.low):
+        return Estimate(value, n=n), None
+    return Estimate(value, interval.low, interval.high, n), None if math.isnan(pvalue) else pvalue
 
 
 def _answers(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
-    said, then = _by_question(one, first), _by_question(other, second)
-    return [(said[at].facts["human"], _verdict(said[at]), _verdict(then[at])) for at in said if at in then]
+    rows, others = _by_question(one, first), _by_question(other, second)
+    return [
+        (row.facts["human"], _verdict(row), _verdict(others[at])) for at, row in rows.items() if at in others
+    ]
 
 
 def _by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
@@ -70,16 +120,9 @@ def _verdict(row: Row) -> str:
     return row.facts["verdict"] or "none"
 
 
-def _kappa_gained(answers: Sequence[_Answers]) -> Estimate | None:
-    from evalsuite.stats.jackknife import jackknife_interval
-
-    value = _gain(list(answers))
-    if math.isnan(value):
-        return None
-    interval = jackknife_interval([[one] for one in answers], _gain, bounds=(-2.0, 2.0))
-    if math.isnan(interval.low):
-        return Estimate(value, n=len(answers))
-    return Estimate(value, interval.low, interval.high, len(answers))
+def _kappa_gained(answers: Sequence[_Answers]) -> tuple[Estimate | None, float | None]:
+    without = [_gain([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
+    return _gained(_gain(list(answers)), without, len(answers))
 
 
 def _gain(answers: list[_Answers]) -> float:

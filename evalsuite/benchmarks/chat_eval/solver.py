@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval.modes import read_mode
+from evalsuite.benchmarks.chat_eval.overlap import OVERLAP, overlap
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
 from evalsuite.errors import JudgeError
 from evalsuite.judging.comparisons import ChoiceForm, PairedScores
@@ -17,7 +20,7 @@ from evalsuite.judging.panels import Panel
 from evalsuite.judging.referees import RefereePanel
 from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
-from evalsuite.keywords import read_options
+from evalsuite.keywords import GENERATION, refuse_unknown
 from evalsuite.types import Transcript
 
 if TYPE_CHECKING:
@@ -49,22 +52,26 @@ class AsJudge:
         attempts: answers asked for at most, until one can be parsed.
         params: generation parameters over those of `PARAMS`.
         seed: of what is left to chance: the shuffling of simultaneous speeches.
+        bert_score: folder of an encoder, with which BERTScore stands beside the judges of dialogue responses;
+            it needs the extra `neural`.
     """
 
     attempts: int = 2
     params: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
+    bert_score: str | Path | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Judges one sample. An answer that cannot be parsed is the model's own failure, not an error."""
         subject = shown(sample)
+        facts = await asyncio.to_thread(self._facts, sample, subject)
         judge = self.judge(read_mode(sample.tags["mode"]), sample.tags["task"])
         try:
             assessment = await judge(subject, model)
         except JudgeError as error:
-            facts = {**_known(sample, subject), "unparsed": str(error), **cut_off(tuple(error.log))}
+            facts |= {"unparsed": str(error), **cut_off(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_events(error.log), facts=facts)
-        facts = {**_known(sample, subject), **assessment.plain(), "judged": dict(assessment.opinion.scores)}
+        facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
         return Transcript(_answer(assessment), events=_events(assessment.log), facts=facts)
 
     def judge(self, mode: JudgingMode, task: str) -> Judge:
@@ -84,6 +91,15 @@ class AsJudge:
             return Panel(form, seats, mode.strategy, mode.turns, attempts=self.attempts, params=params)
         return Sampled(form, attempts=self.attempts, params=params)
 
+    def _facts(self, sample: Sample, subject: JudgedInput) -> dict[str, Any]:
+        """What is known before anybody judges: people's word, and how the texts compare by themselves."""
+        kept = ("human", "systems", "dialogue")
+        facts: dict[str, Any] = {name: sample.metadata[name] for name in kept if name in sample.metadata}
+        if reference := sample.metadata.get("reference"):
+            encoder = Path(self.bert_score) if self.bert_score else None
+            facts[OVERLAP] = dict(overlap(subject.answers[0], reference, encoder))
+        return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
+
     def _referees(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> RefereePanel:
         """The paper's panel; its single judge is a panel of one, so that they differ in the debate alone."""
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
@@ -100,12 +116,17 @@ class AsJudge:
 
 
 def as_judge(setup: Setup) -> AsJudge:
-    """The solver, with `attempts` and `params` from where the benchmark is declared.
+    """The solver, with `attempts`, `bert_score` and generation parameters from where the benchmark is declared.
 
     Raises:
         SettingsError: something else is given there.
     """
-    return read_options("ChatEval", AsJudge, {"seed": setup.seed, **setup.args})
+    own = [one.name for one in fields(AsJudge)]
+    refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
+    named = {name: value for name, value in setup.args.items() if name not in own}
+    params = {**named, **setup.args.get("params", {})}
+    options = {name: value for name, value in setup.args.items() if name in own}
+    return AsJudge(**{"seed": setup.seed, **options, "params": params})
 
 
 def shown(sample: Sample) -> JudgedInput:
@@ -113,12 +134,6 @@ def shown(sample: Sample) -> JudgedInput:
     names = sample.metadata["names"]
     answers = tuple(without_names(answer, names) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
-
-
-def _known(sample: Sample, subject: JudgedInput) -> dict[str, Any]:
-    kept = ("human", "systems", "dialogue")
-    facts = {name: sample.metadata[name] for name in kept if name in sample.metadata}
-    return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
 
 def _answer(assessment: Assessment) -> str:

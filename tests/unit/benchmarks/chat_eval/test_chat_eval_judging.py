@@ -115,8 +115,16 @@ def test_attempts_and_parameters_may_be_given_where_the_benchmark_is_declared(ju
 
 
 def test_other_arguments_are_refused_by_name(judged: Any) -> None:
-    with pytest.raises(SettingsError, match="no argument 'turns'; it takes attempts, and generation"):
+    with pytest.raises(
+        SettingsError, match="no argument 'turns'; it takes attempts, bert_score, and generation"
+    ):
         judged(obedient, turns=3)
+
+
+def test_generation_parameters_are_taken_by_name_and_in_params(judged: Any) -> None:
+    run = judged(obedient, max_tokens=9, params={"top_k": 1})
+    assert run.judge.params[0]["max_tokens"] == 9
+    assert run.judge.params[0]["top_k"] == 1
 
 
 def test_what_a_panel_said_before_it_could_not_be_read_is_kept(judged: Any) -> None:

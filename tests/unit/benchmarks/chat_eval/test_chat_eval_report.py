@@ -128,15 +128,18 @@ def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: 
     ):
         assert title in titles
     one = {row[0]: row for row in table(section, "table 1").rows}
-    assert one["ChatGPT, panel [1]"][1:] == (0.60, 0.33, None, 80)
+    assert one["ChatGPT, panel of 2 roles, 2 turns [1]"][1:] == (0.60, 0.33, None, 80)
     assert one["scripted, single"][-1] == 6
     rho, tau = (table(section, f"table 2): {name}").rows[0] for name in ("Spearman", "Kendall"))
     assert (rho[-3], tau[-3]) == (0.684, 0.632)
     four = [row[0] for row in table(section, "table 4").rows]
-    assert four.index("scripted, panel:one_by_one:2roles") == four.index("ChatGPT, one by one [1]") + 1
+    assert (
+        four.index("scripted, panel:one_by_one:2roles")
+        == four.index("ChatGPT, one by one, 3 roles, 2 turns [1]") + 1
+    )
     assert (
         four.index("scripted, panel:simultaneous:2roles:1turns")
-        == four.index("ChatGPT, simultaneous [1]") + 1
+        == four.index("ChatGPT, simultaneous, 3 roles, 2 turns [1]") + 1
     )
 
 
@@ -144,20 +147,24 @@ def charts(views: list[RunView]) -> list[Chart]:
     return [block for block in report(views).blocks if isinstance(block, Chart)]
 
 
-def test_accuracy_is_plotted_against_roles_over_several_runs_of_one_model(judged: Any) -> None:
-    runs = {roles: judged(always_first, f"panel:one_by_one:{roles}roles:1turns") for roles in (1, 2, 3)}
+def test_accuracy_and_kappa_are_plotted_against_roles_over_several_runs_of_one_model(judged: Any) -> None:
+    runs = {roles: judged(always_first, f"paper:one_by_one:{roles}roles:1turns") for roles in (1, 2, 4)}
     views = [replace(run.view, label=f"run {roles}") for roles, run in runs.items()]
-    (chart,) = charts(views)
-    assert (chart.name, chart.labels) == ("chat_eval_by_roles", ["1", "2", "3"])
-    assert [series.name for series in chart.series] == ["scripted, one_by_one, 1 turn"]
-    assert all(isinstance(value, Estimate) for value in chart.series[0].values)
+    accuracy, agreement = charts(views)
+    assert (accuracy.name, agreement.name) == ("chat_eval_accuracy_by_roles", "chat_eval_kappa_by_roles")
+    assert accuracy.labels == agreement.labels == ["1", "2", "3", "4"]
+    ours, theirs = accuracy.series
+    assert ours.name == "scripted, one_by_one, 1 turn"
+    assert [isinstance(value, Estimate) for value in ours.values] == [True, True, False, True]
+    assert list(theirs.values) == [None, 0.60, 0.60, None]
+    assert list(agreement.series[1].values) == [None, 0.33, 0.33, None]
 
 
 def test_accuracy_is_plotted_against_turns_over_several_modes_of_one_run(judged: Any) -> None:
     modes = [f"panel:simultaneous:2roles:{turns}turns" for turns in (0, 2)]
-    (chart,) = charts([judged(always_first, *modes).view])
-    assert (chart.name, chart.labels) == ("chat_eval_by_turns", ["0", "2"])
-    assert [series.name for series in chart.series] == ["scripted, simultaneous, 2 roles"]
+    accuracy, agreement = charts([judged(always_first, *modes).view])
+    assert (accuracy.name, accuracy.labels) == ("chat_eval_accuracy_by_turns", ["0", "2"])
+    assert [series.name for series in agreement.series] == ["scripted, simultaneous, 2 roles"]
 
 
 def test_panels_that_differ_in_more_than_roles_or_turns_are_not_joined_by_a_line(judged: Any) -> None:
@@ -168,8 +175,8 @@ def test_panels_that_differ_in_more_than_roles_or_turns_are_not_joined_by_a_line
 def test_two_runs_of_the_same_panels_have_a_line_each(judged: Any) -> None:
     modes = [f"panel:one_by_one:{roles}roles:1turns" for roles in (1, 2)]
     first = judged(always_first, *modes).view
-    (chart,) = charts([first, replace(first, label="again")])
-    assert [series.name for series in chart.series] == [
+    chart, _ = charts([first, replace(first, label="again")])
+    assert [series.name for series in chart.series][:2] == [
         "scripted, one_by_one, 1 turn",
         "again, one_by_one, 1 turn",
     ]

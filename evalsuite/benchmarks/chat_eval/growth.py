@@ -1,0 +1,87 @@
+"""The paper's figure 3: accuracy and kappa against the number of roles and of turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.benchmarks.chat_eval import paper_results as published
+from evalsuite.benchmarks.chat_eval.human_scores import kappa, pairs
+from evalsuite.reporting.judges.ballots import judged
+from evalsuite.reporting.section import Chart, Passage, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
+    from evalsuite.benchmarks.chat_eval.modes import JudgingMode
+    from evalsuite.reporting.section import Style
+    from evalsuite.results.estimate import Estimate
+    from evalsuite.results.tally import Tally
+
+    Lines = Mapping[str, Mapping[int, Tally]]
+
+THEIR_LINE = "ChatGPT [1], one_by_one, 2 turns"
+THEIRS: Mapping[str, Mapping[int, published.OnPairs]] = {"roles": published.BY_ROLES, "turns": {}}
+
+
+def growth(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
+    """The charts that can be drawn: those in which panels of one model differ in roles or turns alone."""
+    panels = [judge for judge in judges if judge.mode.strategy]
+    by_roles = _lines(panels, lambda mode: mode.roles, lambda mode: _counted(mode.turns, "turn"))
+    by_turns = _lines(panels, lambda mode: mode.turns, lambda mode: _counted(mode.roles, "role"))
+    charts = [
+        *(_charts(by_roles, "roles") if by_roles else []),
+        *(_charts(by_turns, "turns") if by_turns else []),
+    ]
+    return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _lines(
+    panels: Sequence[JudgeSetting],
+    along: Callable[[JudgingMode], int],
+    fixed: Callable[[JudgingMode], str],
+) -> Lines:
+    lines: dict[str, dict[int, Tally]] = {}
+    for judge in panels:
+        same = ", same role" if judge.mode.same_role else ""
+        alike = f"{judge.mode.strategy}, {fixed(judge.mode)}{same}"
+        line = f"{_model(judge)}, {alike}"
+        # A second run of the same panel has a line of its own.
+        line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
+        lines.setdefault(line, {})[along(judge.mode)] = pairs(judge.tally)
+    return {line: points for line, points in lines.items() if len(points) > 1}
+
+
+def _charts(lines: Lines, name: str) -> list[Chart]:
+    theirs = THEIRS[name]
+    numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
+    labels = [str(number) for number in numbers]
+
+    def chart(metric: str, read: Callable[[Tally], Estimate | None], limits: tuple[float, float]) -> Chart:
+        series = [
+            Series(line, [read(points[at]) if at in points else None for at in numbers])
+            for line, points in lines.items()
+        ]
+        if theirs:
+            values = [getattr(theirs[at], metric) if at in theirs else None for at in numbers]
+            series.append(Series(THEIR_LINE, values))
+        title = f"{metric.capitalize()} against the number of {name}"
+        title += f"\n{series[0].name}" if len(series) == 1 else ""
+        unit: Style = "percent" if metric == "accuracy" else "number"
+        stem = f"chat_eval_{metric}_by_{name}"
+        return Chart("lines", stem, title, labels, series, unit, limits, name, metric)
+
+    return [
+        chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)),
+        chart("kappa", kappa, (-1.0, 1.0)),
+    ]
+
+
+def _model(judge: JudgeSetting) -> str:
+    """The model that debates: several runs of it make one line, whatever the runs are called."""
+    models = dict.fromkeys(vote.model for case in judged(judge.tally) for vote in case.votes)
+    return ", ".join(models) or judge.view.label
