@@ -193,6 +193,13 @@ class Settings:
         "may be repeated; an unknown name lists the available ones",
         "[BENCHMARK=]MODE",
     )
+    program_env: str = _setting(
+        "own",
+        "what programs that a model writes may import: own (default: this environment's packages), treb-2025 "
+        "(pandas 2.2.3 and what else TReB was released with), or a file of requirements; the last two are built by uv "
+        "once",
+        "NAME|FILE",
+    )
     run: str | None = _setting(
         None, "name of this run's folder (default: date, time and model)", "NAME", kept=False
     )

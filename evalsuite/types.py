@@ -337,7 +337,8 @@ class Record:
         logs: long plain data of scorers, by metric name.
         fingerprints: 16 hexadecimal digits each, equal where two records come from the same thing: `input` and
             `target` of the sample, `model` and `judge` with address and parameters, `scorers` with versions,
-            `prompt` (messages and tools) and `params` of the case's first request, `requests` for all of them.
+            `programs` (Python and packages, where the model writes programs), `prompt` (messages and tools) and
+            `params` of the case's first request, `requests` for all of them.
     """
 
     case: str

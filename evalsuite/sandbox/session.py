@@ -80,7 +80,9 @@ class ProgramSession:
             ending = await warm.proceed(self._key, seconds)
             if ending.how != "gone":
                 return ending
-        self._leave(payload(code, self.tables, last=self._once))
+        await warm.load(code)
+        own = self.sandbox.environment.is_own
+        self._leave(payload(code, self.tables, last=self._once, same_pandas=own))
         self._key = warm.new_key()
         with _handed_over(self._files) as files:
             return await warm.begin(self._key, files, seconds, once=self._once)

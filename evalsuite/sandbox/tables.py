@@ -48,18 +48,20 @@ class TableFile:
             raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
 
 
-def payload(code: str, tables: Mapping[str, TableSource], *, last: bool) -> bytes:
+def payload(code: str, tables: Mapping[str, TableSource], *, last: bool, same_pandas: bool = True) -> bytes:
     """What one round needs, in the form that the program's process reads (see `inside/program.py`).
 
     Args:
         code: Python source.
         tables: by the names of the variables that hold them.
         last: no other round follows, so the program ends as Python ends: after its threads.
+        same_pandas: whether the program has this process's pandas, by which a DataFrame keeps its types and index;
+            another version gets it as comma-separated values.
 
     Raises:
         SandboxError: a table is not one, or its name is no name for a variable.
     """
-    packed = [(name, *_packed(name, source)) for name, source in tables.items()]
+    packed = [(name, *_packed(name, source, same_pandas=same_pandas)) for name, source in tables.items()]
     header = json.dumps(
         {
             "code": code,
@@ -73,7 +75,9 @@ def payload(code: str, tables: Mapping[str, TableSource], *, last: bool) -> byte
     return b"".join((len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed)))
 
 
-def _packed(name: str, source: TableSource) -> tuple[Literal["csv", "pickle"], bytes, int]:
+def _packed(
+    name: str, source: TableSource, *, same_pandas: bool
+) -> tuple[Literal["csv", "pickle"], bytes, int]:
     if not re.fullmatch(r"[^\W\d]\w*", name):
         raise SandboxError(f"a table is called {name!r}, which is no name for a variable")
     if isinstance(source, (str, Path)):
@@ -82,7 +86,9 @@ def _packed(name: str, source: TableSource) -> tuple[Literal["csv", "pickle"], b
         return "csv", source.content, source.header_rows
     pandas = sys.modules.get("pandas")  # whoever holds a frame has loaded it
     if pandas is not None and isinstance(source, pandas.DataFrame):
-        # Its types and index stay as they are; it is unpickled within the sandbox, by the same pandas.
+        if not same_pandas:
+            return "csv", source.to_csv(index=False).encode(), source.columns.nlevels
+        # Unpickled within the sandbox.
         return "pickle", pickle.dumps(source, protocol=5), 0
     kind = type(source).__name__
     raise SandboxError(f"the table {name!r} is a {kind}: give a path, a Table or a pandas DataFrame")

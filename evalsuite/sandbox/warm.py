@@ -19,6 +19,7 @@ from evalsuite.sandbox import bubblewrap
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from evalsuite.sandbox.environments import ProgramEnvironment
     from evalsuite.sandbox.inside.limits import Limits
     from evalsuite.sandbox.ways import Way
 
@@ -26,6 +27,15 @@ START_SECONDS = 60.0
 # The warm interpreter stops programs by itself; where it is silent this much longer, it is given up.
 GRACE_SECONDS = 30.0
 END_SECONDS = 2.0
+HEAVY = {
+    "scipy": "scipy.stats",
+    "matplotlib": "matplotlib.pyplot",
+    "seaborn": "seaborn",
+    "statsmodels": "statsmodels.api",
+    "sklearn": "sklearn.linear_model",
+    "networkx": "networkx",
+}
+"""What takes half a second or more to import, by the word that tells that a program wants it."""
 PACKET = 1 << 16
 
 
@@ -43,6 +53,7 @@ class WarmInterpreter:
 
     Args:
         way: how it is started.
+        environment: its interpreter, and what programs may import.
         limits: what one program may use.
         preload: modules that are loaded before any program.
 
@@ -50,24 +61,27 @@ class WarmInterpreter:
         SandboxUnavailable: it cannot even be started.
     """
 
-    def __init__(self, way: Way, limits: Limits, preload: Sequence[str]) -> None:
+    def __init__(
+        self, way: Way, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.tier = way.tier
         self.setup = {
             "preload": list(preload),
             "limits": asdict(limits),
-            "path": bubblewrap.packages(),
+            "path": list(environment.packages),
             **way.setup,
         }
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[Ending]] = {}
         self.keys = 0
+        self._loaded = set(preload)
         self.last_words = ""
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.setblocking(False)
         self.complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         with theirs:
-            process = _started(way, theirs, self.complaints)
+            process = _started(way, environment, theirs, self.complaints)
         self.end = weakref.finalize(self, _end, process, self.socket, self.complaints, self.ready, way.clear)
         self.loop.add_reader(self.socket, self._hear)
 
@@ -94,8 +108,15 @@ class WarmInterpreter:
             self.close("its start was cancelled")
             raise
 
+    async def load(self, code: str) -> None:
+        """Has it load the heavy packages that a program mentions, once, for this program and all later ones."""
+        modules = [module for name, module in HEAVY.items() if name in code and module not in self._loaded]
+        if modules:
+            self._loaded.update(modules)
+            await self._send({"op": "load", "modules": modules})
+
     def new_key(self) -> int:
-        """What the next program is called."""
+        """The number of the next program."""
         self.keys += 1
         return self.keys
 
@@ -181,7 +202,9 @@ class WarmInterpreter:
         self.close(f"the sandbox has ended{self.last_words}")
 
 
-def _started(way: Way, control: socket.socket, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
+def _started(
+    way: Way, environment: ProgramEnvironment, control: socket.socket, complaints: IO[bytes]
+) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(  # noqa: S603 - our own command
             way.command,
@@ -189,7 +212,7 @@ def _started(way: Way, control: socket.socket, complaints: IO[bytes]) -> subproc
             stdin=control.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=complaints,
-            env=bubblewrap.environment(),
+            env=bubblewrap.variables(environment.interpreter),
             start_new_session=True,
         )
     except OSError as error:

@@ -14,6 +14,8 @@ from evalsuite.sandbox import bubblewrap
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from evalsuite.sandbox.environments import ProgramEnvironment
+
 Tier = Literal["bubblewrap", "landlock"]
 TIERS: tuple[Tier, ...] = ("bubblewrap", "landlock")
 
@@ -43,7 +45,7 @@ class Way:
     clear: Callable[[], None] = _nothing
 
 
-def ways(tiers: Sequence[Tier], failures: dict[str, str]) -> Iterator[Way]:
+def ways(tiers: Sequence[Tier], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Way]:
     """The ways of these tiers; what cannot even be tried is put among the failures.
 
     Raises:
@@ -52,39 +54,39 @@ def ways(tiers: Sequence[Tier], failures: dict[str, str]) -> Iterator[Way]:
     bubblewrap.demand_linux()
     if "bubblewrap" in tiers:
         try:
-            yield from map(_wrapped, bubblewrap.candidates())
+            yield from (_wrapped(bwrap, environment) for bwrap in bubblewrap.candidates())
         except SandboxUnavailable as error:
             if len(tiers) == 1:
                 raise
             failures["bubblewrap"] = str(error)
     if "landlock" in tiers:
-        yield _landlocked()
+        yield _landlocked(environment)
 
 
-def _wrapped(bwrap: str) -> Way:
-    setup = {"walls": "namespaces", "kept": bubblewrap.kept()}
-    return Way("bubblewrap", bwrap, bubblewrap.command(bwrap), setup=setup)
+def _wrapped(bwrap: str, environment: ProgramEnvironment) -> Way:
+    setup = {"walls": "namespaces", "kept": bubblewrap.kept(environment)}
+    return Way("bubblewrap", bwrap, bubblewrap.command(bwrap, environment), setup=setup)
 
 
-def _landlocked() -> Way:
+def _landlocked(environment: ProgramEnvironment) -> Way:
     scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
     # A program may be another user, who has to get to its own folder below.
     Path(scratch).chmod(0o711)
     return Way(
         "landlock",
         "Landlock",
-        [bubblewrap.interpreter(), "-s", "-S", "-B", "-m", "inside"],
+        [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside"],
         str(bubblewrap.INSIDE.parent),
-        {"walls": "landlock", "shown": _readable(), "scratch": scratch},
+        {"walls": "landlock", "shown": _readable(environment), "scratch": scratch},
         lambda: shutil.rmtree(scratch, ignore_errors=True),
     )
 
 
-def _readable() -> list[str]:
+def _readable(environment: ProgramEnvironment) -> list[str]:
     """What programs may read; of a folder that holds evalsuite, whose data hold answers, all else in it."""
     package = bubblewrap.INSIDE.parents[1].resolve()
     readable = []
-    for path in bubblewrap.shown():
+    for path in bubblewrap.shown(environment):
         resolved = Path(path).resolve()
         while resolved in package.parents:
             step = resolved / package.relative_to(resolved).parts[0]

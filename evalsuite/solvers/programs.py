@@ -61,17 +61,21 @@ def describe_tables(names: Sequence[str]) -> str:
 
 
 async def description(sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe | None) -> str:
-    """What `describe` prints about the tables; empty where there is nothing to describe.
+    """What can be imported, and what `describe` prints about the tables; empty where it is None.
 
     Raises:
         SandboxError: a table cannot be loaded, or the describing program failed.
     """
-    if describe is None or not tables:
+    if describe is None:
         return ""
+    installed = f"Programs run in {sandbox.environment.mentioned}; nothing can be installed."
+    if not tables:
+        return installed
     execution = await sandbox.run(describe(list(tables)), tables)
     if execution.error is not None:
         raise SandboxError(f"the tables {', '.join(tables)} could not be described: {execution.error}")
-    return execution.stdout.rstrip("\n")
+    described = execution.stdout.rstrip("\n")
+    return f"{installed}\n\n{described}"
 
 
 def conversation(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:

@@ -19,6 +19,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from evalsuite.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import bubblewrap
+from evalsuite.sandbox.environments import own_environment
+from evalsuite.sandbox.interpreters import own_interpreter
 from evalsuite.sandbox.unavailable import why
 from evalsuite.threads import in_thread
 from evalsuite.tools.execution import ToolFailure
@@ -154,7 +156,7 @@ class Live:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=complaints,
-                env=bubblewrap.environment(),
+                env=bubblewrap.variables(own_interpreter()),
                 start_new_session=True,
             ) as process:
                 try:
@@ -167,7 +169,7 @@ class Live:
 
 def command(bwrap: str, folder: Path) -> list[str]:
     """The sandbox's own command, with the network, the tools' folder and our driver."""
-    words = bubblewrap.command(bwrap)
+    words = bubblewrap.command(bwrap, own_environment())
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own
     for path in _NETWORK_FILES:
@@ -176,12 +178,12 @@ def command(bwrap: str, folder: Path) -> list[str]:
     at = words.index("--remount-ro")
     words[at:at] = shown
     end = words.index("--")
-    return [*words[: end + 1], bubblewrap.interpreter(), "-s", "-S", "-B", "-c", _program()]
+    return [*words[: end + 1], own_interpreter().executable, "-s", "-S", "-B", "-c", _program()]
 
 
 def _program() -> str:
     # -S leaves the packages out, which stand elsewhere in a virtual environment than in its interpreter.
-    return f"import sys; sys.path += {bubblewrap.packages()!r}\n" + DRIVER.read_text(
+    return f"import sys; sys.path += {list(own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.wheels import write_wheel
+
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
@@ -61,3 +63,44 @@ def test_collecting_alone_needs_no_sandbox(suite: Suite) -> None:
 def test_where_there_is_a_sandbox_programs_run(suite: Suite) -> None:
     tiers = "('bubblewrap', 'landlock')"
     run(suite, "-k", "programs", tiers=tiers).assert_outcomes(passed=3)
+
+
+TOOLS = """
+from evalsuite import Sample, benchmark, exact_match, program_of_thought
+
+SAMPLES = [Sample(id="one", input="```python\\nimport ruler; print(ruler.LENGTH)\\n```", target="1.0")]
+
+@benchmark("tools", SAMPLES, solver=program_of_thought(prompt="{tables}\\n{input}"), scorers=[exact_match()])
+def test_tools(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_named_environment_is_in_prompt_record_and_report(
+    suite: Suite, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALSUITE_CACHE", str(suite.path / "cache"))
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_it=TOOLS)
+    (suite.path / "programs.txt").write_text(f"{write_wheel(suite.path)}\n")
+    suite.run("--program-env", "programs.txt", *workers, fresh=True).assert_outcomes(passed=1)
+    named = suite.records()[0]
+    assert "Programs run in Python 3." in named["transcript"]["messages"][0]["content"]
+    assert "programs.txt (Python 3." in suite.rendered()
+    # Without it the same program lacks its package, and the record shows that something else ran it.
+    suite.run(*workers, fresh=True).assert_outcomes(failed=1)
+    own = suite.records()[0]
+    assert own["facts"]["program"] == "package missing"
+    assert own["fingerprints"]["programs"] != named["fingerprints"]["programs"]
+    assert own["fingerprints"]["input"] == named["fingerprints"]["input"]
+
+
+def test_an_unknown_environment_is_one_message(suite: Suite) -> None:
+    result = suite.run("--program-env", "treb-1999", fresh=True)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert (
+        "--program-env treb-1999: there is no environment of that name (own, treb-2025)"
+        in result.stderr.str()
+    )
+    assert suite.runs() == []

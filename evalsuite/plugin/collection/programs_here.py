@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import SandboxUnavailable
 from evalsuite.plugin.collection.refusal import refuse
 from evalsuite.plugin.marks import case_of
+from evalsuite.plugin.session.process_state import PROCESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pytest
 
@@ -27,33 +28,46 @@ def check_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
     if option.collectonly or option.setupplan:
         return
     cases = [case for item in items if (case := case_of(item)) is not None]
-    problem = _problem(cases)
+    problem = _problem(cases, session.config.stash[PROCESS].settings.program_env)
     if problem:
         refuse(session, items, problem)
 
 
-def _problem(cases: Iterable[Case]) -> str:
+def _problem(cases: Iterable[Case], program_env: str) -> str:
     """Why programs cannot be run here; empty where they can, or where there are none."""
-    needing: dict[tuple[str, ...], tuple[Sandbox, list[Case]]] = {}
+    needing: dict[Sandbox, list[Case]] = {}
     for case in cases:
-        for sandbox in _sandboxes(case):
-            needing.setdefault(sandbox.tiers, (sandbox, []))[1].append(case)
-    if needing:
-        import asyncio
-    for sandbox, affected in needing.values():
+        for sandbox in sandboxes(case):
+            needing.setdefault(sandbox, []).append(case)
+    if not needing:
+        return ""
+    import asyncio
+
+    from evalsuite.sandbox.environments import environment
+
+    tried = set()
+    for sandbox, affected in needing.items():
         try:
-            asyncio.run(sandbox.probe())
+            sandbox.prefer(environment(program_env))
+            if (sandbox.tiers, sandbox.environment.packages) not in tried:
+                asyncio.run(sandbox.probe())
         except SandboxUnavailable as error:
-            names = ", ".join(sorted({case.bound.name for case in affected}))
-            return (
-                f"{len(affected)} cases of {names} run programs that a model writes: {error}\n"
-                "Nothing was asked and nothing was paid. `evalsuite doctor` says what works here; to run the other "
-                "cases alone, deselect these with -k, or choose a mode without programs (--mode treb=tcot)."
-            )
+            return _message(affected, error)
+        tried.add((sandbox.tiers, sandbox.environment.packages))
     return ""
 
 
-def _sandboxes(case: Case) -> Iterator[Sandbox]:
+def _message(affected: Sequence[Case], error: SandboxUnavailable) -> str:
+    names = ", ".join(sorted({case.bound.name for case in affected}))
+    return (
+        f"{len(affected)} cases of {names} run programs that a model writes: {error}\n"
+        "Nothing was asked and nothing was paid. `evalsuite doctor` says what works here; to run the other cases "
+        "alone, deselect these with -k, or choose a mode without programs (--mode treb=tcot)."
+    )
+
+
+def sandboxes(case: Case) -> Iterator[Sandbox]:
+    """Where a case's programs would run: the sandboxes of its solver and its scorers."""
     for part in (case.bound.solver, *case.bound.scorers):
         sandbox_for = getattr(part, "sandbox_for", None)
         sandbox = sandbox_for(case.sample) if sandbox_for is not None else None

@@ -1,7 +1,8 @@
 """Fingerprints: short hashes that tell whether two records come from the same question, asked and scored alike.
 
-`input` and `target` belong to the sample, `model` and `judge` to the run, `scorers` to the benchmark; `prompt`
-and `params` are what the case's first request sent, `requests` all that the case sent.
+`input` and `target` belong to the sample, `model` and `judge` to the run, `scorers` to the benchmark, `programs` to
+Python and the packages that programs of the model find; `prompt` and `params` are what the case's first request sent,
+`requests` all that the case sent.
 """
 
 from __future__ import annotations
@@ -32,7 +33,20 @@ def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str
         "scorers": scorers_fingerprint(case.bound),
         "model": digest([model, redact(settings.model_base_url or ""), settings.model_params]),
         **_judge(settings),
+        **_programs(case),
     }
+
+
+def _programs(case: Case) -> dict[str, str]:
+    """What the programs of a case may import, where it has any."""
+    from evalsuite.plugin.collection.programs_here import sandboxes
+
+    environments = sorted({sandbox.environment.fingerprint for sandbox in sandboxes(case)})
+    return (
+        {"programs": environments[0] if len(environments) == 1 else digest(environments)}
+        if environments
+        else {}
+    )
 
 
 def _judge(settings: Settings) -> dict[str, str]:

@@ -182,7 +182,7 @@ class Controller:
             "settings": settings,
             "selection": self._selection,
             "narrowed": self._narrowed,
-            "versions": versions(),
+            "versions": versions(self.settings.program_env),
             **more,
         }
 

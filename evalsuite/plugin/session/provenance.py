@@ -26,15 +26,29 @@ PACKAGES = (
 )
 
 
-def versions() -> dict[str, str]:
-    """Versions of what may change a score."""
+def versions(program_env: str) -> dict[str, str]:
+    """Versions of what may change a score.
+
+    Args:
+        program_env: what programs of the model import from; one of its own is described after its name.
+    """
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return found | _programs(program_env)
+
+
+def _programs(program_env: str) -> dict[str, str]:
+    from evalsuite.settings import Settings
+
+    if program_env == Settings().program_env:
+        return {}
+    from evalsuite.sandbox.environments import environment
+
+    return {program_env: f"({environment(program_env).mentioned})"}
 
 
 def command_line(args: Sequence[str]) -> str:

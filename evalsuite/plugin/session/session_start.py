@@ -91,6 +91,8 @@ def _start_controller(config: pytest.Config) -> None:
         lease = take_lease(settings)
         select_again(config, selection)
     make_importable(config, settings)
+    if not config.option.collectonly:
+        prepare_programs(settings)
     if settings.given:
         from evalsuite.plugin.session.model_check import check_given
 
@@ -107,6 +109,19 @@ def _start_controller(config: pytest.Config) -> None:
         lambda: listener.controller.background,
         lambda _: LocalAsker(listener.controller),
     )
+
+
+def prepare_programs(settings: Settings) -> None:
+    """Builds the named environment of programs before any worker needs it.
+
+    Raises:
+        SettingsError: there is none of that name.
+        SandboxUnavailable: it cannot be built.
+    """
+    if settings.program_env != Settings().program_env:
+        from evalsuite.sandbox.environments import environment
+
+        environment(settings.program_env, lambda text: print(f"evalsuite: {text}", file=sys.stderr))  # noqa: T201
 
 
 class LocalAsker:

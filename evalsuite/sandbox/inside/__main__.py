@@ -6,6 +6,7 @@ It is told what to do in packets of JSON on its standard input, one packet a mes
     {"op": "start", "key": 7, "timeout": 10.0, "once": false} with the descriptors (payload, stdout, stderr)
     {"op": "go", "key": 7, "timeout": 10.0}                           another round of the same program
     {"op": "end", "key": 7}                                           kills it
+    {"op": "load", "modules": ["matplotlib.pyplot"]}                  imports them, for the programs to come
 
 and answers each round with `{"key": 7, "ending": ..., "seconds": ..., "alive": ...}`, where the ending is
 `ok`, `raised`, `timeout`, `cpu`, `memory`, `output`, `exit <status>` or `signal <number>`; or, where the

@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from . import census, program
+from . import census, program, warming
 from .forked import Forked
 from .isolation import CHANNEL, PAYLOAD, STDERR, STDOUT, keep_only
 from .limits import Limits
@@ -42,16 +42,20 @@ class ForkingInterpreter:
             self.walls = walls(setup, self.limits)
         except OSError as error:
             sys.exit(str(error))
-        for name in setup["preload"]:
-            _load(name)
-        gc.collect()
-        gc.freeze()  # a collection in a forked process would copy every page
-        self.baseline = census.address_space(os.getpid())
+        self._load(setup["preload"])
         self.programs: dict[int, Forked] = {}
         self.by_descriptor: dict[int, Forked] = {}
         self.poll = select.poll()
         # Registered, and so heard, first.
         self.poll.register(control, select.POLLIN)
+
+    def _load(self, modules: list[str]) -> None:
+        with self.walls.room_to_load() as folder, warming.writing_to(folder):
+            for name in modules:
+                _load(name)
+        gc.collect()
+        gc.freeze()  # a collection in a forked process would copy every page
+        self.baseline = census.address_space(os.getpid())
 
     def serve(self) -> NoReturn:
         """Runs until the host goes away."""
@@ -77,6 +81,9 @@ class ForkingInterpreter:
         order = json.loads(packet)
         if order["op"] == "start":
             self._start(order, descriptors)
+            return
+        if order["op"] == "load":
+            self._load(order["modules"])
             return
         known = self.programs.get(order["key"])
         if order["op"] == "end":
@@ -246,10 +253,7 @@ def _load(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
-        if name == "pandas":
-            from . import warming
-
-            warming.exercise()
+        warming.exercise(name)
     except Exception:  # noqa: BLE001 - what does not work here is for the programs that need it to say
         # A module that was imported by half would fail in another way than one that was not.
         for half in set(sys.modules) - before:

@@ -11,7 +11,7 @@ NEW_USERS = 0x10000000
 NEW_PIDS = 0x20000000
 
 READ_ONLY, NO_SUID, NO_DEVICES = 1, 2, 4
-_BIND, _WITH_ALL_BELOW = 4096, 16384
+_BIND, _WITH_ALL_BELOW, _DETACH = 4096, 16384, 2
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = (
     1,
@@ -45,6 +45,11 @@ def children_born_in(pid_namespace: int) -> None:
 def mount_tmpfs(target: str, options: str, flags: int = NO_SUID | NO_DEVICES) -> None:
     """Mounts a new, empty tmpfs over `target`."""
     _call("mount", b"tmpfs", target.encode(), b"tmpfs", ctypes.c_ulong(flags), options.encode())
+
+
+def unmount(target: str) -> None:
+    """Takes away what was mounted last; a file that is still open there lives on without a name."""
+    _call("umount2", target.encode(), ctypes.c_int(_DETACH))
 
 
 def show(source: str, target: str) -> None:

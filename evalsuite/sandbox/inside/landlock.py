@@ -16,7 +16,7 @@ import shutil
 import signal
 import stat
 import struct
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from .calls import call_filter
 from .isolation import STDERR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .limits import Limits
 
@@ -73,6 +73,16 @@ class Landlocked:
         # Root hands out users, unless they could not even get to their interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_open_to_all, [*shown, scratch]))
         kernel.adopt_orphans()
+
+    @contextmanager
+    def room_to_load(self) -> Iterator[str]:
+        """A folder beside those of programs, for as long as packages are imported."""
+        folder = self._scratch / "loading"
+        folder.mkdir(mode=0o700)
+        try:
+            yield str(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def fork(self) -> int:
         """Forks; the child, to which 0 is returned, dies with the warm interpreter."""

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 OWN_FILES = "/tmp"  # noqa: S108 - where each program has a tmpfs of its own
 
+LOADING = "/sandbox/loading"
+"""Where packages may write while they are imported into the warm interpreter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

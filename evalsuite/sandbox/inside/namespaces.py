@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from . import census, kernel
 from .calls import call_filter
 from .isolation import STDERR, isolate
+from .limits import LOADING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .limits import Limits
 
@@ -31,6 +33,15 @@ class Namespaces:
         self._user = _powerless_user()
         self._filter = call_filter(platform.machine())
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
+
+    @contextmanager
+    def room_to_load(self) -> Iterator[str]:
+        """A tmpfs for as long as packages are imported."""
+        kernel.mount_tmpfs(LOADING, "size=16m,nr_inodes=256,mode=0700")
+        try:
+            yield LOADING
+        finally:
+            kernel.unmount(LOADING)
 
     def fork(self) -> int:
         """Forks; the child, to which 0 is returned, is the first process of a new pid namespace."""

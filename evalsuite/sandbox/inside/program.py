@@ -113,7 +113,7 @@ def _round(names: dict[str, Any], title: str) -> bytes:
     try:
         code, is_last = _load(names)
     except ModuleNotFoundError as error:
-        _say(f"{error}: pip install 'evalsuite[sandbox]'")
+        _say(f"{error}: pip install 'evalsuite[sandbox]', or add it to the file that --program-env names")
         return NO_TABLE
     except Exception as error:  # noqa: BLE001 - whatever pandas raises on a table
         _say(f"{type(error).__name__}: {error}")

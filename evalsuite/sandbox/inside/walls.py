@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from contextlib import AbstractContextManager
 
     from .limits import Limits
 
 
 class Walls(Protocol):
     """How programs are forked, shut in, counted and ended."""
+
+    def room_to_load(self) -> AbstractContextManager[str]:
+        """A folder that can be written while packages are imported, and that no program sees."""
+        ...
 
     def fork(self) -> int:
         """Forks; returns 0 in the child, which is to be shut in."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.errors import SandboxError
-from evalsuite.sandbox import Sandbox, TableFile, bubblewrap
+from evalsuite.sandbox import Sandbox, TableFile
+from evalsuite.sandbox.environments import own_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,11 +202,11 @@ def test_a_module_that_is_to_be_loaded_beforehand_may_be_missing(new_lab: Callab
 
 
 def test_without_pandas_tables_are_an_error_that_says_what_to_install(
-    new_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch
+    new_lab: Callable[..., Lab],
 ) -> None:
-    monkeypatch.setattr(bubblewrap, "packages", list)
+    bare = replace(own_environment(), packages=())
     with pytest.raises(SandboxError, match=r"No module named 'pandas': pip install 'evalsuite\[sandbox\]'"):
-        new_lab().run("print(len(df))", {"df": CITIES})
+        new_lab(environment=bare).run("print(len(df))", {"df": CITIES})
 
 
 def test_variables_live_on_between_the_rounds_of_a_session(lab: Lab) -> None:

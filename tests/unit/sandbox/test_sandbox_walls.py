@@ -8,13 +8,16 @@ import platform
 import socket
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.sandbox import bubblewrap
+from evalsuite.sandbox import bubblewrap, sandbox
+from evalsuite.sandbox.environments import own_environment
 from evalsuite.sandbox.inside.calls import DENIED
+from evalsuite.sandbox.interpreters import own_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +57,11 @@ def test_the_hosts_files_cannot_be_read(bare: Lab, secret: Path) -> None:
 
 
 def test_nothing_is_seen_but_the_interpreter_its_packages_and_system_libraries(bare: Lab) -> None:
-    allowed = [*bubblewrap._interpreter_files(), *bubblewrap.SYSTEM_LIBRARIES, *bubblewrap.SYSTEM_FILES]
+    allowed = [
+        *bubblewrap.python_files(own_environment()),
+        *bubblewrap.SYSTEM_LIBRARIES,
+        *bubblewrap.SYSTEM_FILES,
+    ]
     allowed += ["/sandbox/inside", *bubblewrap.DEVICES]
     found = bare.run(
         "import os\n"
@@ -75,7 +82,7 @@ def test_the_hosts_environment_is_not_there(
     environment = ast.literal_eval(found.stdout)
     assert environment.pop("PWD") == "/sandbox"
     assert environment.pop("LC_CTYPE", "C.UTF-8") == "C.UTF-8"
-    assert environment == bubblewrap.environment()
+    assert environment == bubblewrap.variables(own_interpreter())
 
 
 def test_descriptors_of_the_host_are_not_inherited(bare: Lab, secret: Path) -> None:
@@ -117,8 +124,9 @@ def packages_below_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         packages.mkdir(parents=True)
         (packages / "late.py").write_text("HERE = 'imported'\n")
         (packages.parent / "secret.txt").write_text("the answer is 42")
-        every = [*bubblewrap.packages(), str(packages)]
-        monkeypatch.setattr(bubblewrap, "packages", lambda: every)
+        own = own_environment()
+        more = replace(own, packages=(*own.packages, str(packages)))
+        monkeypatch.setattr(sandbox, "own_environment", lambda: more)
         yield packages
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from evalsuite.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import Sandbox
+from evalsuite.sandbox.interpreters import own_interpreter
 from evalsuite.tools.documents import ToolDocument
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.live import Live, LiveLibrary, executing_files
@@ -198,6 +200,7 @@ def test_a_folder_without_tools_is_named(tmp_path: Path) -> None:
 def test_a_sandbox_that_does_not_start_is_an_error_and_no_observation(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalsuite.sandbox.bubblewrap.interpreter", lambda: "/no/such/python")
+    nowhere = replace(own_interpreter(), executable="/no/such/python")
+    monkeypatch.setattr("evalsuite.tools.live.own_interpreter", lambda: nowhere)
     with pytest.raises(SandboxUnavailable, match="/no/such/python"):
         call(library, "multiply", number=1)
