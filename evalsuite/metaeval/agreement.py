@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.errors import ScoringError
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables.any_markup import read_any
+from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation, correlations, pearson_r
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,11 +18,8 @@ if TYPE_CHECKING:
 
 FIRST = "table_score"
 """The metric that the others are compared with."""
-RESAMPLES = 1_000
-FEWEST = 3
 
 TableMetric = Callable[[str, str, tables.Format], float]
-Correlate = Callable[..., float]
 METRICS: Mapping[str, TableMetric] = {
     FIRST: lambda one, two, written: tables.table_score(one, two, format=written).value,
     "table_content": lambda one, two, written: tables.table_score(one, two, format=written).content,
@@ -35,15 +33,6 @@ METRICS: Mapping[str, TableMetric] = {
     "rms": lambda one, two, written: tables.rms(one, two, format=written),
     "cell_f1": lambda one, two, written: tables.cell_f1(one, two, format=written).cells,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """A correlation and its bootstrap interval of 95%; NaN where it is not defined."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +79,11 @@ def _value(metric: TableMetric, rated: RatedTable) -> float:
 
 
 def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
-    """Each metric against the ratings. Outputs for one reference are drawn together: they are no independent ones."""
+    """Each metric against the ratings; outputs for one reference are drawn together."""
     import numpy as np
 
     human = np.array([one.human for one in rated])
-    groups = list(dict.fromkeys(one.reference for one in rated))
-    places = [np.flatnonzero([one.reference == group for one in rated]) for group in groups]
-    draws = _draws(places)
+    draws = ClusterDraws([one.reference for one in rated])
     first = np.array(values[FIRST])
     return [
         _agreement(name, np.array(column), human, draws, None if name == FIRST else first)
@@ -104,73 +91,21 @@ def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]
     ]
 
 
-def _draws(places: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    import numpy as np
-
-    random = np.random.default_rng(0)
-    return [
-        np.concatenate([places[group] for group in random.integers(len(places), size=len(places))])
-        for _ in range(RESAMPLES)
-    ]
-
-
 def _agreement(
     name: str,
     column: NDArray[Any],
     human: NDArray[Any],
-    draws: Sequence[NDArray[Any]],
+    draws: ClusterDraws,
     first: NDArray[Any] | None,
 ) -> MetricAgreement:
     import numpy as np
 
     has = ~np.isnan(column)
-
-    def interval(correlation: Correlate, resamples: int = RESAMPLES) -> Correlation:
-        return _interval(lambda places: correlation(column[places], human[places]), has, draws[:resamples])
-
     behind = None
     if first is not None:
-        behind = _interval(
-            lambda places: _pearson(first[places], human[places]) - _pearson(column[places], human[places]),
+        behind = draws.interval(
+            lambda at: pearson_r(first[at], human[at]) - pearson_r(column[at], human[at]),
             has & ~np.isnan(first),
-            draws,
         )
-    # Kendall's tau takes much longer than the others.
-    kendall = interval(_kendall, RESAMPLES // 5)
-    return MetricAgreement(name, int(has.sum()), interval(_pearson), interval(_spearman), kendall, behind)
-
-
-def _interval(
-    statistic: Callable[[NDArray[Any]], float], has: NDArray[Any], draws: Sequence[NDArray[Any]]
-) -> Correlation:
-    """A statistic of the outputs that have a value, and its percentile interval over the draws."""
-    import numpy as np
-
-    if has.sum() < FEWEST:
-        return Correlation(*[float("nan")] * 3)
-    drawn = np.array([statistic(draw[has[draw]]) for draw in draws])
-    drawn = drawn[~np.isnan(drawn)]
-    low, high = np.quantile(drawn, (0.025, 0.975)) if len(drawn) else (float("nan"), float("nan"))
-    return Correlation(statistic(np.flatnonzero(has)), float(low), float(high))
-
-
-def _pearson(one: NDArray[Any], two: NDArray[Any]) -> float:
-    import numpy as np
-
-    if len(one) < FEWEST:
-        return float("nan")
-    a, b = one - one.mean(), two - two.mean()
-    spread = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum()) / spread if spread else float("nan")
-
-
-def _spearman(one: NDArray[Any], two: NDArray[Any]) -> float:
-    from scipy.stats import rankdata
-
-    return _pearson(rankdata(one), rankdata(two)) if len(one) >= FEWEST else float("nan")
-
-
-def _kendall(one: NDArray[Any], two: NDArray[Any]) -> float:
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(one, two).statistic) if len(one) >= FEWEST else float("nan")
+    pearson, spearman, kendall = correlations(column, human, draws).values()
+    return MetricAgreement(name, int(has.sum()), pearson, spearman, kendall, behind)

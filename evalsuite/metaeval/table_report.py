@@ -11,9 +11,10 @@ from evalsuite.results.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.metaeval.agreement import Correlation, MetricAgreement
+    from evalsuite.metaeval.agreement import MetricAgreement
     from evalsuite.metaeval.table_grid import GridLine
     from evalsuite.reporting.section import Cell
+    from evalsuite.stats.correlation_intervals import Correlation
 
 CORRELATIONS = ("Pearson", "Spearman", "Kendall")
 FAILURES_SHOWN = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.human_scores import FILE, HumanScores, of_model, read_human_scores
+from evalsuite.benchmarks.struc_bench.human_scores import FILE, RatedOutput, of_model, read_human_scores
 from evalsuite.benchmarks.struc_bench.items import find_files, read_items
 from evalsuite.benchmarks.struc_bench.options import StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.prompts import question
@@ -70,8 +70,8 @@ def _name(written: Format, place: int) -> str:
 
 def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
     """A rating of no item would be passed over without a word."""
-    known = {*ids, *(f"{one}-{mode}" for one in ids for mode in MODES)}
-    if strangers := sorted(set(people) - known):
+    outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
+    if strangers := sorted(set(people) - outputs):
         expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"
         raise DatasetError(folder / FILE, "field 'sample'", repr(strangers[0]), expected)
 
@@ -82,11 +82,11 @@ def _sample(
     written: Format,
     mode: str,
     modes: tuple[str, ...],
-    people: Mapping[str, HumanScores],
+    people: Mapping[str, RatedOutput],
 ) -> Sample:
     asked = f"{name}-{mode}"
-    given = people.get(asked) or people.get(name)
-    rated = {"people": {"content": given.content, "format": given.format}} if given else {}
+    ratings = people.get(asked) or people.get(name)
+    rated = {"people": ratings.facts()} if ratings else {}
     return Sample(
         id=asked if len(modes) > 1 else name,
         input=question(item, written, mode),
@@ -96,7 +96,7 @@ def _sample(
     )
 
 
-def _people(folder: Path, model: str) -> dict[str, HumanScores]:
+def _people(folder: Path, model: str) -> dict[str, RatedOutput]:
     path = folder / FILE
     return of_model(read_human_scores(path), model) if path.is_file() else {}
 

@@ -1,30 +1,27 @@
-"""Scores that people gave to outputs, and how well each metric agrees with them (the paper's Table 3)."""
+"""Scores and error labels that people gave to outputs: the file `human_scores.json` beside the items."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
+from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
 from evalsuite.errors import DatasetError
-from evalsuite.reporting.section import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.reporting.section import Cell
-
 FILE = "human_scores.json"
 ASPECTS = {"content": "Content", "format": "Format"}
-FEWEST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class HumanScores:
-    """What people gave one output, on any scale as long as it is the same for all.
+    """What one person gave one output, on any scale as long as it is the same for all.
 
     Attributes:
         sample: the id of the item, as in reports (`html-003`), or of its output in a mode
@@ -32,84 +29,98 @@ class HumanScores:
         content: for content.
         format: for structure and format.
         model: whose output was rated; empty where the file has ratings of one model only.
+        rater: who rated it; empty where the file does not say.
+        errors: the types of errors this person saw, see `ERROR_TYPES`; None where nobody looked for errors.
     """
 
     sample: str
     content: float
     format: float
     model: str = ""
+    rater: str = ""
+    errors: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RatedOutput:
+    """What all people together gave one output.
+
+    Attributes:
+        content: the mean for content.
+        format: the mean for structure and format.
+        raters: each person's two scores, by a number for the person.
+        errors: of the people who looked for errors, the share that saw each type; empty where nobody did.
+    """
+
+    content: float
+    format: float
+    raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """As plain data for a record."""
+        raters = {rater: list(scores) for rater, scores in self.raters.items()}
+        return {"content": self.content, "format": self.format, "raters": raters, "errors": dict(self.errors)}
 
 
 def read_human_scores(path: Path) -> list[HumanScores]:
-    """Reads a JSON list of `{sample, content, format}`, each with or without `model`.
+    """Reads a JSON list of `{sample, content, format}`, each with or without `model`, `rater` and `errors`.
 
     Raises:
         DatasetError: it is not of this form.
     """
-    found = []
-    for place, record in enumerate(read_json(path, list)):
-        where = f"item {place}"
-        fields = expect(record, dict, path, where)
-        content, form = (_rating(fields, aspect, path, where) for aspect in ASPECTS)
-        model = expect(fields.get("model", ""), str, path, f"{where}, field 'model'")
-        found.append(HumanScores(take(fields, "sample", str, path, where), content, form, model))
-    return found
+    return [_read(record, path, f"item {place}") for place, record in enumerate(read_json(path, list))]
 
 
-def _rating(fields: Mapping[str, object], aspect: str, path: Path, where: str) -> float:
-    given = take(fields, aspect, float, path, where)
-    # Python's JSON knows numbers that are none, and whole numbers beyond any float.
-    if not abs(given) <= sys.float_info.max:
-        raise DatasetError(path, f"{where}, field {aspect!r}", str(given)[:60], "a finite number")
-    return float(given)
+def _read(record: object, path: Path, where: str) -> HumanScores:
+    fields = expect(record, dict, path, where)
+    content, form = (_score(fields, aspect, path, where) for aspect in ASPECTS)
+    model, rater = (
+        expect(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
+    )
+    sample = take(fields, "sample", str, path, where)
+    return HumanScores(sample, content, form, model, rater, _errors(fields.get("errors"), path, where))
 
 
-def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, HumanScores]:
-    """The scores of one model's outputs by item; of several people's ratings of one output the mean.
+def _score(fields: Mapping[str, object], aspect: str, path: Path, where: str) -> float:
+    score = take(fields, aspect, float, path, where)
+    # Python's JSON reads NaN and infinities, and whole numbers beyond any float.
+    if not abs(score) <= sys.float_info.max:
+        raise DatasetError(path, f"{where}, field {aspect!r}", str(score)[:60], "a finite number")
+    return float(score)
+
+
+def _errors(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    names = expect(labels, list, path, f"{where}, field 'errors'")
+    if unknown := [name for name in names if name not in ERROR_TYPES]:
+        raise DatasetError(
+            path, f"{where}, field 'errors'", repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}"
+        )
+    return tuple(names)
+
+
+def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
+    """The ratings of one model's outputs by item.
 
     Ratings without a model's name are for every model, but for the outputs of which this model has its own.
     """
     by_sample: dict[str, list[HumanScores]] = {}
-    for one in scores:
-        if one.model in ("", model):
-            by_sample.setdefault(one.sample, []).append(one)
-    return {sample: _mean(ratings, model) for sample, ratings in by_sample.items()}
+    for score in scores:
+        if score.model in ("", model):
+            by_sample.setdefault(score.sample, []).append(score)
+    # Names of people do not go into records.
+    numbers = {
+        rater: f"{place}" for place, rater in enumerate(dict.fromkeys(score.rater for score in scores), 1)
+    }
+    return {sample: _together(ratings, model, numbers) for sample, ratings in by_sample.items()}
 
 
-def _mean(ratings: Sequence[HumanScores], model: str) -> HumanScores:
-    own = [one for one in ratings if one.model == model] or ratings
-    content, form = (fmean(getattr(one, aspect) for one in own) for aspect in ASPECTS)
-    return HumanScores(own[0].sample, content, form, own[0].model)
-
-
-def agreement_table(
-    title: str, metrics: Mapping[str, str], outputs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
-) -> Table:
-    """Instance-level Pearson correlation of each metric with what people gave.
-
-    Args:
-        title: heading.
-        metrics: their names and headings.
-        outputs: for each output its metrics and what people gave it for content and format.
-    """
-    rows: list[list[Cell]] = []
-    for metric, heading in metrics.items():
-        rated = [(scores[metric], people) for scores, people in outputs if metric in scores]
-        if rated:
-            found = [
-                _pearson([value for value, _ in rated], [people[aspect] for _, people in rated])
-                for aspect in ASPECTS
-            ]
-            rows.append([heading, len(rated), *found])
-    columns = [Column("Metric"), Column("Outputs", "count")]
-    columns += [Column(f"{heading}: Pearson", "number", 3) for heading in ASPECTS.values()]
-    note = f"Over outputs; not measured below {FEWEST} outputs, or where either side is constant."
-    return Table(title, columns, rows, note)
-
-
-def _pearson(values: Sequence[float], people: Sequence[float]) -> float | None:
-    from evalsuite import stats
-
-    if len(values) < FEWEST or len(set(values)) < 2 or len(set(people)) < 2:
-        return None
-    return stats.pearson(values, people).statistic
+def _together(ratings: Sequence[HumanScores], model: str, numbers: Mapping[str, str]) -> RatedOutput:
+    own = [score for score in ratings if score.model == model] or ratings
+    content, form = (fmean(getattr(score, aspect) for score in own) for aspect in ASPECTS)
+    raters = {numbers[score.rater]: (score.content, score.format) for score in own if score.rater}
+    labelled = [score.errors for score in own if score.errors is not None]
+    errors = {name: fmean(name in labels for labels in labelled) for name in ERROR_TYPES} if labelled else {}
+    return RatedOutput(content, form, raters, errors)

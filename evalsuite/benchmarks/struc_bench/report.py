@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
 from evalsuite.benchmarks.struc_bench.corpus_bleu import corpus_bleu
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.human_scores import agreement_table
 from evalsuite.benchmarks.struc_bench.options import NEURAL
 from evalsuite.benchmarks.struc_bench.outputs import outputs_to_read
+from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
 from evalsuite.benchmarks.struc_bench.scoring import FORM, METRICS, RELEASED, TABLE_SCORE
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
@@ -20,7 +20,7 @@ from evalsuite.reporting.table_rows import LabelledCases, lines_of
 from evalsuite.reporting.truncation_note import cut_off
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalsuite.reporting.section import Block, Cell
     from evalsuite.results.tally import RunView, Tally
@@ -238,11 +238,11 @@ def _agreement(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Table 3, where people's scores were given."""
     metrics = {**TABLE_SCORE, **METRICS, **RELEASED}
     for line in lines:
-        outputs: list[tuple[Mapping[str, float], Mapping[str, float]]] = [
-            (row.scores, row.facts["people"]) for row in line.tally if "people" in row.facts
-        ]
+        outputs = [row for row in line.tally if "people" in row.facts]
         if outputs:
             yield agreement_table(f"Agreement with people, {line.label}", metrics, outputs)
+        if table := error_table(f"Types of errors and people's labels, {line.label}", outputs):
+            yield table
 
 
 def _dataset(lines: Sequence[LabelledCases]) -> Table:

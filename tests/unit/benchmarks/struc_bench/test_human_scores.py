@@ -6,21 +6,25 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import pearsonr
+from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evalsuite.benchmarks.struc_bench.dataset import load
+from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import (
     HumanScores,
-    agreement_table,
+    RatedOutput,
     of_model,
     read_human_scores,
 )
+from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
 from evalsuite.errors import DatasetError
 from evalsuite.protocols import Setup
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Row
+from evalsuite.stats import krippendorff_alpha
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 METRICS = {"h_content": "Content H-Score", "bleu": "SacreBLEU", "p_content": "Content P-Score"}
@@ -53,6 +57,11 @@ def test_scores_are_read_with_or_without_a_model(tmp_path: Path) -> None:
         ([{"sample": "html-003", "content": True, "format": 1}], "item 0, field 'content'"),
         ([{"sample": 3, "content": 4, "format": 1}], "item 0, field 'sample'"),
         ([{"sample": "html-003", "content": 4, "format": 1, "model": None}], "item 0, field 'model'"),
+        ([{"sample": "html-003", "content": 4, "format": 1, "errors": "none"}], "item 0, field 'errors'"),
+        (
+            [{"sample": "html-003", "content": 4, "format": 1, "errors": ["typo"]}],
+            "structure_error, naming_error",
+        ),
         ('[{"sample": "html-003", "content": NaN, "format": 1}]', "a finite number"),
         ('[{"sample": "html-003", "content": 4, "format": -Infinity}]', "item 0, field 'format'"),
         (f'[{{"sample": "html-003", "content": 1{"0" * 400}, "format": 1}}]', "a finite number"),
@@ -80,7 +89,19 @@ def test_a_model_has_its_own_scores_and_those_for_every_model() -> None:
 
 def test_of_several_peoples_ratings_of_an_output_the_mean_is_taken() -> None:
     scores = [HumanScores("a", 1, 5), HumanScores("b", 7, 7), HumanScores("a", 2, 3), HumanScores("a", 6, 4)]
-    assert of_model(scores, "gpt-4") == {"a": HumanScores("a", 3.0, 4.0), "b": HumanScores("b", 7.0, 7.0)}
+    assert of_model(scores, "gpt-4") == {"a": RatedOutput(3.0, 4.0), "b": RatedOutput(7.0, 7.0)}
+
+
+def test_people_are_numbers_and_their_labels_of_errors_are_shares() -> None:
+    scores = [
+        HumanScores("a", 1, 5, rater="Ann", errors=("naming_error",)),
+        HumanScores("a", 3, 5, rater="Bo", errors=()),
+        HumanScores("b", 2, 2, rater="Bo"),
+    ]
+    both = of_model(scores, "gpt-4")
+    assert both["a"].raters == {"1": (1, 5), "2": (3, 5)}
+    assert both["a"].errors == {**dict.fromkeys(ERROR_TYPES, 0.0), "naming_error": 0.5}
+    assert (both["b"].raters, both["b"].errors) == ({"2": (2, 2)}, {})
 
 
 def rated(folder: Path, sample: str, modes: tuple[str, ...]) -> dict[str, Any]:
@@ -93,7 +114,7 @@ def rated(folder: Path, sample: str, modes: tuple[str, ...]) -> dict[str, Any]:
 
 
 def test_a_rating_is_of_an_item_or_of_its_output_in_one_mode(tmp_path: Path) -> None:
-    given = {"content": 4.0, "format": 2.0}
+    given = {"content": 4.0, "format": 2.0, "raters": {}, "errors": {}}
     both = ("direct", "format_cot")
     assert rated(tmp_path, "html-000", ("direct",)) == {"html-000": given}
     assert rated(tmp_path, "html-000", both) == {"html-000-direct": given, "html-000-format_cot": given}
@@ -107,56 +128,76 @@ def test_a_rating_of_an_item_that_there_is_not_is_an_error(tmp_path: Path, sampl
         rated(tmp_path, sample, ("direct",))
 
 
-def outputs(
-    rows: list[tuple[dict[str, float], float, float]],
-) -> list[tuple[dict[str, float], dict[str, float]]]:
-    return [(scores, {"content": content, "format": form}) for scores, content, form in rows]
+def output(scores: dict[str, float], content: float, form: float, place: int = 0, **people: Any) -> Row:
+    facts = {"people": {"content": content, "format": form, **people}}
+    return Row(f"case[{place}]", f"html-{place:03}", 1, "passed", {"format": "html"}, scores, facts)
 
 
-def test_agreement_is_scipys_pearson_over_the_outputs_that_have_the_metric() -> None:
-    table = agreement_table(
-        "Agreement",
-        METRICS,
-        outputs(
-            [
-                ({"h_content": 0.9, "bleu": 0.5}, 5, 3),
-                ({"h_content": 0.4, "bleu": 0.5}, 2, 4),
-                ({"h_content": 0.7, "bleu": 0.5}, 4, 1),
-                ({"bleu": 0.5}, 1, 1),
-            ]
-        ),
-    )
-    heading, count, content, form = table.rows[0]
-    assert (heading, count) == ("Content H-Score", 3)
-    # By hand: means 2/3 and 11/3; r = 0.7667 / sqrt(0.126667 * 4.666667).
-    assert content == pytest.approx(0.766666667 / (0.126666667 * 4.666666667) ** 0.5)
-    assert form == pytest.approx(pearsonr([0.9, 0.4, 0.7], [3, 4, 1]).statistic)
-    assert list(table.rows[1]) == ["SacreBLEU", 4, None, None], "a constant agrees with nothing"
-    assert len(table.rows) == 2, "no output has a P-Score"
-    assert [column.title for column in table.columns] == [
-        "Metric",
-        "Outputs",
-        "Content: Pearson",
-        "Format: Pearson",
+def values(line: Sequence[Any]) -> list[Any]:
+    return [round(cell.value, 9) if isinstance(cell, Estimate) else cell for cell in line]
+
+
+def test_agreement_is_scipys_over_the_outputs_that_have_the_metric() -> None:
+    rows = [
+        output({"h_content": 0.9, "bleu": 0.5}, 5, 3, 0),
+        output({"h_content": 0.4, "bleu": 0.5}, 2, 4, 1),
+        output({"h_content": 0.7, "bleu": 0.5}, 4, 1, 2),
+        output({"bleu": 0.5}, 1, 1, 3),
     ]
+    table = agreement_table("Agreement", METRICS, rows)
+    expected = [
+        round(float(test(*side).statistic), 9)
+        for side in (([0.9, 0.4, 0.7], [5, 2, 4]), ([0.9, 0.4, 0.7], [3, 4, 1]))
+        for test in (pearsonr, spearmanr, kendalltau)
+    ]
+    assert values(table.rows[0]) == ["Content H-Score", 3, *expected]
+    assert values(table.rows[1]) == ["SacreBLEU", 4, *[None] * 6], "a constant agrees with nothing"
+    assert len(table.rows) == 2, "no output has a P-Score, and nobody else rated"
+    assert [column.title for column in table.columns] == [
+        "Metric", "Outputs", "Content: Pearson", "Content: Spearman", "Content: Kendall",
+        "Format: Pearson", "Format: Spearman", "Format: Kendall",
+    ]  # fmt: skip
 
 
-def test_two_outputs_are_too_few() -> None:
-    table = agreement_table("Agreement", METRICS, outputs([({"bleu": 0.1}, 1, 2), ({"bleu": 0.9}, 2, 1)]))
-    assert [list(row) for row in table.rows] == [["SacreBLEU", 2, None, None]]
-
-
-def test_without_outputs_there_is_no_row() -> None:
+def test_two_outputs_are_too_few_and_without_any_there_is_no_row() -> None:
+    table = agreement_table("Agreement", METRICS, [output({"bleu": 0.1}, 1, 2), output({"bleu": 0.9}, 2, 1)])
+    assert values(table.rows[0]) == ["SacreBLEU", 2, *[None] * 6]
     assert list(agreement_table("Agreement", METRICS, []).rows) == []
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 100), st.integers(0, 10), st.integers(0, 10)), min_size=3, max_size=12
-    ).filter(lambda rows: all(len({row[place] for row in rows}) > 1 for place in range(3)))
-)
-def test_agreement_equals_scipys_on_any_ratings(rows: list[tuple[int, int, int]]) -> None:
-    rated = outputs([({"bleu": value / 100}, content, form) for value, content, form in rows])
-    found = agreement_table("Agreement", METRICS, rated).rows[0]
-    values, *people = zip(*rows, strict=True)
-    assert found[2:] == pytest.approx([pearsonr(values, given).statistic for given in people], abs=1e-9)
+def test_people_are_compared_with_each_other_as_metrics_are_with_them() -> None:
+    marks = [(1, 2, 3), (2, 1, 2), (3, 4, 2), (4, 3, 4), (5, 5, 5)]
+    rows = [
+        output(
+            {"bleu": sum(row)},
+            sum(row) / 3,
+            1,
+            at,
+            raters={str(rater): [mark, 1.0] for rater, mark in enumerate(row)},
+        )
+        for at, row in enumerate(marks)
+    ]
+    table = agreement_table("Agreement", METRICS, rows)
+    name, count, *agreements = values(table.rows[-1])
+    columns = list(zip(*marks, strict=True))
+    expected = [
+        pearsonr(one, [sum(row) - own for row, own in zip(marks, one, strict=True)]).statistic
+        for one in columns
+    ]
+    assert (name, count) == ("A person and the mean of the others", 5)
+    assert agreements[0] == pytest.approx(sum(expected) / 3, abs=1e-8)
+    assert agreements[3:] == [None] * 3, "all gave the same for format"
+    alpha = krippendorff_alpha([list(column) for column in columns], level="interval")
+    assert f"among 3 people: {alpha:.3f} for content and undefined for format." in table.note
+
+
+def test_computed_types_of_errors_are_compared_with_peoples_labels() -> None:
+    labels = [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0), (0.0, 0.0)]
+    rows = [
+        output({"element_error": computed}, 1, 1, at, errors=dict.fromkeys(ERROR_TYPES, people))
+        for at, (computed, people) in enumerate(labels)
+    ]
+    table = error_table("Errors", [*rows, output({"element_error": 1.0}, 1, 1, 9)])
+    assert table
+    assert values(table.rows[0]) == ["Element error", 4, 0.25, 0.5, 0.5]
+    assert error_table("Errors", [output({"element_error": 1.0}, 1, 1)]) is None

@@ -1,0 +1,170 @@
+"""How well metrics agree with people (the paper's Table 3), people with each other, and error types with labels."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS
+from evalsuite.reporting.section import Column, Table
+from evalsuite.results.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from evalsuite.reporting.section import Cell
+    from evalsuite.results.tally import Row
+    from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation
+
+RESAMPLES = 300
+"""A report has some hundred intervals of this kind."""
+FEWEST = 3
+OTHERS = "A person and the mean of the others"
+
+
+def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
+    """Pearson, Spearman and Kendall correlation of each metric with what people gave, over outputs.
+
+    Args:
+        title: heading.
+        metrics: their names and headings.
+        outputs: rated outputs, with what people gave under the fact `people`.
+    """
+    from evalsuite.stats.correlation_intervals import COEFFICIENTS, ClusterDraws
+
+    draws = ClusterDraws([row.cluster for row in outputs], resamples=RESAMPLES)
+    lines = [
+        [heading, len(rated), *_agreement([row.scores.get(metric) for row in outputs], outputs, draws)]
+        for metric, heading in metrics.items()
+        if (rated := [row for row in outputs if metric in row.scores])
+    ]
+    columns = [Column("Metric"), Column("Outputs", "count")]
+    columns += [
+        Column(f"{heading}: {name}", "number", 3) for heading in ASPECTS.values() for name in COEFFICIENTS
+    ]
+    note = (
+        f"Over outputs; a dash below {FEWEST} outputs, or where either side is constant. Intervals of 95% by "
+        f"bootstrap, drawing items with all their outputs.{_alpha_note(outputs)}"
+    )
+    return Table(title, columns, [*lines, *_raters_line(outputs, draws)], note)
+
+
+def error_table(title: str, outputs: Sequence[Row]) -> Table | None:
+    """The types of errors found by comparison against those that people labelled; None without labels."""
+    from evalsuite.stats import kappa_interval
+
+    labelled = [row for row in outputs if row.facts["people"].get("errors")]
+    lines: list[list[Cell]] = []
+    for name, heading in ERROR_TYPES.items():
+        pairs = [
+            (row.scores[name] > 0, row.facts["people"]["errors"][name] > 0.5)
+            for row in labelled
+            if name in row.scores
+        ]
+        if pairs:
+            computed, people = zip(*pairs, strict=True)
+            kappa = kappa_interval(computed, people)
+            agreed = (
+                None if math.isnan(kappa.value) else Estimate(kappa.value, kappa.low, kappa.high, kappa.n)
+            )
+            shares = (sum(side) / len(pairs) for side in (people, computed))
+            lines.append([heading, len(pairs), *shares, agreed])
+    columns = [
+        Column("Type"), Column("Outputs", "count"), Column("People", "percent", 1), Column("Computed", "percent", 1),
+        Column("Cohen's kappa", "number", 3),
+    ]  # fmt: skip
+    note = "The share of outputs with such an error as most people labelled them, and as the comparison finds it."
+    return Table(title, columns, lines, note) if lines else None
+
+
+def _agreement(
+    values: Sequence[float | None], outputs: Sequence[Row], draws: ClusterDraws
+) -> list[Estimate | None]:
+    import numpy as np
+
+    from evalsuite.stats.correlation_intervals import correlations
+
+    measured = np.array([math.nan if value is None else value for value in values])
+    return [
+        _estimate(correlation)
+        for aspect in ASPECTS
+        for correlation in correlations(
+            measured, np.array([row.facts["people"][aspect] for row in outputs]), draws
+        ).values()
+    ]
+
+
+def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
+    """Each person against the mean of the others: what a metric as good as one more person would reach."""
+    from evalsuite.stats.correlation_intervals import COEFFICIENTS, SHARE_OF_SLOW, SLOW
+
+    sides = [_each_and_others(outputs, place) for place in range(len(ASPECTS))]
+    several = sides[0][2].sum()
+    if several < FEWEST:
+        return []
+    cells: list[Cell] = []
+    for one, others, has in sides:
+        for name, coefficient in COEFFICIENTS.items():
+            statistic = partial(_mean_over_raters, coefficient, one, others)
+            resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
+            cells.append(_estimate(draws.interval(statistic, has, resamples=resamples)))
+    return [[OTHERS, int(several), *cells]]
+
+
+def _each_and_others(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A row a person: their scores, the means of the others' (NaN where there is none), and which outputs have both."""
+    import numpy as np
+
+    ratings = _ratings(outputs, place)
+    there = ~np.isnan(ratings)
+    total, count = np.where(there, ratings, 0.0).sum(axis=0), there.sum(axis=0)
+    others = np.where(
+        there & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan
+    )
+    return ratings, others, count > 1
+
+
+def _ratings(outputs: Sequence[Row], place: int) -> NDArray[Any]:
+    import numpy as np
+
+    by_output = [row.facts["people"].get("raters", {}) for row in outputs]
+    names = dict.fromkeys(rater for raters in by_output for rater in raters)
+    return np.array(
+        [[raters[name][place] if name in raters else math.nan for raters in by_output] for name in names]
+    ).reshape(len(names), len(outputs))
+
+
+def _mean_over_raters(coefficient: Any, one: NDArray[Any], others: NDArray[Any], at: NDArray[Any]) -> float:
+    import numpy as np
+
+    values = []
+    for own, rest in zip(one[:, at], others[:, at], strict=True):
+        both = ~np.isnan(rest)
+        values.append(coefficient(own[both], rest[both]))
+    defined = [value for value in values if not math.isnan(value)]
+    return sum(defined) / len(defined) if defined else math.nan
+
+
+def _alpha_note(outputs: Sequence[Row]) -> str:
+    """Krippendorff's alpha among the people, where some outputs have several."""
+    from evalsuite.stats import krippendorff_alpha
+
+    ratings = [_ratings(outputs, place) for place in range(len(ASPECTS))]
+    if len(ratings[0]) < 2 or not _each_and_others(outputs, 0)[2].any():
+        return ""
+    alphas = [krippendorff_alpha(list(map(list, side)), level="interval") for side in ratings]
+    named = " and ".join(
+        f"{'undefined' if math.isnan(alpha) else format(alpha, '.3f')} for {aspect}"
+        for alpha, aspect in zip(alphas, ASPECTS, strict=True)
+    )
+    return f" Krippendorff's alpha (interval) among {len(ratings[0])} people: {named}."
+
+
+def _estimate(correlation: Correlation) -> Estimate | None:
+    if math.isnan(correlation.value):
+        return None
+    return Estimate(correlation.value, correlation.low, correlation.high)

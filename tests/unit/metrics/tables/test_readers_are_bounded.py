@@ -1,0 +1,124 @@
+"""Readers of tables do work in proportion to the length of a text, whatever stands in it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalsuite.metrics.tables import FORMATS, Format, read_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+STEPS_A_CHARACTER = 120
+"""Twice the most that was seen in 20,000 texts of this kind, 57; lines of Python count, not time."""
+STEPS_AT_LEAST = 2_000
+LENGTH = 1_500
+OPENINGS = st.sampled_from(
+    ["", "<table><tr>", r"\begin{tabular}{ll}", r"\begin{tblr}{", "| a | b |\n", "a,b\n1,2\n"]
+)
+SCRAPS = st.sampled_from(
+    [
+        *("{", "}", "[", "]", "&", "\\", "\\\\", r"\\[", "$", "%", "\n", "~", "\x00", "\ud800", "é", "x"),
+        *(
+            r"\begin{tabular}{l}",
+            r"\end{tabular}",
+            r"\begin{a}",
+            r"\end{a}",
+            r"\begin{table}",
+            r"\end{table}",
+        ),
+        *(
+            r"\multicolumn{999}{c}{x}&",
+            r"\multirow{99}{*}{x}\\",
+            r"\multirow{-99}{*}{x}\\",
+            r"\caption{",
+            r"\caption[",
+        ),
+        *(
+            r"\textbf[",
+            r"\hline[(",
+            r"\frac{",
+            r"\'",
+            r"\endhead",
+            r"\SetCell[r=99,c=99]{}x&",
+            r"\Block{99-99}{x}",
+        ),
+        *(
+            r"\begin{tabular}{*{99}{c}}x",
+            r"\begin{longtblr}[caption={",
+            r"\CodeBefore",
+            r"\verb|",
+            r"\kill",
+            r"\=",
+        ),
+        *(
+            "<td>",
+            "<table>",
+            "</table>",
+            "<tr>",
+            "<th>",
+            "<div>",
+            "<li>",
+            "</td>",
+            "<b>",
+            "&amp",
+            "<!--",
+            "<script>",
+        ),
+        *(
+            "<td rowspan=0>",
+            "<td colspan=999>",
+            "<td rowspan=99 colspan=99>",
+            "<caption>",
+            "<thead>",
+            "</thead>",
+        ),
+        *("|", "| |\n", "\\|", "|-|\n", "```\n", "a\n", "a|\n", "+-+\n", "<NEWLINE>|", "> ", "a: |", "**"),
+        *("a,b\n", '"', "a\tb\n", ";", "\r", "\u2028", "colspec={", "*{99}{"),
+    ]
+)
+
+
+def steps(function: Callable[[], Any]) -> int:
+    """How many lines of Python a call executes."""
+    count = 0
+
+    def trace(_frame: FrameType, _event: str, _arg: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("written", FORMATS)
+@given(OPENINGS, st.lists(SCRAPS, min_size=1, max_size=4), st.data())
+@settings(max_examples=40, deadline=None)
+def test_the_work_of_reading_grows_with_the_length_alone(
+    written: Format, opening: str, scraps: list[str], data: st.DataObject
+) -> None:
+    unit = "".join(scraps)
+    text = opening + unit * (LENGTH // len(unit)) + data.draw(SCRAPS)
+    assert steps(lambda: read_tables(text, written)) <= STEPS_AT_LEAST + STEPS_A_CHARACTER * len(text)
+
+
+@pytest.mark.parametrize("written", FORMATS)
+@given(OPENINGS, st.lists(SCRAPS | st.text(max_size=3), max_size=60))
+@settings(max_examples=40, deadline=None)
+def test_any_mixture_of_scraps_is_read(written: Format, opening: str, scraps: list[str]) -> None:
+    text = opening + "".join(scraps)
+    for table in read_tables(text, written):
+        assert all(isinstance(cell, str) for cell in table.cells)
+        assert len(table.cells) <= 200 + 30 * len(text)
