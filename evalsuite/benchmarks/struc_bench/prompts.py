@@ -28,12 +28,21 @@ ANSWER: Mapping[Format, str] = {
 }
 
 
+TEXT_FOLLOWS = "The text:\n"
+
+
 def question(item: TableItem, written: Format, mode: str) -> str:
     """The whole question for an item."""
     if mode == "format_facts":
         item = replace(item, format_description=describe_form(read_wanted(item.output, written)))
-    parts = [instruction(item, mode), f"The text:\n{item.input}", ANSWER[written]]
+    parts = [instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[written]]
     return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def text_of(asked: str, written: Format) -> str:
+    """The text that a table was to be made of, out of a whole question."""
+    after = asked.partition(TEXT_FOLLOWS)[2] or asked
+    return after.removesuffix(ANSWER[written].strip()).strip()
 
 
 def instruction(item: TableItem, mode: str) -> str:

@@ -1,16 +1,32 @@
-"""`evalsuite build struc-bench`: one of its four steps."""
+"""`evalsuite build struc-bench`: one of its steps."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.struc_bench import files, format_cot, rotowire, table_sizes
+from evalsuite.builders.struc_bench import (
+    files,
+    format_cot,
+    rating_sheet,
+    ratings,
+    rotowire,
+    table_sizes,
+    texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STEPS = {"rotowire": rotowire, "files": files, "format-cot": format_cot, "statistics": table_sizes}
+STEPS = {
+    "rotowire": rotowire,
+    "files": files,
+    "texts": texts,
+    "format-cot": format_cot,
+    "statistics": table_sizes,
+    "sheet": rating_sheet,
+    "ratings": ratings,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

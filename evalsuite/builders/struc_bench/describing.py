@@ -127,8 +127,8 @@ async def describe(
     prompt = (PLAIN_PROMPT if plain else PROMPT).format(
         format=NAMES[written], asked=ASKED[written], never=NEVER[written], sections=sections
     )
-    judged = await ask_until_parsed(model, prompt, without_code, attempts=ATTEMPTS, read=everything, **params)
-    return judged.value
+    answer = await ask_until_parsed(model, prompt, without_code, attempts=ATTEMPTS, read=everything, **params)
+    return answer.value
 
 
 def code_in(description: str, table: str, written: Format) -> str:

@@ -87,6 +87,7 @@ class Text:
 
     def __init__(self, text: str) -> None:
         self._tokens = f" {' '.join(_tokens(text))} "
+        self._distinct = frozenset(self._tokens.split())
 
     def holds(self, cell: str) -> bool:
         """Whether the cell's value stands in the text, as whole words and numbers in this order.
@@ -96,6 +97,10 @@ class Text:
         tokens = " ".join(_tokens(cell))
         # A cell of two numbers may look like one with its thousands apart.
         return not tokens or any(f" {value} " in self._tokens for value in (value_of(cell), tokens))
+
+    def holds_all_of(self, cell: str) -> bool:
+        """Whether the text holds the cell's value, or at least each of its words and numbers somewhere."""
+        return self.holds(cell) or self._distinct.issuperset(_tokens(cell))
 
 
 def _tokens(text: str) -> Iterator[str]:

@@ -73,10 +73,6 @@ class ValueGrid:
         """How often each value stands in the table."""
         return Counter(value for row in self.rows for value in row if value)
 
-    def joined(self, other: ValueGrid) -> ValueGrid:
-        """Both tables as one, the other below."""
-        return ValueGrid([*self.rows, *other.rows])
-
     def shares(self, other: ValueGrid) -> float:
         """The share of values that both have (Dice), wherever they stand."""
         total = self.counts.total() + other.counts.total()
@@ -147,9 +143,7 @@ def compare_content(
         for place, one in enumerate(chosen)
     ]
     if len(wanted) == 1 < len(predicted):
-        whole = left[0]
-        for part in left[1:]:
-            whole = whole.joined(part)
+        whole = ValueGrid([row for part in left for row in part.rows])
         joined = _pair(whole, right[0], 0, 0, order)
         if joined.overlap.f1 > pairs[0].overlap.f1:
             return ContentComparison((joined,), 0)

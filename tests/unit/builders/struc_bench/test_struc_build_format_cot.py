@@ -137,7 +137,7 @@ def test_an_item_that_gets_none_is_named_and_the_rest_is_written(
     )
     outcome = call(*arguments(items, chat_server.url))
     assert outcome.status == 1
-    assert f"{items}, item 1: no description without the code: gpt-4 gave no usable answer" in outcome.err
+    assert f"{items}, item 1: gpt-4 gave no usable answer" in outcome.err
     assert outcome.out.startswith("3 of 4 items with descriptions in ")
     built = read_items(items.with_name("html_cot.json"))
     assert [item.input for item in built] == [item["input"] for item in ITEMS if "Skua" not in item["input"]]
@@ -167,7 +167,7 @@ def test_the_spend_limit_holds_and_what_was_paid_for_is_written(
     assert outcome.status == 1
     assert outcome.err.count("the spend limit is reached") == 1
     assert "item 0, 1, 2, 3: " in outcome.err
-    assert "no item got a description" in outcome.out
+    assert "no item has descriptions" in outcome.out
 
 
 def test_a_second_build_asks_nothing_that_was_answered(call: Call, items: Path, chat_server: Any) -> None:
