@@ -62,7 +62,8 @@ class Solver(Protocol):
 
     A solver that holds something open may have an `async def aclose()`, called at the end of the run. One that
     runs programs has a `sandbox_for(sample)`, which gives the `Sandbox` that the sample's programs would run in,
-    or None where it needs none; so may a scorer. It is tried before the run's first call.
+    or None where it needs none; so may a scorer. It is tried before the run's first call. One that changes what
+    its cases are (faults that are injected into their world) may have a mapping `tags`, which they all get.
     """
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:

@@ -14,7 +14,7 @@ from evalsuite.tools.worlds import open_tools
 from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.protocols import Model
     from evalsuite.tools.personas import Speaker
@@ -29,6 +29,11 @@ class Conversation:
     loop: ToolLoop
     user: Speaker
     max_turns: int
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Those of the agent's loop."""
+        return self.loop.tags
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Runs one conversation in a world of its own."""

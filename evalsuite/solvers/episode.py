@@ -18,7 +18,7 @@ from evalsuite.tools.arguments import Fault
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
 from evalsuite.tools.execution import ToolFailure, as_text
 from evalsuite.tools.registry import Registry, Tool, ToolSource
-from evalsuite.tools.worlds import EpisodeTools, demand_distinct, open_tools
+from evalsuite.tools.worlds import EpisodeTools, World, demand_distinct, open_tools
 from evalsuite.types import Transcript
 
 if TYPE_CHECKING:
@@ -86,6 +86,14 @@ class ToolLoop:
         """Names of tools that the episode adds itself."""
         finish = {FINISH.name} if self.protocol.finishes else set[str]()
         return frozenset(finish | ({ASK_TO_USER.name} if self.user else set()))
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """What the loop's cases are grouped by in reports and gates: the faults injected into their worlds."""
+        faults = [
+            fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()
+        ]
+        return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Runs one episode with tools of its own."""

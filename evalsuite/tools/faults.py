@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from evalsuite.tools.execution import Executor
 
 
+_WORDS = {
+    "fails": "fails at call",
+    "slow": "is slow at call",
+    "stale": "is stale at call",
+    "poisoned": "is poisoned at call",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Injected:
     """Faults by tool and number of the call, from 1.
@@ -38,7 +46,7 @@ class Injected:
 
     def plain(self) -> list[str]:
         """Each fault in words, as records and tags name it."""
-        return [f"{tool} {kind} at {at}" for (tool, at), (kind, _) in sorted(self.faults.items())]
+        return [f"{tool} {_WORDS[kind]} {at}" for (tool, at), (kind, _) in sorted(self.faults.items())]
 
 
 class FaultCounter:

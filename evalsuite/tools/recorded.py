@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.errors import RunError, ToolError
-from evalsuite.tools.documents import ASK_TO_USER
+from evalsuite.shortening import beginning
+from evalsuite.tools.documents import ASK_TO_USER, FINISH
 from evalsuite.tools.execution import ToolFailure
 
 if TYPE_CHECKING:
@@ -20,50 +21,101 @@ if TYPE_CHECKING:
 
 RECORDS = "records.jsonl"
 _FAILED = "Error: "
+LONGEST_CALL = 300
+
+
+class Result(NamedTuple):
+    """What came of a recorded call.
+
+    Attributes:
+        text: the observation.
+        failed: whether the call failed.
+    """
+
+    text: str
+    failed: bool
 
 
 @dataclass(slots=True)
 class Recording:
-    """The observations of a run, read from its records when the first one is asked for.
-
-    Where a run has several observations of one call, the first one counts; so tools whose answers depend
-    on earlier calls cannot be replayed from a recording.
+    """The calls of a run, read from its records when the first one is asked for.
 
     Attributes:
         run: the run's folder.
     """
 
     run: Path
-    _found: dict[str, tuple[str, bool]] | None = field(default=None, repr=False)
+    _read: _Calls | None = field(default=None, repr=False)
 
-    def find(self, *call: Any) -> tuple[str, bool]:
-        """What came of a call, and whether it failed.
-
-        Args:
-            call: for a tool its origin, name and arguments; for a question to the user its sample's input
-                instead of the origin.
+    @property
+    def calls(self) -> _Calls:
+        """All calls of the run.
 
         Raises:
             RunError: the run has no records, or they cannot be read.
-            ToolError: the run does not hold this call.
         """
-        if self._found is None:
-            self._found = _observations(self.run / RECORDS)
-        if _key(call) not in self._found:
-            shown = json.dumps(call[1:], ensure_ascii=False)
+        if self._read is None:
+            self._read = _read_calls(self.run / RECORDS)
+        return self._read
+
+    def reply(self, request: str, question: str) -> str:
+        """What the user replied to a question about a request, the first time.
+
+        Raises:
+            ToolError: the run does not hold this question.
+            RunError: the run cannot be read.
+        """
+        key = _key(request, {"question": question})
+        if key not in self.calls.replies:
+            raise self.lacks(f"the question {question!r}")
+        return self.calls.replies[key]
+
+    def find(self, request: str, before: Sequence[str], key: str) -> Result:
+        """What came of a call after other calls of an episode.
+
+        An episode of the same request that began with the same calls says exactly what. Otherwise the call must have
+        had the same result wherever the run made it: then it does not depend on what went before.
+
+        Raises:
+            ToolError: the run does not hold this call, or only after other calls and with differing results.
+            RunError: the run cannot be read.
+        """
+        at = len(before)
+        for episode in self.calls.episodes.get(request, ()):
+            if [made for made, _ in episode[: at + 1]] == [*before, key]:
+                return episode[at][1]
+        results = self.calls.results.get(key, [])
+        if not results:
+            raise self.lacks(f"the call {key}")
+        if len(set(results)) > 1:
             raise ToolError(
-                f"the recording {self.run} does not hold the call {shown[:300]}; record it in a run with "
-                "executor='simulated' or 'live', or let this run do so"
+                f"the recording {self.run} holds {len(set(results))} different results of the call "
+                f"{beginning(key, LONGEST_CALL)}, which depend on what went before, and no episode of this request "
+                "that began with the same calls; run the tools themselves"
             )
-        return self._found[_key(call)]
+        return results[0]
+
+    def lacks(self, what: str) -> ToolError:
+        """The error for what was never recorded."""
+        return ToolError(
+            f"the recording {self.run} does not hold {beginning(what, LONGEST_CALL)}; record it in a run with "
+            "executor='simulated' or 'live', or let this run do so"
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Recorded:
-    """Answers each call of a tool from a recording."""
+    """Answers the calls of one episode from a recording.
+
+    Attributes:
+        recording: of an earlier run.
+        request: the input of the episode's sample.
+    """
 
     recording: Recording
+    request: str
     kind: str = "recorded"
+    _made: list[str] = field(default_factory=list, repr=False)
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
         """The recorded observation.
@@ -73,10 +125,12 @@ class Recorded:
             ToolError: the recording does not hold this call.
             RunError: the recording cannot be read.
         """
-        text, failed = self.recording.find(document.origin, document.name, dict(arguments))
-        if failed:
-            raise ToolFailure(text.removeprefix(_FAILED))
-        return text
+        key = _key(document.origin, document.name, dict(arguments))
+        result = self.recording.find(self.request, self._made, key)
+        self._made.append(key)
+        if result.failed:
+            raise ToolFailure(result.text.removeprefix(_FAILED))
+        return result.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +148,47 @@ class RecordedUser:
         model: Model,  # noqa: ARG002 - likewise
     ) -> str:
         """The recorded reply."""
-        return self.recording.find(str(sample.input), ASK_TO_USER.name, {"question": question})[0]
+        return self.recording.reply(str(sample.input), question)
 
 
-def _observations(path: Path) -> dict[str, tuple[str, bool]]:
-    found: dict[str, tuple[str, bool]] = {}
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """The calls that a run made.
+
+    Attributes:
+        episodes: by request, the calls of tools in their order, an episode each.
+        results: by call, what came of it wherever it was made.
+        replies: by request and question, the user's first reply.
+    """
+
+    episodes: dict[str, list[list[tuple[str, Result]]]] = field(default_factory=dict)
+    results: dict[str, list[Result]] = field(default_factory=dict)
+    replies: dict[str, str] = field(default_factory=dict)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Adds the calls of a record that were run."""
+        episode: list[tuple[str, Result]] = []
+        for event in (record.get("transcript") or {}).get("events", ()):
+            if event.get("kind") != "call" or not event["executor"] or event["tool"] == FINISH.name:
+                continue
+            if event["tool"] == ASK_TO_USER.name:
+                self.replies.setdefault(_key(record["input"], event["arguments"]), event["observation"])
+                continue
+            key = _key(event["origin"], event["tool"], event["arguments"])
+            episode.append((key, Result(event["observation"], event["failed"])))
+            self.results.setdefault(key, []).append(episode[-1][1])
+        if episode:
+            self.episodes.setdefault(record["input"], []).append(episode)
+
+
+def _read_calls(path: Path) -> _Calls:
+    calls = _Calls()
     try:
         for record in _records(path):
-            for event in (record.get("transcript") or {}).get("events", ()):
-                if event.get("kind") == "call" and event["executor"]:
-                    asked = event["tool"] == ASK_TO_USER.name
-                    place = record["input"] if asked else event["origin"]
-                    call = (place, event["tool"], event["arguments"])
-                    found.setdefault(_key(call), (event["observation"], event["failed"]))
+            calls.add(record)
     except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise RunError(f"{path}: these are no records of a run ({type(error).__name__}: {error})") from error
-    return found
+    return calls
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
@@ -120,5 +199,5 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
         raise RunError(f"{path}: {error.strerror}; a recording is the folder of an earlier run") from error
 
 
-def _key(call: Sequence[Any]) -> str:
+def _key(*call: Any) -> str:
     return json.dumps(call, ensure_ascii=False, sort_keys=True)

@@ -25,6 +25,8 @@ from evalsuite.tools.users import ScriptedUser, SimulatedUser
 from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evalsuite.protocols import Model, Setup
     from evalsuite.tools.execution import Executor
     from evalsuite.tools.users import User
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
 class Episodes:
     """Runs each sample in its mode, with the tools of its subject.
 
-    The shipped tools are made anew for each episode. The published ones share one executor, which keeps
-    nothing of an episode.
+    The shipped tools are made anew for each episode, as is what replays a recording.
 
     Args:
         setup: of the run.
@@ -71,8 +72,8 @@ class Episodes:
         """Closes the library of observations."""
         self.simulator.library.close()
 
-    def _players(self, *, shipped: bool) -> tuple[Executor | None, User]:
-        """Who runs the tools (None: the tools themselves) and who answers the model's questions."""
+    def _players(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
+        """What makes an episode's executor (None: the tools run themselves), and who answers questions."""
         kind = self.options.executor or ("python" if shipped else "simulated")
         if shipped != (kind == "python"):
             raise SettingsError(
@@ -84,14 +85,15 @@ class Episodes:
             case "python":
                 return None, ScriptedUser()
             case "simulated":
-                return Simulated(self.simulator), simulated_user
+                simulated = Simulated(self.simulator)
+                return (lambda _: simulated), simulated_user
             case "recorded":
                 recording = Recording(_folder(self.options.recording, "recording", kind))
-                return Recorded(recording), RecordedUser(recording)
+                return (lambda sample: Recorded(recording, str(sample.input))), RecordedUser(recording)
             case "live":
                 folder = _folder(self.options.library, "library", kind)
                 library = LiveLibrary(folder, self.options.allow_network, bool(self.options.allow_code))
-                return Live(library), simulated_user
+                return (lambda _: Live(library)), simulated_user
         raise SettingsError(f"tool_eyes knows no executor {kind!r}; there are simulated, recorded and live")
 
     def _loop(self, mode: str) -> ToolLoop:
@@ -122,8 +124,9 @@ class Episodes:
             from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
 
             return SUBJECTS[subject](sample)
+        executor = self.executor(sample)
         return [
-            Tool(ToolDocument(**document, origin=subject), self.executor)
+            Tool(ToolDocument(**document, origin=subject), executor)
             for document in sample.metadata["documents"]
         ]
 

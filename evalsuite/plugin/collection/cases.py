@@ -111,7 +111,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         declared = Benchmark(
             name=name,
             title=name,
-            load=lambda _: Dataset(samples, "samples in the test file"),
+            load=lambda _: Dataset(_tagged(samples, solver), "samples in the test file"),
             solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
             scorers=lambda _: scorers,
             **_over_all_cases(name, metrics),
@@ -133,6 +133,14 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         return getattr(pytest.mark, MARK)(declaration)(test)  # type: ignore[no-any-return]
 
     return mark
+
+
+def _tagged(samples: Sequence[Sample], solver: AnySolver | None) -> Sequence[Sample]:
+    """The samples with the tags that their solver gives to all of its cases."""
+    tags = getattr(solver, "tags", None)
+    if not tags or not isinstance(tags, Mapping):
+        return samples
+    return [replace(sample, tags={**tags, **sample.tags}) for sample in samples]
 
 
 def _canaries(
