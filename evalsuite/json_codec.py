@@ -202,6 +202,7 @@ def encode_record(record: Record) -> Plain:
     plain: Plain = {name: getattr(record, name) for name in Record.__slots__}
     plain["usage"] = encode_usage(record.usage)
     plain["judge_usage"] = encode_usage(record.judge_usage)
+    plain["simulator_usage"] = encode_usage(record.simulator_usage)
     plain["transcript"] = record.transcript and encode_transcript(record.transcript)
     return plain
 
@@ -214,8 +215,9 @@ def decode_record(plain: Mapping[str, Any]) -> Record:
     """
     fields = {name: plain[name] for name in Record.__slots__ if name in plain}
     fields["usage"] = decode_usage(plain["usage"])
-    if "judge_usage" in plain:
-        fields["judge_usage"] = decode_usage(plain["judge_usage"])
+    for part in ("judge_usage", "simulator_usage"):
+        if part in plain:
+            fields[part] = decode_usage(plain[part])
     transcript = plain.get("transcript")
     fields["transcript"] = transcript and decode_transcript(transcript)
     return Record(**fields)

@@ -85,6 +85,7 @@ class Settings:
     user_model: str | None = _setting(
         None, "the model that plays users in conversations, named like --model; default: the judge", "MODEL"
     )
+    user_base_url: str | None = _setting(None, "where the model that plays users is served", "URL")
     model_key_env: str | None = _setting(
         None,
         "environment variable with the key for --model's server. Default: OPENAI_API_KEY, which is sent to OpenAI "
@@ -94,6 +95,12 @@ class Settings:
     )
     judge_key_env: str | None = _setting(
         None, "environment variable with the key for the judge's server", "NAME", kept=False
+    )
+    user_key_env: str | None = _setting(
+        None,
+        "environment variable with the key for the server of the model that plays users",
+        "NAME",
+        kept=False,
     )
     judge_param: tuple[str, ...] = _setting(
         (),

@@ -176,6 +176,16 @@ class Usage:
             self.estimated + other.estimated,
         )
 
+    def __sub__(self, part: Usage) -> Usage:
+        """What is left of the usage without a part of it."""
+        return Usage(
+            self.calls - part.calls,
+            self.prompt_tokens - part.prompt_tokens,
+            self.completion_tokens - part.completion_tokens,
+            max(0.0, self.cost - part.cost),
+            self.estimated - part.estimated,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -328,15 +338,17 @@ class Record:
             else None.
         notes: a scorer's words by metric name.
         facts: small plain data of transcript and scores.
-        usage: what all calls of the case took, the judge's included.
+        usage: what all calls of the case took, the judge's and the simulator's included.
         judge_usage: the judge's part of `usage`.
+        simulator_usage: the part of `usage` that models took which played users or tools.
         seconds: wall time of solving and scoring.
+        solving_seconds: wall time until the answer stood.
         input: the sample's input as text.
         target: what was expected.
         transcript: see `Transcript`; None where solving failed.
         logs: long plain data of scorers, by metric name.
         fingerprints: 16 hexadecimal digits each, equal where two records come from the same thing: `input` and
-            `target` of the sample, `model` and `judge` with address and parameters, `scorers` with versions,
+            `target` of the sample, `model`, `judge` and `user` with address and parameters, `scorers` with versions,
             `programs` (Python and packages, where the model writes programs), `prompt` (messages and tools) and
             `params` of the case's first request, `requests` for all of them.
     """
@@ -358,7 +370,9 @@ class Record:
     facts: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     judge_usage: Usage = field(default_factory=Usage)
+    simulator_usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
+    solving_seconds: float = 0.0
     input: str = ""
     target: Target = None
     transcript: Transcript | None = None

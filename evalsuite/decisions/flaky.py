@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from evalsuite.results.runs import Run
 
-SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge")
+SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
 """Fingerprints that must be equal for two outcomes to be those of one question, asked in one way."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SAME_QUESTION = ("input", "target")
 """Fingerprints that must be equal for two cases to be the same question."""
 
-TOLD_APART = ("prompt", "params", "scorers", "judge", "programs")
+TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
 """Fingerprints whose change is told: what differs besides the model."""
 
 

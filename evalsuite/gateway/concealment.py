@@ -83,6 +83,7 @@ class Vault:
             settings,
             model_base_url=settings.model_base_url and mark_secrets(settings.model_base_url),
             judge_base_url=settings.judge_base_url and mark_secrets(settings.judge_base_url),
+            user_base_url=settings.user_base_url and mark_secrets(settings.user_base_url),
             model_param=tuple(map(self._conceal_option, settings.model_param)),
             judge_param=tuple(map(self._conceal_option, settings.judge_param)),
         )
@@ -151,7 +152,8 @@ def demand_secrets(settings: Settings, run: str) -> None:
     Raises:
         SettingsError: a parameter is there as a hash only; the message names it.
     """
-    for name, base_url in (("model", settings.model_base_url), ("judge", settings.judge_base_url)):
+    for name in ("model", "judge", "user"):
+        base_url = getattr(settings, f"{name}_base_url")
         if "***" in (base_url or ""):
             raise SettingsError(
                 f"--resume {run}: the address {base_url} had a login or a key, which the run's folder does not "

@@ -70,6 +70,8 @@ class ModelHandle:
         self._asker, self._name, self._base_url, self._epoch = asker, name, base_url, epoch
         self._overrides = overrides or {}
         self.meter = meter or Meter()
+        # What models took that play users and tools for this one's case.
+        self.players = Meter(self.meter)
 
     @property
     def name(self) -> str:
@@ -108,6 +110,12 @@ class ModelHandle:
             self._overrides if same else {},
             self.meter,
         )
+
+    def player(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
+        """As `peer`, for a model that plays a user or a tool: its usage is counted apart."""
+        handle = self.peer(name, base_url, epoch=epoch)
+        handle.meter = self.players
+        return handle
 
 
 def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:

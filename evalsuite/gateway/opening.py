@@ -32,6 +32,7 @@ def credentials_of(settings: Settings) -> Credentials:
         for name, base_url, key_env, option in (
             (settings.model or "", settings.model_base_url, settings.model_key_env, "model_base_url"),
             (settings.judge_model or "", settings.judge_base_url, settings.judge_key_env, "judge_base_url"),
+            (settings.user_model or "", settings.user_base_url, settings.user_key_env, "user_base_url"),
         )
         if name
     ]

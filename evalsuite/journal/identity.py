@@ -10,12 +10,12 @@ from evalsuite.json_codec import digest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BEFOREHAND = ("input", "target", "scorers", "model", "judge", "programs")
+BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs")
 """Fingerprints that are known before a case runs."""
 
 
 def same_ask(fingerprints: Mapping[str, str]) -> str:
-    """Equal for two records of one case only if sample, model, judge, parameters and scorers are the same."""
+    """Equal for two records of one case only if sample, models, parameters and scorers are the same."""
     return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
 
 

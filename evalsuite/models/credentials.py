@@ -2,7 +2,7 @@
 
 `OPENAI_API_KEY` goes to OpenAI itself and to base URLs that the user gave for this session, on the command line,
 in the configuration or in `OPENAI_BASE_URL`; never to an address that stood in a run's folder. Another variable
-goes to the address of the model or the judge that names it with `--model-key-env` or `--judge-key-env`.
+goes to the address of the model that names it, with `--model-key-env`, `--judge-key-env` or `--user-key-env`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Credentials:
         for grant in grants:
             if keys.setdefault((grant.model, grant.base_url), grant.key_env) != grant.key_env:
                 raise SettingsError(
-                    f"--model-key-env and --judge-key-env differ, but both are for {grant.model} at one address"
+                    f"two of --model-key-env, --judge-key-env and --user-key-env differ, and are for {grant.model} at "
+                    "one address"
                 )
 
     def locate(self, base_url: str | None) -> Address:

@@ -83,6 +83,7 @@ def _facts(run: Run, verdict: Verdict) -> Section:
             "judge",
             _called(settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")),
         ],
+        *_of_user(settings),
         ["date", str(info.get("started", ""))],
         ["cases", _counted(verdict)],
         ["tokens", _tokens(usage)],
@@ -94,6 +95,12 @@ def _facts(run: Run, verdict: Verdict) -> Section:
         ["wall time", f"{info.get('seconds', 0):.1f} s"],
     ]
     return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
+
+
+def _of_user(settings: Mapping[str, Any]) -> list[list[Cell]]:
+    """The model that played users, where one was named for it."""
+    named = settings.get("user_model")
+    return [["user", _called(named, settings.get("user_base_url"), None)]] if named else []
 
 
 def _of_judge(run: Run) -> list[list[Cell]]:

@@ -1,9 +1,11 @@
 """Metrics that every benchmark has, read off its cases: what they took, and how repeated attempts fare.
 
-`latency_p50`, `latency_p95` (any whole percentile): seconds of solving and scoring, by case. `cost`: US dollars per
-case. `tokens`, `calls`: per case. `pass_at_K`, `pass_hat_K`: the chance that one of K attempts at a sample
-passes, or all of them, from the epochs of each. `judge_accuracy`, `judge_kappa`, `judge_rho`: the judge's agreement
-with people on labelled cases; `corrected_SCORE`: a judged score's mean, corrected by people's labels.
+`latency_p50`, `latency_p95` (any whole percentile): seconds until the answer stood, by case. `cost`: US dollars per
+case, `tokens`, `calls`: per case; of the model under test alone, of the judge with `judge_` before the name, of the
+models that play users and tools with `simulator_`, of all together with `total_`. `pass_at_K`, `pass_hat_K`: the
+chance that one of K attempts at a sample passes, or all of them, from the epochs of each. `judge_accuracy`,
+`judge_kappa`, `judge_rho`: the judge's agreement with people on labelled cases; `corrected_SCORE`: a judged score's
+mean, corrected by people's labels.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from evalsuite.types import SHARE, Metric
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from evalsuite.types import Usage
+
 LATENCY = re.compile(r"latency_p(\d{1,2})")
 JUDGE = "judge_"
 CORRECTED = "corrected_"
@@ -35,14 +39,29 @@ class _Resources:
         return isinstance(name, str) and (name in AMOUNTS or LATENCY.fullmatch(name) is not None)
 
 
-def _tokens(row: Row) -> float:
-    return float(row.usage.prompt_tokens + row.usage.completion_tokens)
+_USAGES: dict[str, Callable[[Row], Usage]] = {
+    "": lambda row: row.model_usage,
+    "judge_": lambda row: row.judge_usage,
+    "simulator_": lambda row: row.simulator_usage,
+    "total_": lambda row: row.usage,
+}
+_PARTS: dict[str, Callable[[Usage], float]] = {
+    "cost": lambda usage: usage.cost,
+    "tokens": lambda usage: float(usage.prompt_tokens + usage.completion_tokens),
+    "calls": lambda usage: float(usage.calls),
+}
+
+
+def _amount(whose: Callable[[Row], Usage], part: Callable[[Usage], float], row: Row) -> float:
+    return part(whose(row))
 
 
 AMOUNTS: dict[str, Callable[[Row], float]] = {
-    "cost": lambda row: row.usage.cost,
-    "tokens": _tokens,
-    "calls": lambda row: float(row.usage.calls),
+    **{
+        f"{prefix}{name}": partial(_amount, whose, part)
+        for prefix, whose in _USAGES.items()
+        for name, part in _PARTS.items()
+    },
     "seconds": lambda row: row.seconds,
 }
 RESOURCES = _Resources()
@@ -70,7 +89,7 @@ class BuiltInMetrics(dict[str, Metric]):
         if built_in(name) is not None:
             if name.startswith(CORRECTED):
                 return super().get(name.removeprefix(CORRECTED)) or Metric()
-            if name.startswith(JUDGE):
+            if name.startswith(JUDGE) and name not in AMOUNTS:
                 return Metric(range=(-1.0, 1.0))
             return SHARE if REPEATED.fullmatch(name) else Metric(better="lower")
         for pattern, metric in self.items():
@@ -105,7 +124,7 @@ def _latency(share: float, cases: Tally) -> Estimate | None:
     The number of cases below the true percentile is binomial: Conover, "Practical Nonparametric Statistics" (1999,
     section 3.2).
     """
-    seconds = sorted(row.seconds for row in _ran(cases))
+    seconds = sorted(row.solving_seconds or row.seconds for row in _ran(cases))
     if not seconds:
         return None
     n = len(seconds)

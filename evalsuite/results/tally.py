@@ -41,7 +41,9 @@ class Row:
     facts: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     judge_usage: Usage = field(default_factory=Usage)
+    simulator_usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
+    solving_seconds: float = 0.0
     excused: str | None = None
     fingerprints: Mapping[str, str] = field(default_factory=dict)
 
@@ -56,6 +58,11 @@ class Row:
         """What this case shares with others: the value of its tag `cluster`, or its sample."""
         return self.tags.get("cluster", self.sample)
 
+    @property
+    def model_usage(self) -> Usage:
+        """What the model under test took by itself."""
+        return self.usage - self.judge_usage - self.simulator_usage
+
     @classmethod
     def of(cls, record: Record) -> Row:
         """A record's row."""
@@ -69,7 +76,9 @@ class Row:
             record.facts,
             record.usage,
             record.judge_usage,
+            record.simulator_usage,
             record.seconds,
+            record.solving_seconds,
             record.excused,
             record.fingerprints,
         )

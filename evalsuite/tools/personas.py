@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from evalsuite.errors import SettingsError, ToolError
+from evalsuite.tools.simulated import player_of
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ class Persona:
             raise SettingsError("a Persona is played by a model: name one with --user-model or --judge-model")
         prompt = [Message("system", self._role(sample)), Message("user", "Hello, how can I help you?")]
         prompt += [Message("assistant" if who == "user" else "user", text) for who, text in said]
-        completion = await model.peer(name, base_url).chat(prompt, temperature=0, max_tokens=self.max_tokens)
+        completion = await player_of(model, name, base_url).chat(
+            prompt, temperature=0, max_tokens=self.max_tokens
+        )
         text = completion.text.strip()
         if not text:
             raise ToolError(f"{name}, which plays the user, said nothing ({completion.finish_reason})")

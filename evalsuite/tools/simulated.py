@@ -11,7 +11,7 @@ from evalsuite.tools.library import ObservationLibrary
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from evalsuite.protocols import Model
     from evalsuite.tools.documents import ToolDocument
@@ -22,6 +22,12 @@ exactly what the tool would return for this call and with nothing else: no greet
 fence. Prefer compact JSON. Where the real tool would look something up, make up data that is plausible, \
 specific and free of contradictions. If the arguments make no sense for this tool, reply with a short error \
 message such as the tool would give."""
+
+
+def player_of(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
+    """The model that plays a tool or a user for a case, whose usage is counted apart where the case can do so."""
+    ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
+    return ask(name, base_url, epoch=epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class Simulator:
         kept = self.library.find(question)
         if kept is not None:
             return kept
-        peer = asker.peer(self.model, self.base_url, epoch=1)
+        peer = player_of(asker, self.model, self.base_url, epoch=1)
         completion = await peer.chat(messages, temperature=0, max_tokens=self.max_tokens)
         if completion.finish_reason == "length" or not completion.text.strip():
             what = "cut off" if completion.text.strip() else "empty"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from tests.conftest import ChatServer, Reply
     from tests.plugin.conftest import Suite
 
 APP = """
@@ -87,3 +88,42 @@ def test_a_persona_without_a_model_is_an_error_that_names_the_option(suite: Suit
     result = suite.run()
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*a Persona is played by a model*--user-model*"])
+
+
+SOLD_OUT = "world=World(Shop).fails('book', message='sold out')"
+
+
+def test_a_user_of_a_server_of_its_own_is_counted_apart_and_faults_are_tags(
+    suite: Suite, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(body: dict[str, Any]) -> Reply:
+        answered = sum(message["role"] == "assistant" for message in body["messages"])
+        return chat_server.say(["I want a ticket.", "To Oslo.", "###END###"][answered])
+
+    chat_server.reply = reply
+    monkeypatch.setenv("USER_KEY", "sk-of-the-user-0123456789")
+    cases = (
+        CASES.replace("USER", "Persona()")
+        .replace("world=Shop", SOLD_OUT)
+        .replace("import", "import World,", 1)
+    )
+    cases = cases.replace("== 1.0", "== 0.0")
+    (suite.path / "app.py").write_text(APP, encoding="utf-8")
+    (suite.path / "test_capitals.py").write_text(cases, encoding="utf-8")
+    suite.model = ("--model=function:app:agent",)
+    options = ("--user-model=person", f"--user-base-url={chat_server.url}", "--user-key-env=USER_KEY")
+    gates = ("--gate=shop[faults=book fails at call 1].state <= 0", "--gate=shop.simulator_calls <= 3")
+    suite.run("--run=first", *options, *gates).assert_outcomes(passed=1)
+    assert [sent["Authorization"] for sent in chat_server.headers] == ["Bearer sk-of-the-user-0123456789"] * 3
+    (record,) = suite.records("first")
+    assert record["tags"] == {"faults": "book fails at call 1"}
+    assert record["facts"]["injected"] == ["book fails at call 1"]
+    assert (record["usage"]["calls"], record["simulator_usage"]["calls"]) == (6, 3)
+    assert 0 < record["solving_seconds"] <= record["seconds"]
+    assert len(record["fingerprints"]["user"]) == 16
+    report = (suite.path / "reports" / "first" / "report.md").read_text(encoding="utf-8")
+    assert "book fails at call 1" in report
+    assert "| person at " in report
+    # Another player of users is another question, so nothing of the old run counts.
+    suite.run("--resume=first", *options[1:], "--user-model=other").assert_outcomes(passed=1)
+    assert {body["model"] for body in chat_server.bodies} == {"person", "other"}

@@ -33,6 +33,7 @@ def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str
         "scorers": scorers_fingerprint(case.bound),
         "model": digest([model, redact(settings.model_base_url or ""), settings.model_params]),
         **_judge(settings),
+        **_user(settings),
         **_programs(case),
     }
 
@@ -55,6 +56,13 @@ def _judge(settings: Settings) -> dict[str, str]:
     return {
         "judge": digest([settings.judge_model, redact(settings.judge_base_url or ""), settings.judge_params])
     }
+
+
+def _user(settings: Settings) -> dict[str, str]:
+    """Who plays users, where that is not the judge."""
+    if not settings.user_model:
+        return {}
+    return {"user": digest([settings.user_model, redact(settings.user_base_url or "")])}
 
 
 def _input(case: Case) -> Any:

@@ -44,7 +44,9 @@ class Solved:
         logs: what judges said who then failed: it was paid for.
         usage: what all its calls took.
         judge_usage: the judge's part of `usage`.
+        simulator_usage: the part of `usage` that models took which played users or tools.
         seconds: wall time, waiting for the limiter included.
+        solving_seconds: the same until the answer stood.
         fingerprints: of the requests, as `Meter.fingerprints`.
     """
 
@@ -54,7 +56,9 @@ class Solved:
     logs: Mapping[str, Sequence[Mapping[str, Any]]]
     usage: Usage
     judge_usage: Usage
+    simulator_usage: Usage
     seconds: float
+    solving_seconds: float
     fingerprints: Mapping[str, str]
 
 
@@ -91,7 +95,7 @@ class Models:
         """Who plays users: the model that was named for it, or the judge."""
         settings = self._settings
         if settings.user_model:
-            return settings.user_model, None
+            return settings.user_model, settings.user_base_url
         return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
     def judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel | None:
@@ -110,6 +114,7 @@ async def solve(case: Case, models: Models) -> Solved:
     try:
         if case.bound.solver is not None:
             transcript, error = await _attempted(run_solver(case.bound.solver, case.sample, model))
+        solving_seconds = time.monotonic() - started
         if transcript is not None:
             judge = models.judge(case.epoch, of_judge)
             scored = await _score_ahead(case, transcript, judge, models.model(case.epoch, meter))
@@ -122,7 +127,9 @@ async def solve(case: Case, models: Models) -> Solved:
         scored.logs,
         meter.usage,
         of_judge.usage,
+        model.players.usage,
         time.monotonic() - started,
+        solving_seconds,
         meter.fingerprints,
     )
 

@@ -73,7 +73,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     Args:
         settings: of the run.
         root: what relative paths are relative to.
-        named: which of model and judge were named on the command line, and so are meant for this session.
+        named: which models were named on the command line, and so are meant for this session.
 
     Raises:
         EvalsuiteError: with one message that names the option and the remedy.
@@ -112,6 +112,8 @@ def check_askable(settings: Settings, named: AbstractSet[str]) -> None:
         check_model(settings)
     if "judge_model" in named:
         check_judge(settings)
+    if "user_model" in named:
+        _check(demand_model(settings.user_model), settings.user_base_url, settings)
 
 
 def check_gateway(settings: Settings, named: AbstractSet[str]) -> None:

@@ -76,7 +76,7 @@ def flags_to_repeat(settings: Mapping[str, Any]) -> str:
 
 
 def _repeated(settings: Mapping[str, Any]) -> Iterator[str]:
-    for option in (*MODELS, "model_base_url", "judge_base_url"):
+    for option in (*MODELS, "model_base_url", "judge_base_url", "user_base_url"):
         value = str(settings.get(option) or "")
         if value.startswith(CODE) or HIDDEN in value:
             yield f"--{option.replace('_', '-')}={value}"

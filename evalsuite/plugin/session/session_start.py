@@ -95,8 +95,9 @@ def _start_controller(config: pytest.Config) -> None:
         prepare_programs(settings)
     if settings.given:
         from evalsuite.plugin.session.model_check import check_given
+        from evalsuite.plugin.session.resume import MODELS
 
-        named = {name for name in ("model", "judge_model") if config.getoption(f"evalsuite_{name}")}
+        named = {name for name in MODELS if config.getoption(f"evalsuite_{name}")}
         check_given(settings, config.rootpath, set() if config.option.collectonly else named)
     listener = Listener(config, settings, selection)
     listener.lease = lease
@@ -168,8 +169,9 @@ def announce(config: pytest.Config) -> str | None:
     process = config.stash[PROCESS]
     if not process.settings.given:
         return None
-    judge = process.settings.judge_model
-    return f"evalsuite: model {process.model_name}{f', judge {judge}' if judge else ''}"
+    judge, user = process.settings.judge_model, process.settings.user_model
+    others = f"{f', judge {judge}' if judge else ''}{f', user {user}' if user else ''}"
+    return f"evalsuite: model {process.model_name}{others}"
 
 
 def check_hosts(config: pytest.Config, specs: list[Any]) -> None:
