@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import RunError
+from evalsuite.results.artefacts import write_artefacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +21,7 @@ def export_records(journal: Journal, folder: Path) -> Counted:
     """Writes the records that count; the file is, at every instant, the old one or the new one."""
     counted = journal.counted()
     _replace(folder / RECORDS, counted.lines)
+    write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
         journal.note_export()
     return counted

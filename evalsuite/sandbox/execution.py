@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evalsuite.shortening import ending
 
 if TYPE_CHECKING:
+    from evalsuite.sandbox.files import ProgramFile
     from evalsuite.sandbox.inside.limits import Limits
 
 ERROR_CHARACTERS = 4000
@@ -27,6 +28,8 @@ class Execution:
         variables_lost: in a session, whether the process ended with this round, so that the next one begins
             afresh; False for a program that has one round only.
         tier: the walls that held it: `bubblewrap` or `landlock`.
+        files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, the figures among them that
+            matplotlib still had open; at most eight, and 1 MiB in all.
     """
 
     stdout: str
@@ -35,6 +38,7 @@ class Execution:
     seconds: float
     variables_lost: bool = False
     tier: str = ""
+    files: tuple[ProgramFile, ...] = ()
 
 
 def execution(

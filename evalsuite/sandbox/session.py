@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from evalsuite.errors import SandboxError
 from evalsuite.sandbox.execution import ERROR_CHARACTERS, Execution, execution
+from evalsuite.sandbox.files import MOST_BYTES, read_files
 from evalsuite.sandbox.tables import payload
 
 if TYPE_CHECKING:
@@ -90,19 +91,21 @@ class ProgramSession:
     def _leave(self, content: bytes) -> None:
         """Puts what the round needs where the program's process looks for it, and clears its output."""
         if not self._files:
-            self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr"))
+            self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr", "files"))
         for file in self._files:
             os.ftruncate(file, 0)
         os.pwrite(self._files[0], content, 0)
 
     def _execution(self, ending: Ending, seconds: float) -> Execution:
-        _, out, err = self._files
+        _, out, err, files = self._files
         limits = self.sandbox.limits
         printed = os.pread(out, limits.output + 1, 0)
         longest = 4 * ERROR_CHARACTERS + 4
         said = os.pread(err, longest, max(0, os.fstat(err).st_size - longest))
         _refuse_unreached(ending.how, said, seconds)
-        return execution(ending.how, printed, said, timeout=seconds, seconds=ending.seconds, limits=limits)
+        written = read_files(os.pread(files, 2 * MOST_BYTES, 0))
+        result = execution(ending.how, printed, said, timeout=seconds, seconds=ending.seconds, limits=limits)
+        return replace(result, files=written)
 
 
 def _refuse_unreached(how: str, said: bytes, seconds: float) -> None:
@@ -124,7 +127,7 @@ def _refuse_unreached(how: str, said: bytes, seconds: float) -> None:
 @contextlib.contextmanager
 def _handed_over(files: tuple[int, ...]) -> Iterator[list[int]]:
     """The files as the program gets them: opened anew, so that what it does to its own is not felt here."""
-    modes = (os.O_RDONLY, os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_APPEND)
+    modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(files) - 1))
     given: list[int] = []
     try:
         given += (os.open(f"/proc/self/fd/{file}", mode) for file, mode in zip(files, modes, strict=True))

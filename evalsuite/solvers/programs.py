@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SandboxError
+from evalsuite.sandbox.files import as_event
 from evalsuite.types import Message, Sample
 
 if TYPE_CHECKING:
@@ -142,13 +143,15 @@ def missing_package(execution: Execution) -> str:
 def ending(execution: Execution) -> dict[str, Any]:
     """How a program ended, for the facts of its transcript.
 
-    `program` is its verdict, `sandbox` the tier that held it, `package` the one that it lacked.
+    `program` is its verdict, `sandbox` the tier that held it, `package` the one that it lacked, `files` the names of
+    those that it wrote.
     """
-    package = missing_package(execution)
+    package, files = missing_package(execution), [file.name for file in execution.files]
     return {
         "program": verdict(execution),
         "sandbox": execution.tier,
         **({"package": package} if package else {}),
+        **({"files": ", ".join(files)} if files else {}),
     }
 
 
@@ -162,4 +165,5 @@ def event(code: str, execution: Execution) -> Mapping[str, Any]:
         "timed_out": execution.timed_out,
         "seconds": execution.seconds,
         "tier": execution.tier,
+        **as_event(execution.files),
     }

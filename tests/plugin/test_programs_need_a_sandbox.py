@@ -68,7 +68,8 @@ def test_where_there_is_a_sandbox_programs_run(suite: Suite) -> None:
 TOOLS = """
 from evalsuite import Sample, benchmark, exact_match, program_of_thought
 
-SAMPLES = [Sample(id="one", input="```python\\nimport ruler; print(ruler.LENGTH)\\n```", target="1.0")]
+PROGRAM = "import ruler; print(ruler.LENGTH); open('length.txt', 'w').write(ruler.LENGTH)"
+SAMPLES = [Sample(id="one", input=f"```python\\n{PROGRAM}\\n```", target="1.0")]
 
 @benchmark("tools", SAMPLES, solver=program_of_thought(prompt="{tables}\\n{input}"), scorers=[exact_match()])
 def test_tools(scores):
@@ -77,7 +78,7 @@ def test_tools(scores):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_a_named_environment_is_in_prompt_record_and_report(
+def test_a_named_environment_is_in_prompt_record_and_report_and_files_are_kept(
     suite: Suite, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALSUITE_CACHE", str(suite.path / "cache"))
@@ -88,6 +89,10 @@ def test_a_named_environment_is_in_prompt_record_and_report(
     named = suite.records()[0]
     assert "Programs run in Python 3." in named["transcript"]["messages"][0]["content"]
     assert "programs.txt (Python 3." in suite.rendered()
+    (artefact,) = (suite.runs()[-1] / "artefacts").iterdir()
+    assert artefact.name.endswith("-1-length.txt")
+    assert artefact.read_text() == "1.0"
+    assert named["transcript"]["events"][0]["files"] == [{"name": "length.txt", "text": "1.0"}]
     # Without it the same program lacks its package, and the record shows that something else ran it.
     suite.run(*workers, fresh=True).assert_outcomes(failed=1)
     own = suite.records()[0]

@@ -11,6 +11,7 @@ from evalsuite.benchmarks.treb.paper_results import published_results
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.reporting.section import Chart, Column, Section, Series, Table
 from evalsuite.reporting.truncation_note import cut_off
+from evalsuite.results.artefacts import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ PROGRAM_STATES = {
 }
 # The picture shows the first of these that was measured: the authors' leaderboard ranks by the judge.
 PICTURED = ("judge", "rouge_l")
+SHOWN_FILES = 20
 
 
 def report(views: Sequence[RunView]) -> Section:
@@ -41,6 +43,7 @@ def report(views: Sequence[RunView]) -> Section:
         *_pictures(views),
         _subtasks(views),
         *_programs(views),
+        *_files(views),
         *(word for view in views for word in cut_off(view.label, view.tally, "TREB")),
     ]
     return Section("TReB: table reasoning", tuple(blocks))
@@ -138,6 +141,25 @@ def _subtasks(views: Sequence[RunView]) -> Table:
         "that keep every rule of their question; it is that subtask's only metric."
     )
     return Table("By subtask", (*heads, *shown), rows, note)
+
+
+def _files(views: Sequence[RunView]) -> Iterator[Table]:
+    """Which cases have files of their programs."""
+    rows: list[list[Cell]] = [
+        [view.label, row.sample, str(row.facts["files"])]
+        for view in views
+        for row in view.tally
+        if row.facts.get("files")
+    ]
+    if rows:
+        left_out = f", here the first {SHOWN_FILES} of {len(rows)} cases" if len(rows) > SHOWN_FILES else ""
+        note = (
+            f"Pictures and texts that programs wrote{left_out}: shown with their case in report.html, and kept in the "
+            f"run's folder `{FOLDER}`."
+        )
+        yield Table(
+            "Files of programs", (Column("Run"), Column("Case"), Column("Files")), rows[:SHOWN_FILES], note
+        )
 
 
 def _programs(views: Sequence[RunView]) -> Iterator[Table]:

@@ -217,7 +217,13 @@ function program(event) {
   const state = event.timed_out ? "timed out" : event.error ? "failed" : "ran";
   return el("div", { class: "message program" }, el("h4", {}, `program ${state} \u00b7 ${duration(event.seconds)}`), text(event.code ?? "", "code"),
     event.stdout ? [el("h4", {}, "printed"), text(event.stdout, "code"), rendered(event.stdout, "output")] : null,
-    event.error ? [el("h4", {}, "error"), text(event.error, "code bad")] : null, figures(event.figures));
+    event.error ? [el("h4", {}, "error"), text(event.error, "code bad")] : null, figures(event.figures), texts(event.files));
+}
+
+/** Texts that a program wrote to files. */
+function texts(list) {
+  if (!Array.isArray(list)) return null;
+  return list.filter((file) => typeof file?.text === "string").map((file) => folded(`file ${file.name}`, text(file.text, "code")));
 }
 
 /** Pictures that a program drew: PNG alone, which can carry no script. */

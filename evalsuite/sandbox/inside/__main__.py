@@ -3,7 +3,7 @@
 It is told what to do in packets of JSON on its standard input, one packet a message, from the host alone:
 
     {"preload": [...], "limits": {...}, "path": [...], "kept": [...]} first; answered by {"ready": true}
-    {"op": "start", "key": 7, "timeout": 10.0, "once": false} with the descriptors (payload, stdout, stderr)
+    {"op": "start", "key": 7, "timeout": 10.0, "once": false} with the descriptors (payload, stdout, stderr, files)
     {"op": "go", "key": 7, "timeout": 10.0}                           another round of the same program
     {"op": "end", "key": 7}                                           kills it
     {"op": "load", "modules": ["matplotlib.pyplot"]}                  imports them, for the programs to come

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from . import census, program, warming
 from .forked import Forked
-from .isolation import CHANNEL, PAYLOAD, STDERR, STDOUT, keep_only
+from .isolation import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, keep_only
 from .limits import Limits
 from .walls import walls
 
@@ -73,7 +73,7 @@ class ForkingInterpreter:
             self._patrol()
 
     def _obey(self) -> None:
-        packet, descriptors, _, _ = socket.recv_fds(self.control, 1 << 16, 3)
+        packet, descriptors, _, _ = socket.recv_fds(self.control, 1 << 16, 4)
         if not packet:
             for each in self.programs.values():
                 each.kill()
@@ -106,17 +106,18 @@ class ForkingInterpreter:
             return
         known.clock(order["timeout"])
 
-    def _forked(self, order: dict[str, Any], payload: int, out: int, err: int) -> Forked:
+    def _forked(self, order: dict[str, Any], payload: int, out: int, err: int, files: int) -> Forked:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             wanted = {STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload}
+            wanted[FILES] = files
             try:
                 pid = self._fork(wanted, order["key"])
             except OSError:
                 # Programs that were told to end may still hold what there is too little of.
                 self._see_out_the_killed()
                 pid = self._fork(wanted, order["key"])
-        for descriptor in (payload, err):
+        for descriptor in (payload, err, files):
             os.close(descriptor)
         ours.setblocking(False)
         known = Forked(self.walls, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .limits import Limits
 
 # What the program finds at these descriptors; all others are closed.
-STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD = range(5)
+STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 PROGRAM_USER = 1000
 
 

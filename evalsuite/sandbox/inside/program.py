@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .isolation import CHANNEL, PAYLOAD, STDERR, STDOUT
 from .table_files import TableFiles
+from .written_files import hand_over, save_open_figures, seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,8 +122,8 @@ def _round(names: dict[str, Any], title: str) -> bytes:
     with contextlib.suppress(OSError):  # closed by the program in an earlier round
         os.write(CHANNEL, LOADED)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
-    program = Program(code, title, names)
-    steps: list[Callable[[], None]] = [program.run]
+    program, before = Program(code, title, names), seen()
+    steps: list[Callable[[], None]] = [program.run, lambda: save_open_figures(before)]
     if is_last:
         # What Python itself does before it ends: waits for threads, then calls what was registered.
         steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
@@ -130,6 +131,8 @@ def _round(names: dict[str, Any], title: str) -> bytes:
         steps += [program.show]
     # The program may have replaced or closed its output, so flushing is a step that may fail, too.
     errors = list(filter(None, map(_error_of, [*steps, _flush])))
+    if os.getpid() in _first_process:
+        hand_over(before)
     if errors:
         _say(errors[0])
     return RAISED if errors else OK
