@@ -156,7 +156,6 @@ class Benchmark:
         primary: the metric that stands in overviews and ranks the cases, more being better; None is the
             first score.
         derived: metrics that are no mean over cases (a kappa, a correlation), by name, for gates and tables.
-        lower_is_better: names of metrics, or patterns of them (`*_error`), of which less is better.
         metrics: range and direction of scores and derived metrics, by name or pattern (`accuracy*`), beside what
             scorers declare.
     """
@@ -171,5 +170,4 @@ class Benchmark:
     report: Callable[[Sequence[RunView]], Section] | None = None
     derived: Mapping[str, Callable[[Tally], Estimate | None]] = field(default_factory=dict)
     primary: str | None = None
-    lower_is_better: tuple[str, ...] = ()
     metrics: Mapping[str, Metric] = field(default_factory=dict)

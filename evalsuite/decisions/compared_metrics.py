@@ -39,9 +39,7 @@ def _gated(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
             continue
         own = [gate for gate in gates if gate.covers(name)]
         if not gates and bench.primary is not None:
-            lower = declared(run, name, bench.primary).better == "lower" or bench.lower_is_better(
-                bench.primary
-            )
+            lower = run.lower_is_better(name, bench.primary)
             yield ComparedMetric(name, None, None, bench.primary, lower_is_better=lower)
         for gate in own:
             for metric in bench.tally.metrics() if gate.metric == "*" else (gate.metric,):

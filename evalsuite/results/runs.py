@@ -6,7 +6,6 @@ import itertools
 import json
 import re
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -256,11 +255,6 @@ class Bench:
         own = self.benchmark.derived if self.benchmark else {}
         return _WithBuiltIn(own, frozenset(self.tally.metrics()))
 
-    def lower_is_better(self, metric: str) -> bool:
-        """Whether less of a metric is better, as far as its benchmark says."""
-        patterns = self.benchmark.lower_is_better if self.benchmark else ()
-        return any(fnmatchcase(metric, pattern) for pattern in patterns)
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -316,8 +310,7 @@ class Run:
     def lower_is_better(self, benchmark: str, metric: str) -> bool:
         """Whether less of a metric is better, as far as its scorer or its benchmark declares it."""
         declared = self.metrics(benchmark).get(metric)
-        falls = declared is not None and declared.better == "lower"
-        return falls or self.benchmarks[benchmark].lower_is_better(metric)
+        return declared is not None and declared.better == "lower"
 
     def all_rows(self) -> Iterator[Row]:
         """All cases of all benchmarks."""

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
-ROUNDING = 1e-9
-"""Relative width below which an interval is a point but for floating-point noise."""
-
 Question = tuple[str, str]
 """A sample's id without its mode, and the mode."""
 
@@ -203,8 +200,7 @@ def _interval(
     if bounds is not None and bounds[0] <= min(values) and max(values) <= bounds[1]:
         return stats.betting_interval(values, bounds=bounds, clusters=clusters, confidence=confidence)
     interval = stats.mean_interval(values, clusters=clusters, confidence=confidence)
-    noise = ROUNDING * max(map(abs, values))
-    return interval if interval.high - interval.low > noise else None
+    return interval if math.isfinite(interval.high) else None
 
 
 def _no_records(case: str) -> Record:

@@ -19,6 +19,10 @@ ROUNDING = 1e-12
 """Relative spread below which values are equal but for floating-point noise."""
 
 
+_SAME = 1e-9
+"""Width of an interval, relative to its values, below which these did not vary."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A confidence interval.
@@ -154,11 +158,15 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
         confidence: 0.95 for a 95% interval.
 
     Returns:
-        The interval; the whole line for a single cluster, a single point where all values are equal.
+        The interval; the whole line for a single cluster, and where all clusters have the same mean: nothing
+        varied, which does not show that nothing could.
 
     Raises:
         ValueError: no values, values that are not finite, lists of different length, a confidence
             outside of (0, 1).
     """
     probability(confidence, "confidence")
-    return clustered_mean(values, clusters).interval(confidence)
+    interval = clustered_mean(values, clusters).interval(confidence)
+    # Sums of clusters that are equal differ by rounding.
+    noise = _SAME * max(map(abs, values))
+    return interval if interval.high - interval.low > noise else Interval(-math.inf, math.inf)

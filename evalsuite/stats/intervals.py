@@ -161,7 +161,7 @@ def bootstrap_interval(
         seed: of the resampling; the same seed gives the same interval.
 
     Returns:
-        The interval; the whole line for a single cluster, a single point where all clusters are equal.
+        The interval; the whole line for a single cluster, and where all clusters have the same mean.
 
     Raises:
         ValueError: as `mean_interval`.
@@ -171,11 +171,9 @@ def bootstrap_interval(
     probability(confidence, "confidence")
     array = numbers(values)
     totals, sizes = cluster_totals(array, clusters)
-    if len(totals) == 1:
-        return Interval(-math.inf, math.inf)
     means = totals / sizes
-    if np.ptp(means) <= ROUNDING * abs(means).max():
-        return Interval(float(means[0]), float(means[0]))
+    if len(totals) == 1 or np.ptp(means) <= ROUNDING * abs(means).max():
+        return Interval(-math.inf, math.inf)
     return _bca(totals, sizes, confidence, seed)
 
 

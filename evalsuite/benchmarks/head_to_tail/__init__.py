@@ -11,7 +11,7 @@ from evalsuite.benchmarks.head_to_tail.report import report
 from evalsuite.benchmarks.head_to_tail.scoring import scorers
 from evalsuite.benchmarks.head_to_tail.solving import solver
 from evalsuite.protocols import Benchmark
-from evalsuite.types import SHARE
+from evalsuite.types import SHARE, Metric
 
 HEAD_TO_TAIL = Benchmark(
     name="head_to_tail",
@@ -23,8 +23,10 @@ HEAD_TO_TAIL = Benchmark(
     default_modes=(DEFAULT_MODE,),
     report=report,
     primary="accuracy",
-    metrics={"*": SHARE},
-    lower_is_better=("hallucination*", "missing*"),
+    metrics={
+        **dict.fromkeys(("hallucination*", "missing"), Metric(range=(0.0, 1.0), better="lower")),
+        "*": SHARE,
+    },
 )
 
 __all__ = ["HEAD_TO_TAIL"]

@@ -59,7 +59,6 @@ STRUC_BENCH = Benchmark(
         "h_format_released": Metric(range=(0.0, 4.0)),
         **dict.fromkeys(("p_content", "p_format"), Metric(range=(0.0, 10.0))),
     },
-    lower_is_better=("*_error",),
     load=load,
     solver=_solver,
     scorers=_scorers,

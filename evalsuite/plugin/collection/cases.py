@@ -169,7 +169,7 @@ def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[
     return {
         "derived": {metric.name: metric for metric in read},
         "report": report_with(read, name, name),
-        "lower_is_better": tuple(metric.name for metric in read if metric.lower_is_better),
+        "metrics": {metric.name: Metric(better="lower") for metric in read if metric.lower_is_better},
     }
 
 

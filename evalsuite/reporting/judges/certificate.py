@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -13,9 +12,8 @@ from evalsuite.reporting.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.reporting.judges.agreement import Rating, agreement_rows, measured
 from evalsuite.reporting.judges.bias import bias_table
 from evalsuite.reporting.judges.corrected import corrected_mean
-from evalsuite.reporting.judges.shares import share
+from evalsuite.reporting.judges.shares import mean_of_scores, share
 from evalsuite.reporting.section import Block, Column, Section, Table
-from evalsuite.results.estimate import Estimate
 from evalsuite.results.judge_labels import kappa, rho, side
 from evalsuite.results.tally import Tally
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from evalsuite.reporting.judges.agreement import Question
     from evalsuite.reporting.section import Cell
+    from evalsuite.results.estimate import Estimate
     from evalsuite.results.judge_labels import LabelPair
 
 PLAIN = "rubric"
@@ -261,13 +260,6 @@ def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> T
 
 
 def _mean(values: Sequence[float]) -> Estimate | None:
-    from evalsuite import stats
-
     if set(values) <= {0.0, 1.0}:
         return share(values, [str(at) for at in range(len(values))])
-    value = math.fsum(values) / len(values)
-    interval = stats.mean_interval(values) if len(values) > 1 else None
-    # Values that are all the same do not show that nothing could vary.
-    if interval is None or not interval.low < interval.high:
-        return Estimate(value, n=len(values))
-    return Estimate(value, interval.low, interval.high, len(values))
+    return mean_of_scores(values)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evalsuite.reporting.judges.shares import mean_of_scores
 from evalsuite.reporting.section import Column, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.judge_labels import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evalsuite.stats import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,6 @@ def corrected_mean(
     Returns:
         None with fewer than 30 labels, or as few cases without.
     """
-    from evalsuite import stats
     from evalsuite.stats.prediction_powered import ppi_mean
 
     labels = [(people, judge) for people, judge in scores if people is not None]
@@ -65,8 +62,8 @@ def corrected_mean(
     everything = [judge for _, judge in scores]
     return Corrected(
         question,
-        _estimate(everything, stats.mean_interval(everything)),
-        _estimate(human, stats.mean_interval(human)),
+        mean_of_scores(everything),
+        mean_of_scores(human),
         Estimate(found.estimate, found.low, found.high, len(scores)),
         found.tuning,
         len(labels),
@@ -99,7 +96,3 @@ NOTE = (
     "the judge is; at a weight of 0 it is people alone, but with the method's normal interval in place of "
     "Student's. People, all: what both estimate, known here because everything was labelled."
 )
-
-
-def _estimate(values: Sequence[float], interval: Interval) -> Estimate:
-    return Estimate(math.fsum(values) / len(values), interval.low, interval.high, len(values))

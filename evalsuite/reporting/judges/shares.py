@@ -14,16 +14,24 @@ if TYPE_CHECKING:
 def share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
     """The mean of zeros and ones; None where there are none.
 
-    Wilson's interval where each cluster has one value or all values are equal, the latter with as many
-    cases as clusters; else the cluster-robust t interval, cut at 0 and 1.
+    Where all values are the same, there are as many cases as clusters.
     """
     from evalsuite import stats
 
     if not values:
         return None
     mean, independent = math.fsum(values) / len(values), len(set(clusters))
-    if independent == len(values) or mean in (0.0, 1.0):
-        interval = stats.wilson_interval(mean * independent, independent)
+    if mean in (0.0, 1.0):
+        interval = stats.count_interval(mean * independent, independent)
     else:
-        interval = stats.mean_interval(values, clusters=clusters)
-    return Estimate(mean, max(0.0, interval.low), min(1.0, interval.high), len(values))
+        interval = stats.share_interval(values, clusters=clusters)
+    return Estimate(mean, interval.low, interval.high, len(values))
+
+
+def mean_of_scores(values: Sequence[float]) -> Estimate:
+    """The mean of any scores, at least one; without an interval where they are too few, or all the same."""
+    from evalsuite import stats
+
+    interval = stats.mean_interval(values)
+    low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
+    return Estimate(math.fsum(values) / len(values), low, high, len(values))

@@ -11,7 +11,7 @@ from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.judges.bias import Bias, biases, family
 from evalsuite.reporting.judges.shares import share
 from evalsuite.results.estimate import Estimate
-from evalsuite.stats import wilson_interval
+from evalsuite.stats import exact_interval
 
 FLIPS, FIRST, LONGER, FAMILY = range(4)
 
@@ -124,7 +124,7 @@ def test_families_are_told_by_names() -> None:
 
 def test_a_share_of_one_sided_votes_is_as_sure_as_its_cases_not_its_votes() -> None:
     found = share([1.0] * 6, ["a", "a", "b", "b", "c", "c"])
-    expected = wilson_interval(3, 3)
+    expected = exact_interval(3, 3)
     assert found == Estimate(1.0, expected.low, 1.0, 6)
     assert share([], []) is None
 
