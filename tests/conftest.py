@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -17,9 +18,11 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# For the many sessions that tests start: plugins that come with other packages of the development environment and
-# take longer to import than a small session takes to run.
+# The sessions that tests start load no plugins that come with other packages of the development environment, and
+# find modules compiled: either would take longer than a small session runs.
 os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @dataclass
