@@ -96,7 +96,7 @@ def _trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "unit": "number",
                 "limits": None,
                 "x_title": "",
-                "y_title": "mean, 95% interval",
+                "y_title": f"{metric.rpartition('.')[2]}, 95% interval",
                 "joined": True,
             }
         )

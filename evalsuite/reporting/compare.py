@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from evalsuite.declarations import Declarations
     from evalsuite.results.runs import Bench, Run, RunFolder
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Question, Row, Tally
 
 GLANCE = "At a glance"
 
@@ -157,7 +158,7 @@ def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
 
 
 def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Differences of all pairs of runs, over the cases that both have, p corrected over the pairs of a metric."""
+    """Differences of all pairs of runs over the questions that both have, p corrected over the pairs of a metric."""
     tallies = [
         (label, run.benchmarks[name].tally)
         for run, label in zip(runs, labels, strict=True)
@@ -183,12 +184,12 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
         Column("p", "pvalue"),
     ]
     note = (
-        "Over the cases that both runs scored. p: exact McNemar for 0/1 scores asked once, else the paired "
-        "difference's, with epochs of a sample, and samples that share a source, as one cluster"
+        "Over the questions that both runs scored, epochs averaged. p: exact McNemar for 0/1 scores, else the "
+        "paired difference's, with samples that share a source as one cluster"
     )
     corrected = "; Holm's correction over the pairs of a metric." if len(tallies) > 2 else "."
     also = f" Left out: {'; '.join(repeated)}." if repeated else ""
-    return Table("All pairs, case by case", columns, rows, note + corrected + also) if rows else None
+    return Table("All pairs, question by question", columns, rows, note + corrected + also) if rows else None
 
 
 def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
@@ -214,13 +215,24 @@ def _corrected(rows: Sequence[list[Cell]]) -> list[list[Cell]]:
 
 
 def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float]]:
-    """Cluster and both scores of every case that both runs scored."""
-    before = {row.case: row.scores[metric] for row in base.scored(metric)}
+    """Cluster and both scores of every question that both runs scored, epochs averaged."""
+    before, after = _by_question(base, metric), _by_question(other, metric)
     return [
-        (row.cluster, before[row.case], row.scores[metric])
-        for row in other.scored(metric)
-        if row.case in before
+        (rows[0].cluster, _mean(before[question], metric), _mean(rows, metric))
+        for question, rows in after.items()
+        if question in before
     ]
+
+
+def _by_question(tally: Tally, metric: str) -> dict[Question, list[Row]]:
+    asked: dict[Question, list[Row]] = {}
+    for row in tally.scored(metric):
+        asked.setdefault(row.question, []).append(row)
+    return asked
+
+
+def _mean(epochs: Sequence[Row], metric: str) -> float:
+    return math.fsum(row.scores[metric] for row in epochs) / len(epochs)
 
 
 def _paired(base: Tally, other: Tally, metric: str) -> list[Cell]:
@@ -236,8 +248,8 @@ def _paired(base: Tally, other: Tally, metric: str) -> list[Cell]:
     return [
         metric,
         len(pairs),
-        sum(before) / len(before),
-        sum(after) / len(after),
+        math.fsum(before) / len(before),
+        math.fsum(after) / len(after),
         Estimate(found.difference, found.low, found.high, len(pairs)),
         stats.mcnemar(before, after) if binary else found.pvalue,
     ]

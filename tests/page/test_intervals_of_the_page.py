@@ -166,3 +166,28 @@ def test_corrected_p_values_are_holms(page: Page) -> None:
 def test_sums_are_exact(page: Page) -> None:
     values = [1e16, 1.0, -1e16, 0.1, 0.2, 0.3]
     assert in_browser(page, "exactSum", values) == math.fsum(values)
+
+
+def test_runs_with_different_epochs_are_compared_question_by_question(
+    make_run: Any, open_page: Any, make_record: Any, compare: Any
+) -> None:
+    values = [number % 7 / 10 for number in range(12)]
+    once = [make_record(f"s{number}", scores={"f1": value}) for number, value in enumerate(values)]
+    twice = [
+        make_record(
+            f"s{number}",
+            case=f"cases/test_capitals.py::test_capitals[s{number}-e{epoch}]",
+            epoch=epoch,
+            scores={"f1": value * epoch / 2 + number / 100},
+        )
+        for number, value in enumerate(values)
+        for epoch in (1, 2)
+    ]
+    file = compare(make_run("once", once), make_run("twice", twice))
+    means = [value * 0.75 + number / 100 for number, value in enumerate(values)]
+    wanted = stats.paired_difference(values, means)
+    shown = f"{wanted.difference:.3f} [{wanted.low:.3f}, {wanted.high:.3f}]".replace("-", "\u2212")
+    line = open_page(file).locator("#part-pairs-capitals ~ div .gate").inner_text()
+    assert shown in line.replace("+", "")
+    assert "12 questions" in line
+    assert f"[{wanted.low:.3f}, {wanted.high:.3f}]" in file.with_suffix(".md").read_text("utf-8")

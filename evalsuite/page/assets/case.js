@@ -21,7 +21,7 @@ async function recordsOf(row) {
   const numbers = OVERVIEW.kind === "comparison" ? [subjectNumber(), ...OVERVIEW.runs.keys()] : [0, ...(list.other ? [1] : [])];
   const found = [];
   for (const number of new Set(numbers)) {
-    const its = (await casesOf(number)).byCase.get(row.case);
+    const its = (await casesOf(number)).like(row);
     if (its) found.push({ row: its, record: await readRecord(its), label: OVERVIEW.runs[number].label });
   }
   return found;

@@ -46,6 +46,15 @@ class Row {
     return start < 0 ? this.case.split("::").pop() : this.case.slice(start + 1, -1);
   }
 
+  /** What was asked, and in which mode: the same in every run and epoch. */
+  get question() {
+    const mode = this.tag("mode") ?? "";
+    const written = mode.replaceAll(":", "-");
+    const withoutMode = mode && this.sample !== written && this.sample.endsWith(written)
+      ? this.sample.slice(0, -written.length) : this.sample;
+    return JSON.stringify([this.benchmark, mode ? withoutMode.replace(/[-|]+$/, "") : this.sample, mode]);
+  }
+
   get cluster() {
     return this.tag("cluster") ?? this.sample;
   }
@@ -99,6 +108,16 @@ class Cases {
     return this.rowOfCase;
   }
 
+  /** Rows by what they ask, of all epochs. */
+  get byQuestion() {
+    return byQuestion(this.rows);
+  }
+
+  /** The row of the same case or, where the runs had different epochs, of the same question. */
+  like(row) {
+    return this.byCase.get(row.case) ?? this.byQuestion.get(row.question)?.[0];
+  }
+
   rowAt(chunk, line) {
     this.rowOfPlace ??= new Map(this.rows.map((row) => [row.block.chunk[row.place] * 1e6 + row.block.line[row.place], row]));
     return this.rowOfPlace.get(chunk * 1e6 + line);
@@ -114,6 +133,27 @@ class Cases {
   metrics(benchmark) {
     return Object.keys(this.benchmarks.get(benchmark)?.scores ?? {});
   }
+}
+
+const grouped = new WeakMap();
+
+/** The rows of each question, in the order of first appearance; kept as long as the list of rows is. */
+function byQuestion(rows) {
+  if (grouped.has(rows)) return grouped.get(rows);
+  const asked = new Map();
+  grouped.set(rows, asked);
+  for (const row of rows) {
+    const epochs = asked.get(row.question);
+    if (epochs) epochs.push(row);
+    else asked.set(row.question, [row]);
+  }
+  return asked;
+}
+
+/** The mean over epochs; null where none has the score. */
+function meanScore(epochs, metric) {
+  const scores = epochs.map((row) => row.score(metric)).filter((score) => score !== null);
+  return scores.length ? exactSum(scores) / scores.length : null;
 }
 
 /** The cases of a run by its number. */

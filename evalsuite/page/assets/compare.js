@@ -1,4 +1,4 @@
-// Several runs: what each is known by side by side, then every pair of them on the cases that both scored.
+// Several runs: their metrics side by side, then every pair of them on the questions that both scored.
 
 async function comparisonParts() {
   const runs = await Promise.all(OVERVIEW.runs.map((_, number) => casesOf(number)));
@@ -60,10 +60,10 @@ function pairsPart({ name, metric }, runs) {
 
 function pairLines(name, metric, runs) {
   const pairs = allPairs(name, metric, runs);
-  if (!pairs.length) return el("p", { class: "note" }, "No two runs share two cases that have this score.");
+  if (!pairs.length) return el("p", { class: "note" }, "No two runs share two questions that have this score.");
   const extent = Math.max(...pairs.flatMap(({ found }) => [found.value, found.low, found.high]).filter(Number.isFinite).map(Math.abs), 0.01) * 1.06;
   return [pairs.map((pair) => pairLine(name, metric, pair, extent)),
-    el("p", { class: "note" }, "Each line: the second run minus the first, over the cases that both scored, with its 95% interval. ",
+    el("p", { class: "note" }, "Each line: the second run minus the first, over the questions that both scored, epochs averaged, with its 95% interval. ",
       pairs.length > 1 ? "p is corrected over these pairs (Holm)." : "p: exact McNemar for 0/1 scores, else the paired t test over clusters.")];
 }
 
@@ -90,5 +90,5 @@ function pairLine(name, metric, { first, second, found, p }, extent) {
       el("span", { class: "said" }, tone === "open" ? "could be chance" : better ? "better" : "worse")),
     differenceBar(found, extent, { tone }),
     el("span", { class: "figure" }, `${signed(found.value)} [${fixed(found.low)}, ${fixed(found.high)}]`,
-      el("small", {}, `p ${probability(p).replace(/^(?!<)/, "= ")} \u00b7 ${counted(found.n, "case")}`)));
+      el("small", {}, `p ${probability(p).replace(/^(?!<)/, "= ")} \u00b7 ${counted(found.n, "question")}`)));
 }

@@ -63,7 +63,7 @@ function isBehind(gate, row) {
 }
 
 function hasChanged(row, state, other) {
-  const before = other?.byCase.get(row.case);
+  const before = other?.like(row);
   if (state.changed === "new") return Boolean(other) && !before;
   if (!before) return false;
   const metric = metricOf(row, state);
@@ -108,7 +108,7 @@ function sortRows(rows, state, other) {
 function defaultKey(state, other) {
   if (other && OVERVIEW.kind === "comparison") {
     return (row) => {
-      const before = other.byCase.get(row.case);
+      const before = other.like(row);
       const loss = lossOf(row, before, metricOf(row, state));
       return loss === 0 ? Infinity : -Math.abs(loss) - (loss > 0 ? 1e-9 : 0);
     };
@@ -128,7 +128,7 @@ function sortKey(name, state, other) {
     benchmark: (row) => row.benchmark,
     outcome: (row) => OUTCOMES.indexOf(row.outcome),
     score: (row) => row.score(metricOf(row, state)),
-    before: (row) => other?.byCase.get(row.case)?.score(metricOf(row, state)) ?? null,
+    before: (row) => other?.like(row)?.score(metricOf(row, state)) ?? null,
     change: (row) => changeOf(row, state, other),
     cause: (row) => row.cause,
   };
@@ -141,6 +141,6 @@ function sortKey(name, state, other) {
 /** This score minus the other run's. */
 function changeOf(row, state, other) {
   const metric = metricOf(row, state);
-  const [now, then] = [row.score(metric), other?.byCase.get(row.case)?.score(metric) ?? null];
+  const [now, then] = [row.score(metric), other?.like(row)?.score(metric) ?? null];
   return now === null || then === null ? null : now - then;
 }

@@ -4,7 +4,7 @@ const ROW_HEIGHT = 36;
 const ROWS_AROUND = 12;
 const COLUMNS = {
   outcome: { title: "", width: "28px", cell: (row) => el("span", { class: `mark ${row.outcome}`, title: OUTCOME_WORDS[row.outcome] }, OUTCOME_MARKS[row.outcome]) },
-  case: { title: "case", width: "minmax(120px, 1.1fr)", cell: (row) => el("span", { title: row.case }, row.name) },
+  case: { title: "case", width: "minmax(80px, 1.1fr)", cell: (row) => el("span", { title: row.case }, row.name) },
   benchmark: { title: "benchmark", width: "110px", cell: (row) => row.benchmark },
   score: { title: "score", width: "78px", number: true, cell: (row) => scoreCell(row) },
   before: { title: "before", width: "78px", number: true, cell: (row) => fixed(otherRow(row)?.score(metricOf(row, state))) },
@@ -27,7 +27,7 @@ function scoreCell(row) {
 }
 
 function otherRow(row) {
-  return list.other?.byCase.get(row.case);
+  return list.other?.like(row);
 }
 
 function changeCell(row) {
@@ -278,15 +278,15 @@ function talliedMetrics() {
   }).filter(([, found]) => found);
 }
 
-/** Cases against the same cases of another run. */
+/** Questions against the same questions of another run, epochs averaged. */
 function pairedOf(rows, metric, other) {
   const [before, after, clusters] = [[], [], []];
-  for (const row of rows) {
-    const [now, then] = [row.score(metric), other.byCase.get(row.case)?.score(metric) ?? null];
+  for (const [question, epochs] of byQuestion(rows)) {
+    const [now, then] = [meanScore(epochs, metric), meanScore(other.byQuestion.get(question) ?? [], metric)];
     if (now === null || then === null) continue;
     before.push(then);
     after.push(now);
-    clusters.push(row.cluster);
+    clusters.push(epochs[0].cluster);
   }
   if (before.length < 2) return null;
   const apart = new Set(clusters).size === clusters.length;
