@@ -9,7 +9,8 @@
     │   ├── RequestRefused        the server says that this request can never succeed
     │   ├── CallFailed            retries are used up
     │   ├── SpendLimitReached     the next call would pass --max-cost
-    │   └── ReplayMiss            a replayed run does not hold this completion
+    │   ├── ReplayMiss            a replayed run does not hold this completion
+    │   └── Detached              the answer is waited for in a batch, by a later session
     ├── SolverError               a solver returned what is no answer, or an application failed
     ├── JudgeError                a judge's answers could not be parsed
     ├── ScoringError              a scorer crashed, or a score is unknown or not a number
@@ -85,6 +86,10 @@ class SpendLimitReached(ModelError):  # noqa: N818
 
 class ReplayMiss(ModelError):  # noqa: N818
     """A replayed run does not hold this completion."""
+
+
+class Detached(ModelError):  # noqa: N818
+    """The request is in a batch that is not finished, and this session does not wait for it."""
 
 
 class SolverError(EvalsuiteError):

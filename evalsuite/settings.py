@@ -115,6 +115,20 @@ class Settings:
         "URL",
         kept=False,
     )
+    batch: bool = _setting(
+        False,
+        "ask by the server's batch interface (/v1/batches), at half the price and within a day: requests are gathered "
+        "for a few seconds, sent together, and waited for; each further step of an episode is a further batch",
+        "",
+        kind=bool,
+    )
+    detach: bool = _setting(
+        False,
+        "with --batch, end once everything is sent, with status 13; --resume last goes on, as often as need be",
+        "",
+        kind=bool,
+        kept=False,
+    )
     max_connections: int = _setting(
         32, "calls in flight at most, in all processes together (default 32)", "N", kind=int, least=1
     )
@@ -358,6 +372,12 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             "--gateway and --max-cost exclude each other: the spend limit is the gateway's, which knows what all of "
             "its clients spend; give it there, and each client its share"
+        )
+    if settings.detach and not settings.batch:
+        raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
+    if settings.batch and settings.gateway:
+        raise SettingsError(
+            "--batch and --gateway exclude each other: a gateway answers call by call; leave out one of them"
         )
     _check_comparison(settings)
     return settings

@@ -42,6 +42,8 @@ class Status(IntEnum):
     GATE_MISSED = 10
     REGRESSION = 11
     INCOMPLETE = 12
+    DETACHED = 13
+    """A batch is not finished; never a verdict's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from evalsuite.settings import Settings
 
 
+IN_BATCHES = 10**6
+"""Requests that may wait for batches at once; what bounds them is how many cases a session has in flight."""
+
+BATCH_SHARE = 0.5
+"""Of its usual price, what a call costs in a batch."""
+
+
 def credentials_of(settings: Settings) -> Credentials:
     """Which key goes where: addresses that were not given for this session, but come from a run's folder, get none.
 
@@ -49,7 +56,7 @@ def open_gateway(
     settings: Settings,
     store: Answers,
     on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
-    around: Callable[[Backend], Backend] = lambda backend: backend,
+    around: Callable[[Backend, str], Backend] = lambda backend, _: backend,
 ) -> Gateway:
     """A gateway; to be made, and used, in its loop's thread.
 
@@ -57,7 +64,7 @@ def open_gateway(
         settings: limits, prices, keys and time-outs.
         store: keeps the answers.
         on_hopeless: told once, when no call to a model can succeed at all.
-        around: puts another backend in a backend's place, as a replay does.
+        around: puts another backend in the place of a model's, as a replay does.
 
     Raises:
         SettingsError: a price or a key makes no sense.
@@ -67,14 +74,18 @@ def open_gateway(
     from evalsuite.models import open_backend
 
     credentials, vault = credentials_of(settings), Vault()
+    prices = read_prices(settings.price)
+    if settings.batch:
+        prices = {model: price.times(BATCH_SHARE) for model, price in prices.items()}
     vault.conceal_settings(settings)
     connections = connections_within_limit(settings.max_connections, 2 if settings.judge_model else 1)
     gateway = Gateway(
-        lambda model, base_url: around(open_backend(model, base_url, credentials)),
+        lambda model, base_url: around(open_backend(model, base_url, credentials), model),
         store,
-        Limiter(connections, settings.max_rpm, settings.max_tpm),
+        # Requests that wait for a batch hold no connection, and the server does not count them by the minute.
+        Limiter(IN_BATCHES) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
         Ledger(settings.max_cost, _paid_before(store)),
-        read_prices(settings.price),
+        prices,
         on_hopeless,
         vault=vault,
         patience=settings.patience,

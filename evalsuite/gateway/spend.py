@@ -34,6 +34,10 @@ class Price:
     prompt: float
     completion: float
 
+    def times(self, share: float) -> Price:
+        """A price that is a part of this one."""
+        return Price(share * self.prompt, share * self.completion)
+
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
         """US dollars for so many tokens."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6

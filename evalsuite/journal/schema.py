@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 VERSION = 3
-"""Version 1 held answers only, version 2 large parts of messages wherever they stood."""
+"""Version 1 held answers only, version 2 large parts of messages wherever they stood, and no batches."""
 
-TABLES = ("sessions", "lease", "cases", "parts", "requests", "attempts", "answers", "tool_calls", "records")
+TABLES = (
+    *("sessions", "lease", "cases", "parts", "requests", "attempts", "answers", "tool_calls", "records"),
+    *("batches", "batch_lines"),
+)
 
 SCHEMA = """
 -- One row a pytest session that wrote here: the first, and each that resumed it.
@@ -96,4 +99,24 @@ CREATE TABLE records (
     created   REAL NOT NULL
 );
 CREATE INDEX records_by_case ON records ("case", same);
+-- Requests that were sent together to a server's batch interface, which answers within a day.
+CREATE TABLE batches (
+    number   INTEGER PRIMARY KEY,
+    asked    TEXT NOT NULL,      -- backend and model
+    path     TEXT NOT NULL,      -- /v1/chat/completions and the like
+    mark     TEXT NOT NULL,      -- sent along, so that a batch is found again whose id was never heard
+    file     TEXT,               -- the server's id of the file with the requests
+    batch    TEXT,               -- the server's id of the batch
+    created  REAL NOT NULL,      -- seconds since 1970
+    state    TEXT NOT NULL       -- open, or as the server says it: completed, expired, failed, cancelled
+);
+-- One row a request in a batch.
+CREATE TABLE batch_lines (
+    number  INTEGER NOT NULL,
+    key     TEXT NOT NULL,      -- of the request; the line's custom_id
+    result  TEXT,               -- the server's line, JSON; NULL until the batch is read
+    taken   INTEGER NOT NULL,   -- 1: a failure that was heard, so that the request may be sent again
+    PRIMARY KEY (number, key)
+);
+CREATE INDEX batch_lines_by_key ON batch_lines (key);
 """

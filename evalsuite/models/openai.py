@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.errors import BackendUnavailable, RequestRefused
 from evalsuite.json_codec import dumps
@@ -22,7 +23,7 @@ from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, U
 from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     import httpx2
     from openai import AsyncOpenAI
@@ -31,12 +32,17 @@ if TYPE_CHECKING:
     from evalsuite.models.client_errors import Cause
     from evalsuite.types import Completion, Request
 
+T = TypeVar("T")
+
 APIS = {
     "chat": ("/chat/completions", chat_format),
     "embeddings": ("/embeddings", embeddings_format),
     "responses": ("/responses", responses_format),
 }
 """By the parameter `api`: the path, and who writes its bodies and reads its answers."""
+
+LARGEST_FILE = 2**30
+"""Bytes of a batch's output; there are at most 50,000 answers in one."""
 
 SHORTEST_SECRET = 8
 """Letters; what is shorter is no key but a part of words, and is not masked."""
@@ -126,16 +132,61 @@ class OpenAIBackend:
     def _read(self, request: Request, response: httpx2.Response) -> Completion:
         content = self._masked(response.content)
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
-        answer = join_stream(content) if streamed else _json(content)
+        completion = self._completion(request, join_stream(content) if streamed else _json(content), content)
+        if self.on_exhausted is not None and (seconds := exhausted_for(response.headers)):
+            self.on_exhausted(seconds)
+        return completion
+
+    def _completion(self, request: Request, answer: Any, content: bytes) -> Completion:
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             status = error.get("code") if isinstance(error, dict) else None
             status = status if isinstance(status, int) and 400 <= status < 600 else 500
             raise failure(status, {}, redact(server_words(content)), self.base_url, self._access.advice)
         completion: Completion = self._api(request)[1].read_answer(answer)
-        if self.on_exhausted is not None and (seconds := exhausted_for(response.headers)):
-            self.on_exhausted(seconds)
         return completion
+
+    def for_files(self) -> OpenAIBackend:
+        """The same server, for files of any size."""
+        return OpenAIBackend(self._address, replace(self._access, max_answer=LARGEST_FILE))
+
+    def line_of(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Path and body of a request as a line of a batch has them; an answer there is whole, never a stream."""
+        path, api = self._api(request)
+        params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
+        return f"/v1{path}", api.request_body(replace(request, params=params), request.model)
+
+    def read_line(self, request: Request, status: int, body: Any) -> Completion:
+        """The completion in a line of a batch's output.
+
+        Raises:
+            Exception: as `complete`.
+        """
+        content = self._masked(dumps(body).encode())
+        if status != 200:
+            words = redact(server_words(content))
+            raise failure(status, {}, words, self.base_url, self._access.advice)
+        return self._completion(request, json.loads(content), content)
+
+    async def use(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
+        """Has something else done with the client, given it and the headers that each call needs.
+
+        Raises:
+            Exception: as `complete`.
+        """
+        self.check()
+        outcome = await self._used(work)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def _used(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
+        try:
+            return await work(await self._opened(), self._headers)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the client raises
+            return self._failure(error)
 
     async def offers(self) -> list[str] | None:
         """The names of the models that the server offers, which costs nothing; None where it keeps no list.

@@ -35,6 +35,7 @@ ROWS = (
     ),
     ("models", "journal"),
     ("gateway",),
+    ("batches",),
     ("applications",),
     ("service",),
     ("metrics", "stats", "sandbox"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from evalsuite.batches.desk import BatchDesk
     from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.errors import EvalsuiteError
@@ -85,6 +86,8 @@ class Controller:
         self.hopeless: EvalsuiteError | None = None
         self.verdict: Verdict | None = None
         self.report: RunReport | None = None
+        # What is waited for by nobody any more, with --detach.
+        self.detached = ""
         # What the terminal says besides.
         self.aside = ""
         self._planned = {planned.case: planned for planned in cases}
@@ -197,6 +200,10 @@ class Controller:
             answers = Answers.open(find_folder(self.reports, replayed).path / JOURNAL, read_only=True)
         else:
             answers = self.journal.answers
+            if self.settings.batch:
+                from evalsuite.journal.batches import Batches
+
+                Batches(self.journal.database).carry_over()
         return open_gateway(self.settings, answers, self._give_up, self._in_place)
 
     @property
@@ -204,8 +211,8 @@ class Controller:
         """Whether any case has asked a model."""
         return "gateway" in self.__dict__
 
-    def _in_place(self, backend: Backend) -> Backend:
-        """The backend itself, or what stands in its place: a replay, or a gateway service."""
+    def _in_place(self, backend: Backend, model: str) -> Backend:
+        """The backend itself, or what stands in its place: a replay, a gateway service, batches."""
         if self.settings.replay:
             from evalsuite.models.replay import ReplayBackend
 
@@ -215,7 +222,27 @@ class Controller:
             from evalsuite.service.remote import RemoteBackend
 
             return RemoteBackend(backend, parse_services(self.settings.gateway))
+        if self.settings.batch:
+            from evalsuite.batches.choice import in_batches
+            from evalsuite.journal.batches import Batches
+
+            return in_batches(backend, model, Batches(self.journal.database), self.desk)
         return backend
+
+    @cached_property
+    def desk(self) -> BatchDesk:
+        """The batches of this session."""
+        from evalsuite.batches.desk import BatchDesk
+
+        def leave(reason: str) -> None:
+            self.detached = reason
+            self._stop(reason)
+
+        return BatchDesk(
+            detach=self.settings.detach,
+            tell=self.gateway.notices.append,
+            on_detached=leave,
+        )
 
     def _give_up(self, error: EvalsuiteError) -> None:
         self.hopeless = error
@@ -383,8 +410,21 @@ class Controller:
     async def _usage(self) -> dict[str, Any]:
         return encode_usage(self.gateway.used())
 
+    def waits(self) -> list[str]:
+        """A few words on each batch that is waited for."""
+        return self.desk.waits() if "desk" in self.__dict__ else []
+
+    async def _let_batches_go(self) -> None:
+        """What waits for a batch would hold up the end of the session; the next one collects it."""
+        from evalsuite.journal.batches import Batches
+
+        self.desk.release()
+        Batches(self.journal.database).tidy()
+
     def close(self) -> None:
         """Closes the gateway and the loop, as far as they were made."""
+        if self.asking and self.settings.batch and not self.settings.replay:
+            self.background.run(self._let_batches_go())
         if self.asking:
             self.background.run(self.gateway.aclose())
         if "background" in self.__dict__:

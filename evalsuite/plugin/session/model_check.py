@@ -114,6 +114,27 @@ def check_askable(settings: Settings, named: AbstractSet[str]) -> None:
         check_judge(settings)
     if "user_model" in named:
         _check(demand_model(settings.user_model), settings.user_base_url, settings)
+    if settings.batch and named:
+        check_batches(settings)
+
+
+def check_batches(settings: Settings) -> None:
+    """Sees that every model of the run is behind a batch interface.
+
+    Raises:
+        EvalsuiteError: one is not; nothing was asked.
+    """
+    from evalsuite.batches.choice import check_interface
+    from evalsuite.gateway.opening import credentials_of
+
+    credentials = credentials_of(settings)
+    asked = [(demand_model(settings.model), settings.model_base_url)]
+    if settings.judge_model:
+        asked.append((settings.judge_model, settings.judge_base_url))
+    if settings.user_model:
+        asked.append((settings.user_model, settings.user_base_url))
+    for model, base_url in dict.fromkeys(asked):
+        check_interface(model, open_backend(model, base_url, credentials))
 
 
 def check_gateway(settings: Settings, named: AbstractSet[str]) -> None:

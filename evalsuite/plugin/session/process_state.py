@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from evalsuite.settings import Settings
 
 
+IN_ONE_BATCH = 50_000
+"""Cases in flight at most where requests are sent together; as many as the largest batch holds."""
+
+
 @cache
 def _set_aside() -> None:
     """Sets aside, once a process, what is there before the first case.
@@ -85,6 +89,8 @@ class Process:
         # Twice a process's share: one that falls behind does not leave connections idle.
         share = -(-self.settings.max_connections // self._workers)
         window = min(self.settings.max_connections, 2 * share) if self._workers > 1 else share
+        if self.settings.batch:
+            window = IN_ONE_BATCH
         return Prefetcher(self.background, self.models, self._queue, window)
 
     @cached_property

@@ -65,6 +65,8 @@ def exit_status(session: pytest.Session, controller: Controller, *, stopped: boo
     from evalsuite.decisions.verdict import Status
 
     verdict, own = controller.verdict, int(session.exitstatus)
+    if controller.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
+        return int(Status.DETACHED)
     if controller.decided_early and own == pytest.ExitCode.INTERRUPTED:
         # Stopping was the point.
         own = 1 if session.testsfailed else 0

@@ -196,6 +196,7 @@ class LiveLine:
         answers = paid.calls - self._answered_before
         parts = [(0, f"evalsuite {self._done}/{self._total} cases"), (4, f"{answers} answers")]
         parts += [(1, outage) for outage in gateway.outages()]
+        parts += [(1, waits) for waits in self._listener.controller.waits()]
         parts += [
             (5, f"{places.in_flight} calls in flight"),
             (6, f"{self._speed(now, paid.completion_tokens):.0f} tokens/s"),

@@ -1,0 +1,346 @@
+"""A backend that gathers what is asked, and sends it as batches.
+
+Requests are gathered as long as new ones come within a few seconds, or up to a bound; a batch is journalled before
+it is sent, and its answers before anybody hears of them. So whatever ends the session at whatever instant, the next
+one collects what was sent and sends nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.batches.server import BatchServer, as_line
+from evalsuite.errors import Detached, RequestRefused
+from evalsuite.gateway.concealment import Vault
+from evalsuite.gateway.wire import request_key
+from evalsuite.models.protocol import Hopeless, RateLimited, Transient
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Mapping, Sequence
+
+    from evalsuite.batches.desk import BatchDesk
+    from evalsuite.batches.server import BatchState
+    from evalsuite.journal.batches import Batches, KeptBatch
+    from evalsuite.models.openai import OpenAIBackend
+    from evalsuite.types import Completion, Request
+
+QUIET = 3.0
+"""Seconds without a further request after which a batch is sent."""
+
+MOST_LINES, MOST_BYTES = 50_000, 64 * 2**20
+"""Of one batch; OpenAI takes 50,000 lines and 200 MB."""
+
+FIRST_LOOK, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds until the first look at a batch, and between two looks; between them, a twentieth of its age."""
+
+BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
+"""Codes of a batch that was refused because too much is waiting already."""
+
+AGAIN = 60.0
+"""Seconds until such a batch is tried again."""
+
+
+class BatchBackend:
+    """See the module. Belongs to the gateway's event loop.
+
+    Args:
+        backend: the server.
+        model: as the user names it.
+        batches: of the run's journal.
+        desk: hears of every batch.
+    """
+
+    metered = True
+    connections: int | None = None
+
+    def __init__(self, backend: OpenAIBackend, model: str, batches: Batches, desk: BatchDesk) -> None:
+        self._backend, self._batches, self._desk = backend, batches, desk
+        self.identity = backend.identity
+        self._asked = f"{backend.identity} {model}"
+        self._server = BatchServer(backend)
+        self._waiting: dict[str, asyncio.Future[str]] = {}
+        self._gathered: dict[str, dict[str, bytes]] = {}
+        self._size = 0
+        self._came = asyncio.Event()
+        self._under_way: dict[int, BatchState | None] = {}
+        self._since: dict[int, float] = {}
+        # What earlier sessions sent.
+        self._earlier: set[str] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        desk.add(self)
+
+    def check(self) -> None:
+        """As the server itself."""
+        self._backend.check()
+
+    async def complete(self, request: Request) -> Completion:
+        """Waits for the answer in a batch; one that is under way already, where an earlier session sent it."""
+        self._begin()
+        key = request_key(self.identity, Vault().conceal(request))
+        return self._read(key, request, await self._result(key, request))
+
+    def _begin(self) -> None:
+        if self._earlier is None:
+            self._earlier = self._batches.in_batches()
+            for kept in self._batches.open(self._asked):
+                self._start(self._go_on(kept))
+            self._start(self._gather())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _result(self, key: str, request: Request) -> str:
+        if self._earlier and key in self._earlier:
+            result = self._batches.result(key)
+            if result is not None:
+                return result
+        if self._desk.left:
+            raise Detached(self._desk.left)
+        waiting: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = waiting
+        path, body = self._backend.line_of(request)
+        try:
+            if not (self._earlier and key in self._earlier):
+                self._add(path, key, as_line(key, path, body))
+            return await waiting
+        finally:
+            self._waiting.pop(key, None)
+            # Whoever gives up before it is sent need not be answered.
+            self._size -= len(self._gathered.get(path, {}).pop(key, b""))
+
+    def _add(self, path: str, key: str, line: bytes) -> None:
+        self._gathered.setdefault(path, {})[key] = line
+        self._size += len(line)
+        self._came.set()
+
+    def _read(self, key: str, request: Request, result: str) -> Completion:
+        """A completion, or what became of the request instead."""
+        try:
+            return _completion(self._backend, request, json.loads(result))
+        except Exception:
+            self._batches.heard(key)
+            if self._earlier:
+                self._earlier.discard(key)
+            raise
+
+    @property
+    def still(self) -> bool:
+        """See `Sender.still`."""
+        looked = all(state is not None and not state.over for state in self._under_way.values())
+        return looked and not any(self._gathered.values())
+
+    def waits(self, now: float) -> list[str]:
+        """See `Sender.waits`."""
+        return [
+            f"batch {state.batch}: {state.done} of {state.total} since "
+            f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} "
+            f"({(now - self._since[number]) / 60:.0f} min)"
+            for number, state in list(self._under_way.items())
+            if state is not None
+        ]
+
+    def let_go(self, reason: str) -> None:
+        """See `Sender.let_go`."""
+        for waiting in list(self._waiting.values()):
+            if not waiting.done():
+                waiting.set_exception(Detached(reason))
+
+    async def _gather(self) -> None:
+        while True:
+            await self._came.wait()
+            while self._came.is_set() and not self._full():
+                self._came.clear()
+                try:
+                    async with asyncio.timeout(QUIET):
+                        await self._came.wait()
+                except TimeoutError:
+                    break
+            self._came.clear()
+            gathered, self._gathered, self._size = self._gathered, {}, 0
+            for path, lines in gathered.items():
+                if lines:
+                    await self._send(path, lines)
+
+    def _full(self) -> bool:
+        return self._size >= MOST_BYTES or sum(map(len, self._gathered.values())) >= MOST_LINES
+
+    async def _send(self, path: str, lines: dict[str, bytes]) -> None:
+        kept = None
+        try:
+            kept = self._batches.begin(self._asked, path, uuid.uuid4().hex, lines)
+            self._under_way[kept.number] = None
+            file = await self._server.upload(f"evalsuite-{kept.number}", b"".join(lines.values()))
+            self._batches.uploaded(kept.number, file)
+            state = await self._create(kept, file)
+        except Exception as error:  # noqa: BLE001 - each who asked must hear of it
+            if kept is not None:
+                self._under_way.pop(kept.number, None)
+                self._batches.drop(kept.number)
+            self._fail(lines, error)
+        else:
+            self._desk.tell(f"batch {state.batch}: {len(lines)} requests sent")
+            self._start(self._follow(kept, state))
+
+    async def _create(self, kept: KeptBatch, file: str) -> BatchState:
+        try:
+            state = await self._server.create(file, kept.path, kept.mark)
+        except Transient:
+            # The server may have made it, and not been heard.
+            made = await self._server.find(kept.mark)
+            if made is None:
+                raise
+            state = made
+        self._batches.created(kept.number, state.batch)
+        return state
+
+    async def _go_on(self, kept: KeptBatch) -> None:
+        """Goes on with a batch that an earlier session began to send."""
+        self._under_way[kept.number] = None
+        keys = self._batches.keys(kept.number)
+        try:
+            state = await (self._server.look(kept.batch) if kept.batch else self._found(kept))
+        except Exception as error:  # noqa: BLE001 - each who asks must hear of it
+            self._under_way.pop(kept.number, None)
+            self._disown(keys)
+            self._fail(keys, error)
+            return
+        if state is None:
+            self._under_way.pop(kept.number, None)
+            self._batches.drop(kept.number)
+            self._disown(keys)
+            self._fail(keys, Transient("the session ended before this request was sent"))
+            return
+        await self._follow(kept, state)
+
+    def _disown(self, keys: Iterable[str]) -> None:
+        if self._earlier:
+            self._earlier.difference_update(keys)
+
+    async def _found(self, kept: KeptBatch) -> BatchState | None:
+        """A batch whose id was never heard: the server's, or one that is made now of the file that it has."""
+        state = await self._server.find(kept.mark)
+        if state is None and kept.file:
+            state = await self._server.create(kept.file, kept.path, kept.mark)
+        if state is not None:
+            self._batches.created(kept.number, state.batch)
+        return state
+
+    async def _follow(self, kept: KeptBatch, state: BatchState) -> None:
+        self._since[kept.number] = kept.created
+        pause = FIRST_LOOK
+        while True:
+            self._under_way[kept.number] = state
+            if state.over:
+                break
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
+            state = await self._looked(state)
+            self._desk.looked()
+        await self._collect(kept, state)
+
+    async def _looked(self, state: BatchState) -> BatchState:
+        try:
+            return await self._server.look(state.batch)
+        except Transient as error:
+            self._desk.tell(f"batch {state.batch}: {error}; it is looked at again")
+            return state
+        except RateLimited:
+            return state
+
+    async def _collect(self, kept: KeptBatch, state: BatchState) -> None:
+        keys = self._batches.keys(kept.number)
+        try:
+            for file in state.files:
+                results = await self._server.results(file)
+                self._batches.read(kept.number, results)
+                there = self._hand_out(results)
+                keys = [key for key in keys if key not in there]
+            self._batches.close(kept.number, state.status)
+        except Exception as error:  # noqa: BLE001 - each who asked must hear of it
+            self._fail(keys, error)
+        else:
+            self._disown(keys)
+            self._leave_out(keys, state)
+        finally:
+            self._under_way.pop(kept.number, None)
+
+    def _hand_out(self, results: list[tuple[str, str]]) -> set[str]:
+        for key, result in results:
+            waiting = self._waiting.get(key)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(result)
+        if self._earlier is not None:
+            # Those who ask later find it in the journal.
+            self._earlier |= {key for key, _ in results} - set(self._waiting)
+        return {key for key, _ in results}
+
+    def _leave_out(self, keys: Sequence[str], state: BatchState) -> None:
+        """Tells what became of requests without a line in any file."""
+        if state.status == "completed" and not keys:
+            return
+        words = "; ".join(str(error.get("message") or error.get("code")) for error in state.errors[:3])
+        about = f"batch {state.batch} {state.status}{f': {words}' if words else ''}"
+        self._desk.tell(f"{about}; what it left without an answer is sent again, where that makes sense")
+        refused = _refused(keys, state)
+        self._fail(refused, RequestRefused(about))
+        self._fail([key for key in keys if key not in refused], _reason(state, about))
+
+    def _fail(self, keys: Iterable[str], error: Exception) -> None:
+        for key in keys:
+            waiting = self._waiting.get(key)
+            if waiting is not None and not waiting.done():
+                waiting.set_exception(_copy(error))
+
+    async def aclose(self) -> None:
+        """Stops looking; batches go on at the server."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.aclose()
+        await self._backend.aclose()
+
+
+def _copy(error: Exception) -> Exception:
+    """One for each who waits: an exception that is raised in many places gathers all their frames."""
+    made = type(error)(*error.args)
+    if isinstance(error, RateLimited) and isinstance(made, RateLimited):
+        made.retry_after = error.retry_after
+    return made
+
+
+def _refused(keys: Sequence[str], state: BatchState) -> set[str]:
+    """The requests for whose sake the server took nothing of a batch, as it counts its lines."""
+    numbers = {error.get("line") for error in state.errors}
+    return {key for number, key in enumerate(keys, 1) if number in numbers}
+
+
+def _reason(state: BatchState, about: str) -> Exception:
+    """Why a request has no answer that was refused by nobody."""
+    if state.status == "cancelled":
+        return RequestRefused(about)
+    if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):
+        return RateLimited(about, AGAIN)
+    if state.status == "failed" and not any(error.get("line") for error in state.errors):
+        return Hopeless(about)
+    # What was not answered was not billed.
+    return Transient(about)
+
+
+def _completion(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
+    """What a line of a batch's output says.
+
+    Raises:
+        Exception: as `Backend.complete`.
+    """
+    response, error = line.get("response"), line.get("error")
+    if isinstance(response, dict) and "status_code" in response:
+        return backend.read_line(request, int(response["status_code"]), response.get("body"))
+    words = error.get("message") or error.get("code") if isinstance(error, dict) else error
+    raise Transient(f"the batch gave no answer: {words}")

@@ -1,0 +1,171 @@
+"""What a server with OpenAI's batch interface is asked: files, batches, and what came of them.
+
+Source: the OpenAI API reference, "Files" and "Batch". vLLM's `run-batch` reads and writes the same lines.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.json_codec import dumps
+from evalsuite.models.protocol import LostAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from openai import AsyncOpenAI
+
+    from evalsuite.models.openai import OpenAIBackend
+
+WINDOW: Literal["24h"] = "24h"
+"""The only completion window there is."""
+
+MARK = "evalsuite"
+"""Name of the metadata by which a batch is found again."""
+
+OVER = frozenset({"completed", "expired", "cancelled", "failed"})
+LATEST = 20
+"""Pages of batches that are looked through for one whose id was never heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How a batch stands.
+
+    Attributes:
+        batch: the server's id.
+        status: as the server says it.
+        done: requests that are finished, well or not.
+        total: requests.
+        files: ids of the files with answers and with errors, as far as there are any.
+        errors: why the server took nothing of it: code, message and perhaps line of each.
+    """
+
+    batch: str
+    status: str
+    done: int
+    total: int
+    files: tuple[str, ...]
+    errors: tuple[Mapping[str, Any], ...]
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come."""
+        return self.status in OVER
+
+
+def as_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
+    """A request as a line of the file that is sent."""
+    return dumps({"custom_id": key, "method": "POST", "url": path, "body": body}).encode() + b"\n"
+
+
+class BatchServer:
+    """See the module.
+
+    Args:
+        backend: the server, its key and its time-outs.
+    """
+
+    def __init__(self, backend: OpenAIBackend) -> None:
+        self._backend = backend.for_files()
+
+    async def upload(self, name: str, content: bytes) -> str:
+        """Sends a file of requests; returns the server's id of it."""
+
+        async def send(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
+            file = (f"{name}.jsonl", content, "application/jsonl")
+            made = await client.files.create(file=file, purpose="batch", extra_headers=_without_type(headers))
+            return str(made.id)
+
+        return await self._backend.use(send)
+
+    async def create(self, file: str, path: str, mark: str) -> BatchState:
+        """Has a file's requests answered."""
+
+        async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
+            # The package's types name the paths of today; a server may know more.
+            endpoint: Any = path
+            made = await client.batches.create(
+                completion_window=WINDOW,
+                endpoint=endpoint,
+                input_file_id=file,
+                metadata={MARK: mark},
+                extra_headers=headers,
+            )
+            return _state(made.model_dump())
+
+        return await self._backend.use(make)
+
+    async def look(self, batch: str) -> BatchState:
+        """How a batch stands."""
+
+        async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
+            return _state((await client.batches.retrieve(batch, extra_headers=headers)).model_dump())
+
+        return await self._backend.use(ask)
+
+    async def find(self, mark: str) -> BatchState | None:
+        """The batch with a mark, among the latest."""
+
+        async def search(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
+            page = await client.batches.list(limit=100, extra_headers=headers)
+            for _ in range(LATEST):
+                for batch in page.data:
+                    if (batch.metadata or {}).get(MARK) == mark:
+                        return _state(batch.model_dump())
+                if not page.has_next_page():
+                    break
+                page = await page.get_next_page()
+            return None
+
+        return await self._backend.use(search)
+
+    async def results(self, file: str) -> list[tuple[str, str]]:
+        """The lines of a file of answers or errors, each with the key of its request."""
+
+        async def fetch(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes:
+            content = await client.files.content(file, extra_headers=_without_type(headers))
+            return content.content
+
+        return list(_lines(await self._backend.use(fetch)))
+
+    async def probe(self) -> None:
+        """Sees whether there is a batch interface."""
+
+        async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
+            await client.batches.list(limit=1, extra_headers=headers)
+
+        await self._backend.use(ask)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._backend.aclose()
+
+
+def _without_type(headers: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in headers.items() if name.lower() != "content-type"}
+
+
+def _state(plain: Mapping[str, Any]) -> BatchState:
+    counts = plain.get("request_counts") or {}
+    errors = (plain.get("errors") or {}).get("data") or ()
+    files = (plain.get("output_file_id"), plain.get("error_file_id"))
+    return BatchState(
+        str(plain["id"]),
+        str(plain["status"]),
+        int(counts.get("completed") or 0) + int(counts.get("failed") or 0),
+        int(counts.get("total") or 0),
+        tuple(file for file in files if file),
+        tuple(errors),
+    )
+
+
+def _lines(content: bytes) -> Iterator[tuple[str, str]]:
+    for line in content.splitlines():
+        if line.strip():
+            try:
+                yield str(json.loads(line)["custom_id"]), line.decode("utf-8", "replace")
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise LostAnswer(f"a batch's output has a line that is none: {line[:200]!r}") from error

@@ -1,0 +1,139 @@
+"""Batches in the journal: which request is in which, so that nothing is sent or paid for twice."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evalsuite.journal.database import Database
+
+OPEN = "open"
+
+CARRIED_OVER = """
+UPDATE attempts SET state = 'refused', words = 'goes on in a batch' WHERE state IN ('sent', 'failed')
+AND key IN (SELECT key FROM batch_lines WHERE NOT taken)
+"""
+"""A call in a batch is booked by the session that reads its answer; until then it is not lost."""
+
+READ_AND_KEPT = """
+DELETE FROM batch_lines WHERE result IS NOT NULL AND (taken OR key IN (SELECT key FROM answers))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBatch:
+    """A row of the table `batches`; see `schema.SCHEMA`."""
+
+    number: int
+    path: str
+    mark: str
+    file: str | None
+    batch: str | None
+    created: float
+
+
+class Batches:
+    """The batches of a run.
+
+    Args:
+        database: of the journal.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> KeptBatch:
+        """Notes a batch before anything of it is sent.
+
+        Args:
+            asked: backend and model.
+            path: of the API.
+            mark: by which the batch is found again.
+            keys: of its requests.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        row = (asked, path, mark, time.time(), OPEN)
+        with self._database.transaction() as db:
+            number = db.execute(
+                "INSERT INTO batches (asked, path, mark, created, state) VALUES (?, ?, ?, ?, ?)", row
+            ).lastrowid
+            db.executemany("INSERT INTO batch_lines VALUES (?, ?, NULL, 0)", ((number, key) for key in keys))
+        return KeptBatch(number or 0, path, mark, None, None, row[3])
+
+    def uploaded(self, number: int, file: str) -> None:
+        """Notes the server's id of the file."""
+        self._database.write(("UPDATE batches SET file = ? WHERE number = ?", (file, number)))
+
+    def created(self, number: int, batch: str) -> None:
+        """Notes the server's id of the batch."""
+        self._database.write(("UPDATE batches SET batch = ? WHERE number = ?", (batch, number)))
+
+    def drop(self, number: int) -> None:
+        """Forgets a batch that the server never had."""
+        self._database.write(
+            ("DELETE FROM batches WHERE number = ?", (number,)),
+            ("DELETE FROM batch_lines WHERE number = ?", (number,)),
+        )
+
+    def open(self, asked: str) -> list[KeptBatch]:
+        """Batches of a backend and model that have not been read, the oldest first."""
+        rows = self._database.all(
+            "SELECT number, path, mark, file, batch, created FROM batches "
+            "WHERE asked = ? AND state = ? ORDER BY number",
+            asked,
+            OPEN,
+        )
+        return [KeptBatch(*row) for row in rows]
+
+    def keys(self, number: int) -> list[str]:
+        """The requests of a batch that have no result yet, in the order of its lines."""
+        rows = self._database.all(
+            "SELECT key FROM batch_lines WHERE number = ? AND result IS NULL ORDER BY rowid", number
+        )
+        return [row[0] for row in rows]
+
+    def in_batches(self) -> set[str]:
+        """All requests that are in a batch, or whose result was read and not heard yet."""
+        return {row[0] for row in self._database.all("SELECT key FROM batch_lines WHERE NOT taken")}
+
+    def result(self, key: str) -> str | None:
+        """The latest result of a request that was read and not heard yet."""
+        row = self._database.one(
+            "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL "
+            "ORDER BY number DESC",
+            key,
+        )
+        return None if row is None else str(row[0])
+
+    def read(self, number: int, results: Sequence[tuple[str, str]]) -> None:
+        """Keeps results, by key, before anybody hears of them."""
+        with self._database.transaction() as db:
+            db.executemany(
+                "UPDATE batch_lines SET result = ? WHERE number = ? AND key = ?",
+                ((result, number, key) for key, result in results),
+            )
+
+    def heard(self, key: str) -> None:
+        """A failure was heard: the request may be sent again."""
+        self._database.write(("UPDATE batch_lines SET taken = 1 WHERE key = ?", (key,)))
+
+    def close(self, number: int, state: str) -> None:
+        """The server is done with a batch, and all that it left was read."""
+        self._database.write(
+            ("UPDATE batches SET state = ? WHERE number = ?", (state, number)),
+            ("DELETE FROM batch_lines WHERE number = ? AND result IS NULL", (number,)),
+        )
+
+    def carry_over(self) -> None:
+        """Before a session counts what was spent: calls in batches are booked when their answers are read."""
+        self._database.write((CARRIED_OVER, ()))
+
+    def tidy(self) -> None:
+        """Lets go of results that are among the answers."""
+        self._database.write((READ_AND_KEPT, ()))

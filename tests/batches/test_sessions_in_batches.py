@@ -1,0 +1,214 @@
+"""pytest sessions with `--batch`, before a server with OpenAI's batch interface."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.batches.choice import check_interface
+from evalsuite.errors import BackendUnavailable, SettingsError
+from evalsuite.models import open_backend
+from evalsuite.settings import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.batches.conftest import BatchServer
+
+CASES = """
+from evalsuite import Sample, benchmark, exact_match, generate
+
+SAMPLES = [Sample(id=f"s{number}", input=f"word {number}", target=f"word {number}") for number in range(6)]
+
+@benchmark("words", SAMPLES, solver=generate(max_tokens=8), scorers=[exact_match()])
+def test_words(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+TWO_STEPS = """
+from evalsuite import Sample, benchmark, exact_match
+
+async def twice(sample, model):
+    first = await model.chat(sample.input)
+    return (await model.chat(first.text + " again")).text
+
+SAMPLES = [Sample(id=f"s{number}", input=f"word {number}", target=f"word {number} again") for number in range(3)]
+
+@benchmark("words", SAMPLES, solver=twice, scorers=[exact_match()])
+def test_words(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+# Tests do not wait as long for further requests as sessions do.
+CONFTEST = """
+import evalsuite.batches.backend as backend
+backend.QUIET, backend.FIRST_LOOK = 0.3, 0.2
+pytest_plugins = ["evalsuite.plugin"]
+"""
+
+
+@dataclass
+class Suite:
+    """A suite of cases before a server."""
+
+    path: Path
+    url: str
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        # Only one that resumes, and takes it over, goes without the model's name.
+        model = () if any("--resume" in option for option in options) else ("--model=gpt-test", "--run=run")
+        fixed = (
+            "-q",
+            "-pno:cacheprovider",
+            "--batch",
+            f"--model-base-url={self.url}",
+            "--price=gpt-test=100/100",
+        )
+        command = [sys.executable, "-m", "pytest", *fixed, *model, *options]
+        return subprocess.Popen(
+            command, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def run(self, *options: str) -> tuple[int, str]:
+        with self.start(*options) as process:
+            output = process.communicate(timeout=120)[0]
+        return process.returncode, output
+
+    def records(self) -> list[dict[str, Any]]:
+        lines = (self.path / "reports" / "run" / "records.jsonl").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def usage(self) -> dict[str, Any]:
+        info: dict[str, Any] = json.loads((self.path / "reports" / "run" / "run.json").read_text("utf-8"))
+        return dict(info["usage"])
+
+
+@pytest.fixture
+def suite(tmp_path: Path, batch_server: BatchServer) -> Suite:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_words.py").write_text(CASES)
+    return Suite(tmp_path, batch_server.url)
+
+
+def test_a_suite_is_asked_in_one_batch_at_half_the_price(suite: Suite, batch_server: BatchServer) -> None:
+    status, output = suite.run()
+    assert status == 0, output
+    assert sorted(batch_server.asked()) == [f"word {number}" for number in range(6)]
+    assert len(batch_server.batches) == 1
+    assert not batch_server.calls
+    # 15 tokens at 100 dollars a million are 0.0015 dollars, of which half.
+    assert suite.usage()["cost"] == pytest.approx(6 * 0.00075)
+    assert "batch batch_0: 6 requests sent" in output
+
+
+def test_further_steps_make_further_batches_and_one_that_was_never_heard_of_is_found_again(
+    suite: Suite, batch_server: BatchServer
+) -> None:
+    batch_server.deaf = True
+    (suite.path / "test_words.py").write_text(TWO_STEPS)
+    status, output = suite.run("-n2")
+    assert status == 0, output
+    first = sorted(text for text in batch_server.asked() if "again" not in text)
+    assert first == ["word 0", "word 1", "word 2"]
+    assert len(batch_server.asked()) == 6
+    assert len(batch_server.batches) > 1
+
+
+def test_failed_and_expired_lines_are_sent_again_and_refused_ones_are_not(
+    suite: Suite, batch_server: BatchServer
+) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, Any]:
+        text = body["messages"][-1]["content"]
+        if text == "word 1":
+            return 400, {"error": {"message": "word 1 is not liked"}}
+        if text == "word 2" and batch_server.asked().count("word 2") == 1:
+            return 500, {"error": {"message": "try again"}}
+        return batch_server.echo(body)
+
+    batch_server.answer = answer
+    # Half of the first batch is not in time.
+    batch_server.fate = lambda batch: "expired" if batch is batch_server.batches[0] else "completed"
+    status, output = suite.run()
+    assert status == 1
+    assert "word 1 is not liked" in output
+    assert "batch batch_0 expired" in output
+    again = ["word 2", "word 3", "word 4", "word 5"]
+    assert sorted(batch_server.asked()) == sorted([f"word {number}" for number in range(6)] + again)
+    assert [record["outcome"] for record in suite.records()].count("passed") == 5
+
+
+def test_a_batch_that_was_refused_for_one_line_is_sent_without_it(
+    suite: Suite, batch_server: BatchServer
+) -> None:
+    batch_server.fate = lambda batch: "failed" if batch is batch_server.batches[0] else "completed"
+    status, output = suite.run()
+    assert status == 1
+    assert "no such parameter" in output
+    assert len(batch_server.asked()) == 6 + 5
+    assert [record["outcome"] for record in suite.records()].count("error") == 1
+
+
+def test_a_session_that_is_killed_sends_nothing_twice(suite: Suite, batch_server: BatchServer) -> None:
+    batch_server.fate = lambda batch: None
+    process = suite.start()
+    _wait_until(lambda: len(batch_server.asked()) == 6)
+    process.kill()
+    process.communicate()
+    batch_server.fate = lambda batch: "completed"
+    # Each may cost up to a cent; what was sent is not counted twice.
+    status, output = suite.run("--resume=run", "--max-cost=0.06")
+    assert status == 0, output
+    assert len(batch_server.asked()) == 6
+    assert suite.usage()["cost"] == pytest.approx(6 * 0.00075)
+
+
+def test_a_detached_session_ends_with_13_until_its_batches_are_finished(
+    suite: Suite, batch_server: BatchServer
+) -> None:
+    batch_server.fate = lambda batch: None
+    status, output = suite.run("--detach", "-n2")
+    assert status == 13, output
+    assert "not finished yet, batch batch_0" in output
+    assert "--resume run" in output
+    assert suite.run("--resume=last", "--detach")[0] == 13
+    assert len(batch_server.asked()) == 6
+    batch_server.fate = lambda batch: "completed"
+    status, output = suite.run("--resume=last")
+    assert status == 0, output
+    assert len(batch_server.asked()) == 6
+    assert len(suite.records()) == 6
+
+
+def test_a_model_without_a_batch_interface_is_one_message(chat_server: Any) -> None:
+    with pytest.raises(SettingsError, match="--batch: local:smollm2 has no batch interface"):
+        check_interface("local:smollm2", open_backend("local:smollm2"))
+    with pytest.raises(BackendUnavailable, match="--batch: gpt-test has no batch interface at its server"):
+        check_interface("gpt-test", open_backend("gpt-test", chat_server.url))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"batch": True, "gateway": "http://127.0.0.1:1"}, "--batch and --gateway exclude each other"),
+        ({"detach": True}, "--detach goes with --batch"),
+    ],
+)
+def test_what_makes_no_sense_with_batches_is_said(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        read_settings(given)
+
+
+def _wait_until(true: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(6000):
+        if true():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not come to that")
