@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from dataclasses import dataclass
@@ -137,8 +138,10 @@ def _adapter(hint: Any, where: str) -> Any:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
+    from evalsuite.tools.typed_dicts import portable
+
     try:
-        return TypeAdapter(hint)
+        return TypeAdapter(portable(hint) if sys.version_info < (3, 12) else hint)
     except (PydanticUserError, TypeError, NameError) as error:
         raise _no_json(hint, where) from error
 

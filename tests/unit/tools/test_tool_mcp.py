@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.errors import SettingsError, ToolError
+from evalsuite.gateway.effects import Effects
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.mcp_servers import McpServer
 from evalsuite.tools.worlds import open_tools
 from evalsuite.types import Sample
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytest.importorskip("mcp")
 SAMPLE = Sample(id="s", input="x")
 NOBODY: Any = None
 SERVER = """
+import sys
 from mcp.server import MCPServer
 
 server = MCPServer("sums")
@@ -35,7 +41,16 @@ def fail() -> str:
     "Fails."
     raise ValueError("nothing there")
 
-server.run()
+@server.tool()
+def picture() -> list:
+    "Gives a text and what is no text."
+    from mcp.server.mcpserver.utilities.types import Image
+    return ["a dot", Image(data=b"x", format="png")]
+
+if len(sys.argv) > 1:
+    server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+else:
+    server.run()
 """
 
 
@@ -53,6 +68,64 @@ def test_tools_of_a_server_in_a_process_of_its_own_are_called(tmp_path: Path) ->
     total, failure = asyncio.run(used(McpServer([sys.executable, str(tmp_path / "server.py")])))
     assert total == "5"
     assert failure
+
+
+@pytest.fixture
+def http_server(tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(tmp_path / "server.py"), str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if b"running on" in line:
+                break
+        drained = threading.Thread(target=process.stderr.read, daemon=True)
+        drained.start()
+        yield f"http://127.0.0.1:{port}/mcp"
+        process.terminate()
+        drained.join()
+
+
+def test_tools_of_a_server_over_http_are_called_and_parts_that_are_no_text_are_named(
+    http_server: str,
+) -> None:
+    async def use() -> tuple[Any, str, str]:
+        server = McpServer(url=http_server)
+        used_up = await used(server)
+        async with open_tools([server], SAMPLE) as opened:
+            picture = next(made for made in opened.tools if made.document.name == "picture")
+            seen = await picture.executor.run(picture.document, {}, NOBODY)
+        return used_up, seen, picture.document.origin
+
+    (total, failure), seen, origin = asyncio.run(use())
+    assert (total, seen, origin) == ("5", "a dot\n(image)", http_server)
+    assert "fail" in failure
+
+
+def test_a_server_over_http_that_is_not_there_is_an_error_of_the_case() -> None:
+    with pytest.raises(ToolError, match=r"http://127\.0\.0\.1:9/mcp cannot be reached"):
+        asyncio.run(used(McpServer(url="http://127.0.0.1:9/mcp")))
+
+
+def test_a_replay_neither_starts_a_server_nor_connects_to_it() -> None:
+    class Kept:
+        async def recall(self, effect: Any) -> Any:
+            document = {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}
+            return {"tools": [document]} if effect.name.startswith("tools of ") else "5"
+
+        async def keep(self, effect: Any, result: Any) -> None:
+            raise AssertionError("a replay keeps nothing")
+
+    async def use() -> Any:
+        effects = Effects(Kept())
+        async with open_tools([McpServer(["no-such-program"])], SAMPLE, effects) as opened:
+            (add,) = opened.tools
+            return await effects.once("add", {}, lambda: add.executor.run(add.document, {}, NOBODY))
+
+    assert asyncio.run(use()) == "5"
 
 
 def test_a_server_that_does_not_start_is_an_error_of_the_case() -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt  # noqa: TC003 - the tool reads its annotations at run time
+from collections.abc import Mapping, Sequence  # noqa: TC003 - likewise
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
+from pydantic import BaseModel, Field
 
+from evalsuite.errors import SettingsError
 from evalsuite.tools import ToolDocument, tool
 from evalsuite.tools.arguments import check_arguments
+from evalsuite.tools.execution import ToolFailure
 
 NOBODY: Any = None
 
@@ -83,3 +87,112 @@ def test_schemas_from_elsewhere_are_honoured_whole(arguments: dict[str, Any], fa
     checked, found = check_arguments(ToolDocument("t", "T.", schema), arguments)
     assert [fault.kind for fault in found] == faults
     assert faults or checked == arguments
+
+
+class Seat(BaseModel):
+    row: int = Field(ge=1, description="counted from the front")
+    letter: str = "A"
+
+
+class Guest(TypedDict, total=False):
+    name: str
+    age: int
+
+
+@tool
+def seat(
+    seats: Sequence[Seat],
+    guest: Guest,
+    at: dt.datetime,
+    notes: Mapping[str, str] | None = None,
+    weight: Annotated[float, Field(gt=0)] = 1.0,
+    anything: Any = None,
+) -> str:
+    """Seats a guest.
+
+    :param seats: where,
+        each once.
+    :param guest: who.
+    :type guest: Guest
+    :returns: a line.
+    """
+    return f"{seats[0].row}{seats[0].letter} {guest['name']} {at:%H:%M} {weight} {notes} {anything}"
+
+
+SEATED = {"seats": [{"row": 3}], "guest": {"name": "Ada"}, "at": "2026-01-02T10:30:00"}
+
+
+def test_sphinx_fields_are_read_and_types_of_pydantic_become_schemas() -> None:
+    document = seat.document
+    assert document.description == "Seats a guest."
+    assert document.properties["seats"]["description"] == "where, each once."
+    assert document.properties["guest"]["description"] == "who."
+    assert document.required == ("seats", "guest", "at")
+    assert document.resolved(document.properties["seats"]["items"])["properties"]["row"]["minimum"] == 1
+    arguments, faults = check_arguments(document, SEATED)
+    assert not faults
+    assert asyncio.run(seat.executor.run(document, arguments, NOBODY)) == "3A Ada 10:30 1.0 None None"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"seats": [{"row": 0}]}, "0 is less than the minimum of 1"),
+        ({"seats": [{}]}, "'row' is a required property"),
+        ({"guest": {"name": 5}}, "5 is not of type 'string'"),
+        ({"weight": 0}, "0 is less than or equal to the minimum of 0"),
+    ],
+)
+def test_values_that_a_type_does_not_take_are_faults(changed: dict[str, Any], words: str) -> None:
+    _, faults = check_arguments(seat.document, {**SEATED, **changed})
+    assert [fault.kind for fault in faults] == ["wrong_type"]
+    assert words in faults[0].words
+
+
+def test_what_only_the_type_can_tell_is_a_failure_that_the_model_reads() -> None:
+    arguments, faults = check_arguments(seat.document, {**SEATED, "at": "tomorrow"})
+    assert not faults
+    with pytest.raises(ToolFailure, match="parameter 'at'"):
+        asyncio.run(seat.executor.run(seat.document, arguments, NOBODY))
+
+
+ONE_OF = ToolDocument(
+    "pay",
+    "Pays.",
+    {
+        "type": "object",
+        "properties": {
+            "by": {"oneOf": [{"type": "string", "enum": ["cash"]}, {"$ref": "#/definitions/Card"}]},
+            "tip": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        },
+        "required": ["by"],
+        "definitions": {
+            "Card": {"type": "object", "properties": {"no": {"type": "string"}}, "required": ["no"]},
+        },
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "faults"),
+    [
+        ({"by": "cash"}, []),
+        ({"by": {"no": "5"}, "tip": None}, []),
+        ({"by": {"no": 5}}, ["wrong_type"]),
+        ({"by": "cheque"}, ["wrong_type"]),
+        ({"by": "cash", "tip": "much"}, ["wrong_type"]),
+        ({"by": "cash", "more": 1}, ["unknown_parameter"]),
+    ],
+)
+def test_alternatives_and_references_within_them_are_honoured(
+    arguments: dict[str, Any], faults: list[str]
+) -> None:
+    assert [fault.kind for fault in check_arguments(ONE_OF, arguments)[1]] == faults
+
+
+def test_a_type_that_no_schema_describes_is_refused_when_the_tool_is_declared() -> None:
+    with pytest.raises(SettingsError, match="'key' has the type <class 'bytes'>, which JSON has not"):
+
+        @tool
+        def lock(key: bytes) -> None:
+            """Locks."""
