@@ -56,6 +56,7 @@ class ChatServer:
         url: base URL for `--model-base-url`.
         reply: what is answered to a request's body.
         bodies: of all requests so far, in order.
+        paths: likewise, as the request lines have them.
         most: most requests in flight at once.
     """
 
@@ -63,6 +64,7 @@ class ChatServer:
     reply: Callable[[dict[str, Any]], Reply]
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     most: int = 0
     _flying: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -116,6 +118,7 @@ def chat_server() -> Iterator[ChatServer]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.paths.append(self.path)
             reply = state.enter(body, {name.title(): value for name, value in self.headers.items()})
             state.leave()
             if reply.drop:

@@ -14,11 +14,15 @@ from evalsuite.models.access import AZURE_TOKEN
 from evalsuite.models.transport import ACCEPTED, AiohttpTransport
 
 if TYPE_CHECKING:
+    from azure.core.credentials_async import AsyncTokenCredential
+
     from evalsuite.models.access import Access
     from evalsuite.models.address import Address
 
 NO_KEY = "none"
 """What the package is told where there is no key; the header that would bear it is left out."""
+
+AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 def open_client(address: Address, access: Access) -> AsyncOpenAI:
@@ -75,28 +79,41 @@ def _azure(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpe
             "?api-version=2024-10-21 behind the address"
         )
     root = address.root if "/openai" in address.root else f"{address.root}/openai"
-    return AsyncAzureOpenAI(
-        base_url=root,
-        api_version=version,
-        default_query=query,
-        **_azure_credentials(address, access),
-        **shared,
-    )
-
-
-def _azure_credentials(address: Address, access: Access) -> dict[str, Any]:
-    """A key, or a token of Entra ID: from the environment, else the machine's own by azure-identity."""
+    placed: dict[str, Any] = {"base_url": root, "api_version": version, "default_query": query, **shared}
     if access.key:
-        name = "azure_ad_token" if access.key_name == AZURE_TOKEN else "api_key"
-        return {name: access.key.reveal()}
+        placed["azure_ad_token" if access.key_name == AZURE_TOKEN else "api_key"] = access.key.reveal()
+        return AsyncAzureOpenAI(**placed)
     if not access.trusted:
         raise BackendUnavailable(f"{address.shown} needs a key: {access.advice}")
+    return _MachineIdentity(_machine_credential(address), **placed)
+
+
+def _machine_credential(address: Address) -> AsyncTokenCredential:
+    """What gets tokens of Entra ID for this machine, whose command line or service is logged in."""
     try:
-        from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider
+        from azure.identity.aio import DefaultAzureCredential
     except ImportError:
         raise BackendUnavailable(
             f"{address.shown} needs a key or a token: set AZURE_OPENAI_API_KEY or {AZURE_TOKEN}, or install "
-            "azure-identity, which finds the token of this machine"
+            "evalsuite[azure], which finds the token of this machine"
         ) from None
-    scope = "https://cognitiveservices.azure.com/.default"
-    return {"azure_ad_token_provider": get_bearer_token_provider(DefaultAzureCredential(), scope)}
+    return DefaultAzureCredential()
+
+
+class _MachineIdentity(AsyncAzureOpenAI):
+    """A client with tokens of Entra ID, which closes what gets them.
+
+    Args:
+        credential: gets the tokens.
+        placed: as `AsyncAzureOpenAI` takes it.
+    """
+
+    def __init__(self, credential: AsyncTokenCredential, **placed: Any) -> None:
+        from azure.identity.aio import get_bearer_token_provider
+
+        super().__init__(azure_ad_token_provider=get_bearer_token_provider(credential, AZURE_SCOPE), **placed)
+        self._credential = credential
+
+    async def close(self) -> None:
+        await super().close()
+        await self._credential.close()
