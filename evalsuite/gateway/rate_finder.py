@@ -1,16 +1,14 @@
 """Finds out how many requests a second a server allows, from what it accepts and what it refuses.
 
-Nothing is paced until a server refuses. From then on requests are spaced at a rate that each answer moves:
+Nothing is paced until a server refuses. From then on requests are spaced at a rate that follows these rules:
 
-- an accepted request raises it by `RISE / sqrt(rate)`, a refused one lowers it by `FALL`. That settles where
-  `RISE / (FALL * sqrt(rate))` of all requests are refused, 2% at 50 a second, and two runs at one server settle
-  at the same rate (the argument of TCP's congestion control, F. Kelly et al., "Rate control for communication
-  networks", 1998);
+- each request raises it by `RISE / sqrt(rate)`, and a refusal lowers it by a tenth, at most once in `EPOCH` seconds:
+  refusals of requests that were sent before the last cut say nothing new. Two runs at one server settle at the same
+  rate (the argument of TCP's congestion control, F. Kelly et al., "Rate control for communication networks", 1998);
 - a long row without a refusal doubles it every half second, so that a lifted limit is found soon;
 - where most of a window was refused, the rate becomes what was accepted, the goodput;
-- a row of refusals without anything accepted pauses everybody, as long as the server asks;
-- refusals that do not follow the rate (a server that fails one request in ten whatever comes) are told by their
-  goodput, which falls along with the rate, and are no reason to go slower.
+- a row of refusals without anything accepted pauses everybody, for as long as the server asks;
+- refusals that do not follow the rate (`other_refusals`) are no reason to go slower.
 
 Every method takes the time, in seconds, so that a test can bring its own.
 """
@@ -20,15 +18,15 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from evalsuite.gateway.other_refusals import Window, other_share
 
-RISE, FALL = 0.4, 3.0
-DEEPEST_FALL = 0.7
-"""What one refusal leaves of the rate at least."""
+RISE = 0.6
+CUT, SEARCH_CUT = 0.1, 0.25
+"""Share of the rate that a refusal costs: usually, and where it ends a search."""
+
+EPOCH, SEARCH_EPOCH = 0.5, 0.2
+"""Seconds between two cuts at least."""
 
 DOUBLING = 0.5
 """Seconds in which the rate doubles while it looks for the limit."""
@@ -45,53 +43,21 @@ FLOOR = 0.05
 """Requests a second that are sent whatever happens."""
 
 SENDS_KEPT = 16
+UNUSED = 2.0
+"""A rate of more than so many times what is sent was never used up, and says nothing."""
+
 WINDOW_SECONDS, WINDOW_REQUESTS = 0.25, 16
+WINDOWS_KEPT = 24
 MOSTLY_REFUSED, WORTH_PACING = 0.25, 0.15
-WINDOWS_KEPT = 16
-NOISE_LEAST, NOISE_RATIO = 0.04, 1.5
+DEEPEST_FALL = 0.6
+"""What a window leaves of a rate that was known."""
 
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What happened in a stretch of time.
-
-    Attributes:
-        seconds: how long it was.
-        accepted: answers.
-        refused: refusals.
-    """
-
-    seconds: float
-    accepted: int
-    refused: int
-
-    @property
-    def sent(self) -> float:
-        """Requests a second."""
-        return (self.accepted + self.refused) / self.seconds
-
-    @property
-    def goodput(self) -> float:
-        """Answers a second."""
-        return self.accepted / self.seconds
-
-    @property
-    def share(self) -> float:
-        """Refused, of all."""
-        return self.refused / (self.accepted + self.refused)
-
-
-def pool(windows: Sequence[Window]) -> Window:
-    """Several windows as one."""
-    return Window(
-        sum(window.seconds for window in windows),
-        sum(window.accepted for window in windows),
-        sum(window.refused for window in windows),
-    )
+TOLERATED = 1.5
+"""Refusals up to so many times the share that comes whatever the rate cost nothing."""
 
 
 class RateFinder:
-    """Finds the rate at which a server answers without refusing.
+    """See the module.
 
     Args:
         connections: requests in flight at most; after a pause the server is approached like plain exponential
@@ -105,6 +71,7 @@ class RateFinder:
         self._free_at = 0.0
         self._sends: deque[float] = deque(maxlen=SENDS_KEPT)
         self._searching = False
+        self._cut_at = -math.inf
         self._clean, self._clean_since = 0, 0.0
         self._row, self._fruitless = 0, 0
         self._paused_at = -math.inf
@@ -113,7 +80,8 @@ class RateFinder:
         self._window_start: float | None = None
         self._window = [0, 0]
         self._windows: deque[Window] = deque(maxlen=WINDOWS_KEPT)
-        self._noise = 0.0
+        # The share that is refused whatever the rate, and the share that was refused lately.
+        self._other_share = 0.0
         self._refused_share = 0.0
 
     def delay(self, now: float) -> float:
@@ -127,15 +95,18 @@ class RateFinder:
         if self._cycle_start is None:
             self._cycle_start = now
         if self.rate:
+            in_use = self._in_use(now)
             # The timer's delay is made up for, up to two requests.
             self._free_at = max(self._free_at, now - 1.0 / self.rate) + 1.0 / self.rate
+            if in_use and not self._looking(now):
+                self.rate += RISE / math.sqrt(self.rate)
 
     def accepted(self, now: float) -> None:
         """A request was answered."""
         self._count(refused=False, now=now)
         self._row = self._fruitless = 0
         self._cycle_accepted += 1
-        self._forgive(now)
+        self._grow(now)
 
     def refused(self, sent: float, retry_after: float | None, now: float) -> None:
         """A request was refused for being one too many.
@@ -151,49 +122,54 @@ class RateFinder:
             return
         self._count(refused=True, now=now)
         self._row += 1
+        weight = self._weight()
         if self._row >= ROW:
             self._pause(retry_after, now)
-        elif self.rate is not None and self._weight() > 0.3:
-            self._lower(now)
-        else:
-            self._forgive(now)
+        elif self.rate is None or weight == 0.0:
+            self._grow(now)
+        elif sent > self._cut_at:
+            self._lower(self.rate, weight, now)
 
     def wait_for(self, seconds: float, now: float) -> None:
         """Everybody waits, as a server's headers say that nothing is left for so long."""
         self.resume_at = max(self.resume_at, now + min(seconds, LONGEST_PAUSE))
 
-    def _forgive(self, now: float) -> None:
-        """The rate grows, if it is what holds requests back."""
+    def _in_use(self, now: float) -> bool:
+        """Whether the rate is what holds requests back."""
+        return self.rate is not None and now <= self._free_at + 2.0 / self.rate
+
+    def _looking(self, now: float) -> bool:
+        """Whether the rate doubles until the limit is found."""
+        calm = self._clean >= CLEAN_REQUESTS and now - self._clean_since >= CLEAN_SECONDS
+        return self._searching or calm or self._clean >= CLEAN_SHARE * math.sqrt(self.rate or 0.0)
+
+    def _grow(self, now: float) -> None:
         if self.rate is None:
             return
         self._clean += 1
-        if now > self._free_at + 2.0 / self.rate:
-            return
-        calm = self._clean >= CLEAN_REQUESTS and now - self._clean_since >= CLEAN_SECONDS
-        if self._searching or calm or self._clean >= CLEAN_SHARE * math.sqrt(self.rate):
+        if self._in_use(now) and self._looking(now):
             self.rate += math.log(2) / DOUBLING
-        else:
-            self.rate += RISE / math.sqrt(self.rate)
 
-    def _lower(self, now: float) -> None:
-        self._searching = False
+    def _weight(self) -> float:
+        """How much of a refusal is due to the rate."""
+        if not self._other_share:
+            return 1.0
+        return min(1.0, max(0.0, self._refused_share / (TOLERATED * self._other_share) - 1.0))
+
+    def _lower(self, rate: float, weight: float, now: float) -> None:
         self._clean, self._clean_since = 0, now
-        # A rate that was never used up says nothing.
-        rate = min(self.rate or math.inf, 1.1 * self._sending(now))
-        self.rate = max(FLOOR, rate * DEEPEST_FALL, rate - FALL * self._weight())
+        if now - self._cut_at >= (SEARCH_EPOCH if self._searching else EPOCH):
+            used = min(rate, UNUSED * self._sending(now))
+            cut = SEARCH_CUT if self._searching else CUT
+            rate = max(FLOOR, used * (1.0 - cut * weight))
+            self.rate, self._searching, self._cut_at = rate, False, now
         # Two runs in step with each other would have the same one refused again and again.
-        self._free_at = max(self._free_at, now) + random.random() / self.rate  # noqa: S311 - jitter, no secret
+        self._free_at = max(self._free_at, now) + random.random() / rate  # noqa: S311 - jitter, no secret
 
     def _sending(self, now: float) -> float:
         if len(self._sends) < 2:
             return float(self._connections)
         return len(self._sends) / max(now - self._sends[0], 0.05)
-
-    def _weight(self) -> float:
-        """How much of a refusal is due to the rate."""
-        if not self._noise:
-            return 1.0
-        return max(0.0, 1.0 - 1.5 * self._noise / max(self._refused_share, 1e-6))
 
     def _pause(self, retry_after: float | None, now: float) -> None:
         wait = FIRST_PAUSE * 2**self._fruitless
@@ -208,7 +184,8 @@ class RateFinder:
         # A long pause is the end of a window of the server's, whose rate is known then.
         self._searching = self._cycle_accepted < 4 or pause < LONG_PAUSE
         self._free_at = self.resume_at
-        self._paused_at, self._cycle_start, self._cycle_accepted = now, self.resume_at, 0
+        self._paused_at = self._cut_at = now
+        self._cycle_start, self._cycle_accepted = self.resume_at, 0
         self._row, self._clean, self._clean_since = 0, 0, self.resume_at
         self._window_start, self._window = None, [0, 0]
 
@@ -219,29 +196,21 @@ class RateFinder:
         self._window[refused] += 1
         seconds, count = now - self._window_start, sum(self._window)
         if seconds >= WINDOW_SECONDS and count >= WINDOW_REQUESTS:
-            self._close(Window(seconds, *self._window))
+            self._close(Window(seconds, *self._window), now)
             self._window_start, self._window = now, [0, 0]
 
-    def _close(self, window: Window) -> None:
+    def _close(self, window: Window, now: float) -> None:
         self._windows.append(window)
-        self._noise = self._find_noise()
+        before, self._other_share = self._other_share, other_share(self._windows, self._other_share)
+        if self._other_share and not before and self.rate:
+            # What was cut was cut in vain.
+            self._searching = True
+        unknown = self.rate is None or self._searching
         if self.rate is None and window.share > WORTH_PACING:
             self.rate = window.sent
-        if window.share > MOSTLY_REFUSED + 1.5 * self._noise and window.accepted:
-            self.rate = max(FLOOR, min(self.rate or window.goodput, window.goodput))
+        if window.share > MOSTLY_REFUSED + TOLERATED * self._other_share and window.accepted:
+            rate = self.rate or window.goodput
+            least = FLOOR if unknown else DEEPEST_FALL * rate
             # Too low, maybe: a server without any store of permits grants less to one who comes too early.
-            self._searching = True
-
-    def _find_noise(self) -> float:
-        """The share refused whatever the rate: where the goodput fell along with the rate."""
-        if len(self._windows) < 4:
-            return self._noise
-        by_rate = sorted(self._windows, key=lambda window: window.sent)
-        half = len(by_rate) // 2
-        slow, fast = pool(by_rate[:half]), pool(by_rate[half:])
-        if fast.sent < NOISE_RATIO * slow.sent:
-            share = pool(by_rate).share
-            return self._noise if share > self._noise / 2 else share
-        in_step = slow.goodput < fast.goodput * (1 - 0.8 * (1 - slow.sent / fast.sent))
-        alike = slow.share >= 0.75 * fast.share
-        return slow.share if in_step and alike and slow.share >= NOISE_LEAST else 0.0
+            self.rate, self._searching = max(least, min(rate, window.goodput)), True
+            self._cut_at = now
