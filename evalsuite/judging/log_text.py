@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model", "cut_off")
 
@@ -17,7 +17,19 @@ def minutes(log: Sequence[Mapping[str, Any]]) -> str:
         log: a `Score.log`, or the events of a transcript, as judges leave them; what other scorers put into
             theirs is shown name by name.
     """
-    return "\n\n".join(f"{_lead(entry)}\n{_words(entry)}".strip() for entry in log)
+    return "\n\n".join(f"{_lead(entry)}\n{_words(entry)}".strip() for entry in _each_prompt_once(log))
+
+
+def _each_prompt_once(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """A judge that is asked twenty times is asked the same: its prompt is shown before the first answer alone."""
+    shown: set[tuple[str, str, str]] = set()
+    for entry in log:
+        if entry.get("role") in ("system", "user"):
+            prompt = (str(entry.get("speaker")), str(entry.get("order")), str(entry.get("content")))
+            if prompt in shown:
+                continue
+            shown.add(prompt)
+        yield entry
 
 
 def _lead(entry: Mapping[str, Any]) -> str:

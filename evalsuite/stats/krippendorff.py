@@ -48,6 +48,49 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     return 1 - float((coincidences * distances).sum()) / expected if expected > 0 else math.nan
 
 
+def alpha_without_each_cluster(
+    things: Sequence[Sequence[Hashable]],
+    clusters: Sequence[Hashable],
+    *,
+    level: Literal["nominal", "interval"],
+) -> tuple[float, list[float]]:
+    """Alpha of all things, and of all but each cluster's, in the order in which clusters appear: for a jackknife.
+
+    Both disagreements are sums over things, so that a cluster is left out by a subtraction.
+
+    Args:
+        things: the ratings of each thing; one with fewer than two does not count.
+        clusters: what each thing belongs to.
+        level: as in `krippendorff_alpha`; ordinal distances would change with what is left out.
+
+    Returns:
+        nan wherever `krippendorff_alpha` has none.
+    """
+    import numpy as np
+
+    distinct = {value: None for ratings in things for value in ratings}
+    column = {value: at for at, value in enumerate(distinct)}
+    number = {cluster: at for at, cluster in enumerate(dict.fromkeys(clusters))}
+    distances = _distances(level, list(distinct), np.zeros(len(distinct)))
+    observed, totals = np.zeros(len(number)), np.zeros((len(number), len(distinct)))
+    for ratings, cluster in zip(things, clusters, strict=True):
+        if len(ratings) > 1:
+            at = [column[value] for value in ratings]
+            observed[number[cluster]] += distances[np.ix_(at, at)].sum() / (len(at) - 1)
+            np.add.at(totals[number[cluster]], at, 1.0)
+    without = _alphas(observed.sum() - observed, totals.sum(axis=0) - totals, distances)
+    return float(_alphas(observed.sum(), totals.sum(axis=0)[None], distances)[0]), without.tolist()
+
+
+def _alphas(observed: Array | float, totals: Array, distances: Array) -> Array:
+    import numpy as np
+
+    expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
+    # Sums that are left after a subtraction may miss zero by a rounding error.
+    undefined = expected < 1e-9
+    return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
+
+
 def _counts(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
     """How often each item got each value, and the values in their order."""
     import numpy as np

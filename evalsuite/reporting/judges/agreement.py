@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from evalsuite.reporting.judges.ballots import Judged
     from evalsuite.reporting.section import Cell
     from evalsuite.results.tally import Tally
-    from evalsuite.stats.krippendorff import Level
 
-    Question = tuple[str, Level, Sequence["Rating"]]
+    Question = tuple[str, Literal["nominal", "interval"], Sequence["Rating"]]
 
 JudgedValue = str | float
 RaterKind = Literal["judges", "epochs", "people"]
@@ -165,35 +164,22 @@ def measured(kind: RaterKind, questions: Iterable[Question]) -> list[RaterAgreem
     return found
 
 
-def _alpha(ratings: Sequence[Rating], level: Level) -> Estimate | None:
-    from evalsuite.stats.jackknife import jackknife_interval
+def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
+    from evalsuite.stats.jackknife import interval_of_replicates
+    from evalsuite.stats.krippendorff import alpha_without_each_cluster
 
-    clusters: dict[str, list[Rating]] = {}
+    values: dict[Hashable, list[JudgedValue]] = {}
+    clusters: dict[Hashable, str] = {}
     for rating in ratings:
-        clusters.setdefault(rating.cluster, []).append(rating)
-
-    def alpha(some: Sequence[Rating]) -> float:
-        return _alpha_of(some, level)
-
-    value = alpha(ratings)
+        values.setdefault(rating.thing, []).append(rating.value)
+        clusters.setdefault(rating.thing, rating.cluster)
+    value, without = alpha_without_each_cluster(list(values.values()), list(clusters.values()), level=level)
     if math.isnan(value):
         return None
-    interval = jackknife_interval(list(clusters.values()), alpha, bounds=(-math.inf, 1.0))
-    things = len({rating.thing for rating in ratings})
+    interval = interval_of_replicates(value, without, bounds=(-math.inf, 1.0))
     if math.isnan(interval.low):
-        return Estimate(value, n=things)
-    return Estimate(value, interval.low, interval.high, things)
-
-
-def _alpha_of(ratings: Sequence[Rating], level: Level) -> float:
-    from evalsuite.stats.krippendorff import krippendorff_alpha
-
-    things = {thing: at for at, thing in enumerate(dict.fromkeys(rating.thing for rating in ratings))}
-    table: dict[str, list[JudgedValue | None]] = {}
-    for rating in ratings:
-        table.setdefault(rating.rater, [None] * len(things))[things[rating.thing]] = rating.value
-    twice = any(sum(column[at] is not None for column in table.values()) > 1 for at in things.values())
-    return krippendorff_alpha(list(table.values()), level=level) if twice else math.nan
+        return Estimate(value, n=len(values))
+    return Estimate(value, interval.low, interval.high, len(values))
 
 
 def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:

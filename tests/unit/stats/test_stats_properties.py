@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from evalsuite import stats
+from evalsuite.stats.krippendorff import alpha_without_each_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -332,3 +333,30 @@ def test_answers_that_change_midway_take_back_what_the_first_half_proved(
         for _ in range(400):
             sequence.add(0)
         assert (sequence.low, sequence.high) == pytest.approx(certain)
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 5)),
+        min_size=2,
+        max_size=15,
+    ),
+    st.sampled_from(["nominal", "interval"]),
+)
+@modest
+def test_alpha_without_a_cluster_is_alpha_of_what_is_left(
+    things: list[tuple[list[int], int]], level: Literal["nominal", "interval"]
+) -> None:
+    def alpha(left: list[list[int]]) -> float:
+        if not any(len(ratings) > 1 for ratings in left):
+            return math.nan
+        raters = [[ratings[at] if at < len(ratings) else None for ratings in left] for at in range(4)]
+        return stats.krippendorff_alpha(raters, level=level)
+
+    clusters = [cluster for _, cluster in things]
+    whole, without = alpha_without_each_cluster([ratings for ratings, _ in things], clusters, level=level)
+    assert whole == pytest.approx(alpha([ratings for ratings, _ in things]), nan_ok=True)
+    left_out = [
+        alpha([ratings for ratings, cluster in things if cluster != gone]) for gone in dict.fromkeys(clusters)
+    ]
+    assert without == pytest.approx(left_out, nan_ok=True)
