@@ -83,14 +83,29 @@ class Declarations:
         if not place or place in self.live:
             return self.live.get(place), ""
         try:
-            declared = self._from_test(place) if "::" in place else _from_package(name)
+            declared = _benchmark_of(self._from_test(place)) if "::" in place else _from_package(name)
         except SettingsError as error:
             return None, str(error)
         if not isinstance(declared, Benchmark) or declared.name != name:
             return None, f"{place} no longer declares {name}"
         return declared, ""
 
+    def arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
+        """The arguments that a test file passes on to a benchmark; none where the code cannot be had.
+
+        Args:
+            place: what the records say of where the benchmark was declared.
+            shipped: whether those for a run on the shipped samples count as well.
+        """
+        try:
+            declaration = self._from_test(place) if "::" in place else None
+        except SettingsError:
+            return {}
+        over = getattr(declaration, "shipped", {}) if shipped else {}
+        return {**getattr(declaration, "args", {}), **over}
+
     def _from_test(self, place: str) -> object:
+        """What `@benchmark` was given."""
         path, *function = place.split("::")
         if self.root is None:
             raise SettingsError(f"{place} is not among the installed packages")
@@ -178,4 +193,8 @@ def _declared_by(module: ModuleType, function: Sequence[str]) -> object:
     for name in function:
         value = getattr(value, name, None)
     marks = getattr(value, "pytestmark", ())
-    return next((mark.args[0].benchmark for mark in marks if mark.name == MARK), None)
+    return next((mark.args[0] for mark in marks if mark.name == MARK), None)
+
+
+def _benchmark_of(declaration: object) -> object:
+    return getattr(declaration, "benchmark", None)

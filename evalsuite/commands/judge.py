@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands.again import AGAIN
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
+from evalsuite.commands.judge_gates import decided, status
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
+from evalsuite.decisions.gates import parse_gates
 from evalsuite.errors import RunError, SettingsError
 from evalsuite.judging.people_labels import joined, read_labels
 from evalsuite.judging.rubrics import rubric
 from evalsuite.protocols import JudgedScorer, Setup
 from evalsuite.reporting.judges.certificate import certificate
-from evalsuite.reporting.markdown import render
+from evalsuite.reporting.markdown import decision_line, render
 from evalsuite.results.runs import find_folder, load_run
 from evalsuite.settings import OPTIONS, read_settings
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import argparse
 
     from evalsuite.judging.rubrics import Rubric
+    from evalsuite.protocols import Benchmark
     from evalsuite.reporting.judges.certificate import JudgeResults
     from evalsuite.results.runs import Run, RunFolder
     from evalsuite.types import Record
@@ -63,6 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sheet = "a sheet of `evalsuite label`; may be repeated"
     parser.add_argument("--people", action="append", type=Path, default=[], metavar="FILE", help=sheet)
     parser.add_argument(
+        "--gate",
+        action="append",
+        metavar="CONDITION",
+        help="what every judge must reach, as in 'judge.kappa >= 0.6 @95%%'; may be repeated, and decides the exit "
+        "status: 10 for a gate that is missed, 12 for one without data",
+    )
+    parser.add_argument(
         "--probes", type=int, default=20, metavar="N", help="cases to probe the judge on (default: 20)"
     )
     for option in OPTIONS:
@@ -77,7 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the certificate and writes it beside the answers of the judges, which are paid for once."""
+    """Prints the certificate and writes it beside the judges' answers, which are paid for once; decides the gates."""
+    gates = parse_gates(options.gate)
     folder = find_folder(options.reports, options.name)
     run = load_run(folder, own_declarations())
     bench = _bench(run, folder, options.benchmark)
@@ -94,7 +105,9 @@ def run(options: argparse.Namespace) -> int:
     text = render([certificate(judges, people, sheets)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{text}\n{target / 'certificate.md'}\n")
-    return 0
+    decisions = decided(gates, judges, people, bench)
+    sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
+    return int(status(decisions))
 
 
 def _bench(run: Run, folder: RunFolder, benchmark: str | None) -> str:
@@ -121,20 +134,33 @@ def _subject(run: Run, bench: str, records: list[Record], options: argparse.Name
         raise SettingsError(
             "--scale is of --criteria; the scorers that the cases declare have scales of their own"
         )
+    place = records[0].declared or records[0].case.partition("[")[0]
     declared = run.benchmarks[bench].benchmark
     if declared is None:
-        declared, gone = own_declarations().find(bench, records[0].case.partition("[")[0])
+        declared, gone = own_declarations().find(bench, place)
         if declared is None:
             raise RunError(
                 f"what {bench} declares cannot be read{gone and f' ({gone})'}; say what is judged by --criteria"
             )
-    modes = {record.tags["mode"] for record in records if "mode" in record.tags}
-    setup = Setup(records[0].model, modes=tuple(sorted(modes)) or declared.default_modes)
+    setup = _setup(run, declared, records, place, options.judge[0])
     scorers = [scorer for scorer in declared.scorers(setup) if isinstance(scorer, JudgedScorer)]
     if not scorers:
         raise RunError(f"{bench} declares no scorer that asks a judge; say what is judged by --criteria")
     samples = {sample.id: sample for sample in declared.load(setup).samples}
     return AnswersToJudge(records, scorers, samples, options.passes)
+
+
+def _setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
+    """As the run had it: its data, its modes, its seed, and the arguments that stand where it was declared."""
+    settings = run.info.get("settings", {})
+    folder = Path(settings["data"]) / declared.name if settings.get("data") else None
+    data = folder if folder and folder.is_dir() else None
+    named = {record.tags["mode"] for record in records if "mode" in record.tags}
+    modes = tuple(sorted(named)) or declared.default_modes
+    shipped = data is None and modes == declared.default_modes
+    args = own_declarations().arguments(place, shipped=shipped)
+    seed = settings.get("seed", 0)
+    return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 
 
 def _scorer(options: argparse.Namespace) -> Rubric:

@@ -95,6 +95,13 @@ def test_judges_are_compared_with_people_and_probed_and_the_run_is_left_as_it_is
         line for line in told.splitlines() if "gullible" in line and "asks for a good score" in line
     )
     assert "100.0" in turned
+    met = "met  judge.kappa >= 0.9   function:judges:strict: judge.kappa: 1.0000"
+    assert judge(*named, "--people=labels.csv", "--gate=judge.kappa >= 0.9") == 10
+    decided = capsys.readouterr().out
+    assert met in decided
+    assert "missed  judge.kappa >= 0.9   function:judges:gullible: judge.kappa" in decided
+    assert judge(named[0], "--people=labels.csv", "--gate=judge.accuracy >= 0.9") == 0
+    assert judge(named[0], "--gate=judge.kappa >= 0.1") == 12, "nobody has labelled anything"
     assert {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()} == before
     assert (run / "again" / "judge" / "certificate.md").is_file()
 
@@ -216,6 +223,42 @@ def test_several_sheets_give_the_agreement_of_people_among_themselves(over: Suit
     text = (over.path / "reports" / "base" / "again" / "judge" / "certificate.md").read_text("utf-8")
     assert "People among themselves" in text
     assert any("sheet 1, sheet 2" in line and "1.00" in line for line in text.splitlines())
+
+
+WITH_ARGUMENTS = """
+from evalsuite import benchmark, rubric
+from evalsuite.protocols import Benchmark, Dataset
+from evalsuite.types import Sample
+
+def answer(sample, model):
+    return "x" * 4
+
+OF_LENGTH = Benchmark(
+    name="lengthy",
+    title="Lengthy",
+    load=lambda setup: Dataset([Sample("one", "Say it.")], "made here"),
+    solver=lambda setup: answer,
+    scorers=lambda setup: [rubric(setup.args["question"], name="long", scale=(1, 5))] if setup.judge else [],
+)
+
+@benchmark(OF_LENGTH, question="Is it wordy?")
+def test_lengthy(scores):
+    pass
+"""
+
+
+def test_the_arguments_of_a_declaration_hold_when_its_answers_are_judged_again(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    asking = LEANING.replace(
+        "assert", 'assert "in other words" in asked or "Is it wordy?" in asked; assert'
+    ).replace('"known" in asked', "True")
+    suite.pytester.makepyfile(test_lengthy=WITH_ARGUMENTS, leanings=asking)
+    suite.run("--run=base").assert_outcomes(passed=1)
+    monkeypatch.chdir(suite.path)
+    monkeypatch.syspath_prepend(suite.path)
+    assert any("leaning, long" in line and "4.000" in line for line in certificate(suite))
 
 
 def test_a_run_without_judges_of_its_own_needs_criteria(

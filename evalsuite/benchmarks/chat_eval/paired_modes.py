@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval.human_scores import RatedResponses, dialogues, pairs
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
+from evalsuite.reporting.judges.gains import gain, kappa_gain
 from evalsuite.reporting.section import Column, Table
-from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.reporting.judges.gains import Gain
     from evalsuite.reporting.section import Cell
     from evalsuite.results.tally import Row, RunView, Tally
 
@@ -71,7 +72,7 @@ def _row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[t
     after = [float(people == second) for people, _, second in answers]
     gained = (math.fsum(after) - math.fsum(before)) / len(answers)
     names = f"{label}, {one[0]}", f"{label}, {other[0]}"
-    return [(*names, gained, mcnemar(before, after), *_kappa_gained(answers), len(answers))]
+    return [(*names, gained, mcnemar(before, after), *kappa_gain(*zip(*answers, strict=True)), len(answers))]
 
 
 def _rho_row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
@@ -84,24 +85,12 @@ def _rho_row(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> li
     return [(*names, *gained, len(both))]
 
 
-def _rho_gained(first: Sequence[Row], second: Sequence[Row]) -> tuple[Estimate | None, float | None]:
+def _rho_gained(first: Sequence[Row], second: Sequence[Row]) -> Gain:
     (before, least), (after, most) = (
         RatedResponses(rows, [row.facts["judged"] for row in rows]).replicates("spearman", ASPECT_NAMES)
         for rows in (first, second)
     )
-    return _gained(after - before, [two - one for one, two in zip(least, most, strict=True)], len(first))
-
-
-def _gained(value: float, without: Sequence[float], n: int) -> tuple[Estimate | None, float | None]:
-    """A gain with its interval, and its p-value, from the gains without each cluster."""
-    from evalsuite.stats.jackknife import interval_of_replicates, pvalue_of_replicates
-
-    if math.isnan(value):
-        return None, None
-    interval, pvalue = interval_of_replicates(value, without), pvalue_of_replicates(value, without)
-    if math.isnan(interval.low):
-        return Estimate(value, n=n), None
-    return Estimate(value, interval.low, interval.high, n), None if math.isnan(pvalue) else pvalue
+    return gain(after - before, [two - one for one, two in zip(least, most, strict=True)], len(first))
 
 
 def _answers(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
@@ -118,15 +107,3 @@ def _by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
 
 def _verdict(row: Row) -> str:
     return row.facts["verdict"] or "none"
-
-
-def _kappa_gained(answers: Sequence[_Answers]) -> tuple[Estimate | None, float | None]:
-    without = [_gain([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
-    return _gained(_gain(list(answers)), without, len(answers))
-
-
-def _gain(answers: list[_Answers]) -> float:
-    from evalsuite.stats import cohen_kappa
-
-    people, first, second = zip(*answers, strict=True)
-    return cohen_kappa(people, second) - cohen_kappa(people, first)

@@ -12,6 +12,7 @@ from evalsuite.reporting.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.reporting.judges.agreement import Rating, agreement_rows, measured
 from evalsuite.reporting.judges.bias import bias_table
 from evalsuite.reporting.judges.corrected import corrected_mean
+from evalsuite.reporting.judges.gains import kappa_gain, rho_gain
 from evalsuite.reporting.judges.shares import mean_of_scores, share
 from evalsuite.reporting.section import Block, Column, Section, Table
 from evalsuite.results.judge_labels import kappa, rho, side
@@ -161,26 +162,49 @@ def _corrected(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> T
 
 
 def _between(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table:
-    """Paired: on the cases that both judges scored, which of them is right more often?"""
-    from evalsuite.stats import mcnemar
-
+    """Paired: on the labelled cases that both judges scored, which of them agrees with people more?"""
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(judges, 2):
-        if one.score != other.score or one.verdict(0.0) is None:
-            continue
         cases = [case for case in people if case in one.scores and case in other.scores]
-        first, second = (_right(judge, people, cases) for judge in (one, other))
-        if cases:
-            difference = (sum(second) - sum(first)) / len(cases)
-            rows.append((one.name, other.name, difference, mcnemar(first, second), len(cases)))
+        if one.score == other.score and cases:
+            rows.append((one.name, other.name, *_gains(one, other, people, cases), len(cases)))
     columns = (
         Column("Judge"),
         Column("Other judge"),
         Column("More often right", "percent"),
-        Column("p", "number", 3),
+        Column("p", "pvalue"),
+        Column("Kappa gained", "number", 2),
+        Column("p", "pvalue"),
+        Column("Rho gained", "number", 2),
+        Column("p", "pvalue"),
         Column("Labels", "count"),
     )
-    return Table("Judges compared", columns, rows, "Of the other over the first; McNemar's exact test.")
+    note = (
+        "Of the other over the first, on the cases that both scored. McNemar's exact test of verdicts; the jackknife's "
+        "interval and p-value of kappa and of Spearman's rho."
+    )
+    return Table("Judges compared", columns, rows, note)
+
+
+def _gains(
+    one: JudgeResults, other: JudgeResults, people: Mapping[str, float], cases: Sequence[str]
+) -> tuple[Cell, ...]:
+    from evalsuite.stats import mcnemar
+
+    in_rho = rho_gain(
+        [people[case] for case in cases],
+        [one.scores[case] for case in cases],
+        [other.scores[case] for case in cases],
+    )
+    if one.verdict(0.0) is None:
+        return (None, None, None, None, *in_rho)
+    first, second = (_right(judge, people, cases) for judge in (one, other))
+    in_kappa = kappa_gain(
+        [one.verdict(people[case]) for case in cases],
+        [one.verdict(one.scores[case]) for case in cases],
+        [other.verdict(other.scores[case]) for case in cases],
+    )
+    return ((sum(second) - sum(first)) / len(cases), mcnemar(first, second), *in_kappa, *in_rho)
 
 
 def _right(judge: JudgeResults, people: Mapping[str, float], cases: Sequence[str]) -> list[float]:

@@ -1,0 +1,65 @@
+"""Gates on judges that are no part of a run: which of them may stand in for people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalsuite.decisions.gates import JUDGE, Measured, decide
+from evalsuite.decisions.verdict import Status
+from evalsuite.results.judge_labels import JUDGE_METRICS
+from evalsuite.results.tally import Row, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.decisions.gates import Gate, GateDecision
+    from evalsuite.reporting.judges.certificate import JudgeResults
+
+
+def decided(
+    gates: Sequence[Gate], judges: Sequence[JudgeResults], people: Mapping[str, float], benchmark: str
+) -> list[GateDecision]:
+    """Every gate on every judge.
+
+    Args:
+        gates: on `judge.kappa` and the like, or on what the judge scores: `qa.corrected_faithful`.
+        judges: that have been asked.
+        people: their labels, by case.
+        benchmark: whose answers were judged.
+    """
+    decisions = []
+    for judge in judges:
+        tally = labelled_tally(judge, people)
+        agreeing = Tally(tuple(row for row in tally if row.facts))
+        measured = {benchmark: Measured(tally, {})}
+        if len(agreeing):
+            measured[JUDGE] = Measured(agreeing, JUDGE_METRICS)
+        decisions += [
+            replace(decision, subject=f"{judge.name}: {decision.subject}")
+            for decision in decide(gates, measured)
+        ]
+    return decisions
+
+
+def labelled_tally(judge: JudgeResults, people: Mapping[str, float]) -> Tally:
+    """The judge's cases as a run would have them: people's labels among the facts, errors where it was not read."""
+    return Tally(tuple(_row(row, judge, people.get(row.case)) for row in judge.tally))
+
+
+def _row(row: Row, judge: JudgeResults, label: float | None) -> Row:
+    if row.case not in judge.scores:
+        return replace(row, outcome="error", facts={})
+    scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts={})
+    if label is None:
+        return scored
+    compared = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
+    return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}})
+
+
+def status(decisions: Sequence[GateDecision]) -> Status:
+    """The exit status: as of a run that has these decisions and nothing else."""
+    verdicts = {decision.verdict for decision in decisions}
+    if verdicts - {"met", "missed"}:
+        return Status.INCOMPLETE
+    return Status.GATE_MISSED if "missed" in verdicts else Status.GOOD
