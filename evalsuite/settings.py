@@ -271,6 +271,12 @@ class Settings:
         "(default), with a remark, or fail, with status 11",
         "pass|fail",
     )
+    quarantine: str | None = _setting(
+        None,
+        "cases that decide nothing for a while: a TOML file of [[case]] with benchmark, sample, reason and until (the "
+        "last day); they are asked and shown, but gates and the comparison with a baseline leave them out",
+        "FILE",
+    )
     plan: bool = _setting(
         False,
         "ask nothing: print what the collected cases will take and, with --baseline, which loss they can show",

@@ -334,8 +334,8 @@ class Record:
         scores: finite numbers by metric name.
         error: one message, where the outcome is `error` or `failed`; else None.
         cause: for an error the kind of error, to group by; else None.
-        excused: why a case below its threshold does not fail the run by itself (`gate`, `epochs`, `xfail`);
-            else None.
+        excused: why a case below its threshold does not fail the run by itself (`gate`, `epochs`, `quarantine`,
+            `xfail`); else None.
         notes: a scorer's words by metric name.
         facts: small plain data of transcript and scores.
         usage: what all calls of the case took, the judge's and the simulator's included.

@@ -13,6 +13,7 @@ from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.baseline_result import ComparisonRules
 from evalsuite.decisions.compared_metrics import subjects
 from evalsuite.decisions.gates import Measured, gates_of, select
+from evalsuite.decisions.quarantine import deciding, quarantine_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,6 +106,9 @@ def trace(
     """
     rules = rules or ComparisonRules()
     gates = gates_of(runs[-1])
+    # Each release decides without what was in quarantine when it ran.
+    runs = [deciding(run, quarantine_of(run)) for run in runs]
+    references = [deciding(run, quarantine_of(runs[-1])) for run in references]
     listed = list(subjects(runs[-1], gates, rules))
     standings = {
         reference.folder.name: _against(reference, runs, gates, rules, max(1, len(listed)) * len(references))

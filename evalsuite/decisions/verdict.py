@@ -20,6 +20,7 @@ from evalsuite.decisions.gates import (
     sample_holds,
     select,
 )
+from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled
 from evalsuite.results.runs import interruption
 from evalsuite.results.tally import Tally
@@ -148,9 +149,9 @@ _STATUS_RULES = (
 
 def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
     """The verdict on a run, from its records and settings, and its baseline's records."""
-    settings = run.info.get("settings", {})
+    settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
     named = gates_of(run)
-    findings = _look(run, baseline, named)
+    findings = _look(deciding(run, quarantine), baseline and deciding(baseline, quarantine), named)
     status, headline, reasons = _status(findings)
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
@@ -163,7 +164,12 @@ def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
         Counter(row.outcome for row in run.all_rows()),
         against,
         _shortened(settings.get("shard"), run.info.get("early"), left_open),
-        (*undecided, *(run.info.get("remarks") or ()), *(against.remarks() if against else ())),
+        (
+            *quarantine_remarks(run, quarantine),
+            *undecided,
+            *(run.info.get("remarks") or ()),
+            *(against.remarks() if against else ()),
+        ),
     )
 
 

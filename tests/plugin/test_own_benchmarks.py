@@ -120,7 +120,7 @@ def test_a_report_that_fails_costs_its_own_section_alone(own: Suite) -> None:
     result = own.run("--run=one")
     assert result.ret == 0
     assert "its own report failed: ZeroDivisionError" in own.report("one")
-    assert re.search(r"\| run .* length +\| +spread", own.report("one"))
+    assert re.search(r"\| run .* length +\| .* spread", own.report("one"))
 
 
 def test_what_is_decided_afterwards_changes_nothing_of_the_run(own: Suite) -> None:

@@ -60,8 +60,7 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
     if case is not None:
         from evalsuite.plugin.run.outcomes import findings_of, note_phase
 
-        gated = item.config.stash[PROCESS].gated(case.bound.name)
-        excuse = "gate" if gated else "epochs" if case.bound.declaration.at_least else None
+        excuse = item.config.stash[PROCESS].excuse(case)
         findings = findings_of(item)
         note_phase(findings, call, report, None if looks_closer(item.config) else excuse)
         if report.when == "call" and findings.scores.get("calls") == 0.0:

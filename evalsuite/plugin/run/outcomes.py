@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 EXCUSES = {
     "gate": "below threshold; the gate decides",
     "epochs": "below threshold; the sample's other epochs decide with it",
+    "quarantine": "below threshold; in quarantine, and decides nothing",
 }
 """Why a case below its threshold does not fail the session by itself."""
 

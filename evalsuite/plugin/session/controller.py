@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pytest
 
     from evalsuite.batches.desk import BatchDesk
+    from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.errors import EvalsuiteError
@@ -63,6 +64,7 @@ class Controller:
         watchers: hear of every record and of the verdict, and add to the report.
         cases: those of this session.
         lease: on the run that is resumed; None for a new one.
+        quarantine: cases that decide nothing; None where there are none.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that one session is
@@ -78,10 +80,12 @@ class Controller:
         watchers: Watchers,
         cases: Sequence[PlannedCase],
         lease: Lease | None,
+        quarantine: Quarantine | None,
     ) -> None:
         self.settings, self.model = settings, model
         self.reports = root / settings.reports
         self.gates = parse_gates(settings.gate)
+        self._quarantine = quarantine
         self.started = datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
         self.verdict: Verdict | None = None
@@ -185,6 +189,7 @@ class Controller:
             "settings": settings,
             "selection": self._selection,
             "narrowed": self._narrowed,
+            **({"quarantine": self._quarantine.plain()} if self._quarantine else {}),
             "versions": versions(self.settings.program_env),
             **more,
         }
@@ -286,11 +291,18 @@ class Controller:
 
     def _cover(self, case: str, benchmark: str, failures: int) -> None:
         """Of a case that ran several times, its last time counts."""
-        self._failures[case] = failures if self.covers(benchmark) else 0
+        self._failures[case] = failures if self.covers(benchmark) or self._is_held(case) else 0
+
+    def _is_held(self, case: str) -> bool:
+        """Whether a case is in quarantine, and decides nothing."""
+        planned = self._planned.get(case)
+        if planned is None or self._quarantine is None:
+            return False
+        return self._quarantine.entry_of(planned.benchmark, planned.sample) is not None
 
     @property
     def covered(self) -> int:
-        """Failed reports that a gate decides about: errors of cases of gated benchmarks."""
+        """Failed reports that fail no session: errors of cases that a gate decides about, or in quarantine."""
         return sum(self._failures.values())
 
     def recall(self, report: pytest.TestReport) -> None:
@@ -319,7 +331,8 @@ class Controller:
             self._look_at(decode_record(json.loads(line)))
         if self._early is not None:
             record = decode_record(json.loads(line))
-            self._hear_early(record.case, (record.benchmark, Row.of(record)))
+            heard = None if self._is_held(record.case) else (record.benchmark, Row.of(record))
+            self._hear_early(record.case, heard)
 
     def _look_at(self, record: Record) -> None:
         """Sees that gates speak of metrics that there are, and takes note of what `--lf` may mean."""

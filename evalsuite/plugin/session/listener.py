@@ -17,6 +17,7 @@ from evalsuite.plugin.session.process_state import PROCESS
 from evalsuite.plugin.session.signals import HANDLERS, listen
 
 if TYPE_CHECKING:
+    from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.journal.lease import Lease
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.plugin.session.controller import Controller
@@ -50,6 +51,8 @@ class Listener:
         self.handlers: dict[int, Any] = {}
         # On the run that is resumed.
         self.lease: Lease | None = None
+        # Cases that decide nothing for now.
+        self.quarantine: Quarantine | None = None
         self._told: str | None = None
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
@@ -78,6 +81,7 @@ class Listener:
             watchers=Watchers(self._config),
             cases=self._plan(),
             lease=self.lease,
+            quarantine=self.quarantine,
         )
         controller.plan(self._order())
         return controller
@@ -119,6 +123,7 @@ class Listener:
             "settings": json.dumps(public_settings(self.settings).plain()),
             "model": self.model,
             "selection": self.selection,
+            "quarantine": self.quarantine.plain() if self.quarantine else None,
             # One is enough; if it dies first, the one in its place is asked.
             "plan": self._told is None and all(other.isclosed() for other in self._channels),
         }

@@ -13,8 +13,10 @@ from evalsuite.plugin.marks import case_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.gateway.gateway import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.run.prefetch import Models, Prefetcher
     from evalsuite.plugin.run.upcoming import Upcoming
     from evalsuite.settings import Settings
@@ -57,6 +59,8 @@ class Process:
     ) -> None:
         self.settings, self.model_name, self._workers = settings, model, workers
         self._background, self._connect = background, connect
+        # Cases that decide nothing for now; None where the run names no such file.
+        self.quarantine: Quarantine | None = None
         self.session: pytest.Session | None = None
         # Cases that the command line leaves out of a resumed run.
         self.deselected: list[pytest.Item] = []
@@ -108,11 +112,16 @@ class Process:
             self._queue.at(item, nextitem)
             self.prefetcher.begin(case if case is not None and case.bound.solver is not None else None)
 
-    def gated(self, benchmark: str) -> bool:
-        """Whether a gate decides about a benchmark."""
+    def excuse(self, case: Case) -> str | None:
+        """Why a missed threshold of this case fails nothing by itself, as a key of `outcomes.EXCUSES`."""
         from evalsuite.decisions.gates import parse_gates
 
-        return any(gate.covers(benchmark) for gate in parse_gates(self.settings.gate))
+        name = case.bound.name
+        if self.quarantine is not None and self.quarantine.entry_of(name, case.sample.id):
+            return "quarantine"
+        if any(gate.covers(name) for gate in parse_gates(self.settings.gate)):
+            return "gate"
+        return "epochs" if case.bound.declaration.at_least else None
 
     def give_up(self) -> None:
         """Drops the cases in flight; their tests will not run."""

@@ -17,6 +17,7 @@ from evalsuite.plugin.session.signals import listen
 from evalsuite.settings import Settings, restore
 
 if TYPE_CHECKING:
+    from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.gateway.effects import Effect
     from evalsuite.gateway.gateway import CaseAsker, Gateway
     from evalsuite.gateway.loop import BackgroundLoop
@@ -66,7 +67,12 @@ def _start_worker(config: pytest.Config, given: dict[str, Any]) -> None:
 
         return ChannelAsker(given["evalsuite_channel"], background, stop)
 
-    config.stash[PROCESS] = Process(settings, plain["model"], given["workercount"], _new_loop, connect)
+    process = Process(settings, plain["model"], given["workercount"], _new_loop, connect)
+    config.stash[PROCESS] = process
+    if plain["quarantine"]:
+        from evalsuite.decisions.quarantine import restore_quarantine
+
+        process.quarantine = restore_quarantine(plain["quarantine"])
     select_again(config, plain["selection"])
     # So that one that a scorer raises can be told from the user's.
     listen("SIGINT")
@@ -101,6 +107,7 @@ def _start_controller(config: pytest.Config) -> None:
         check_given(settings, config.rootpath, set() if config.option.collectonly else named)
     listener = Listener(config, settings, selection)
     listener.lease = lease
+    listener.quarantine = quarantine_now(config, settings)
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
     config.stash[PROCESS] = Process(
@@ -110,6 +117,22 @@ def _start_controller(config: pytest.Config) -> None:
         lambda: listener.controller.background,
         lambda _: LocalAsker(listener.controller),
     )
+    config.stash[PROCESS].quarantine = listener.quarantine
+
+
+def quarantine_now(config: pytest.Config, settings: Settings) -> Quarantine | None:
+    """The quarantine that holds today; None where the run names no file of it.
+
+    Raises:
+        SettingsError: the file cannot be read, or is not of its form.
+    """
+    if settings.quarantine is None:
+        return None
+    from datetime import datetime
+
+    from evalsuite.decisions.quarantine import read_quarantine
+
+    return read_quarantine(config.rootpath / settings.quarantine, datetime.now().astimezone())
 
 
 def prepare_programs(settings: Settings) -> None:

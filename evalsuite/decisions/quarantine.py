@@ -1,0 +1,174 @@
+"""Cases that decide nothing for a while: a file that names them, each with a reason and an end.
+
+    [[case]]
+    benchmark = "capitals"
+    sample = "fr"                # `*` stands for anything
+    reason = "the map service is being moved: issue 123"
+    until = 2026-12-31           # the last day
+
+They are asked and recorded like all others; gates, the comparison with a baseline and early stops leave them out.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Tally
+
+KEYS = ("benchmark", "sample", "reason", "until")
+_FORM = '[[case]] with benchmark = "capitals", sample = "fr", reason = "...", until = 2026-12-31'
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """One entry.
+
+    Attributes:
+        benchmark: its name.
+        sample: the sample's id; `*` in it stands for anything.
+        reason: why its cases decide nothing.
+        until: the last day on which that holds, in ISO 8601.
+    """
+
+    benchmark: str
+    sample: str
+    reason: str
+    until: str
+
+    def holds(self, benchmark: str, sample: str) -> bool:
+        """Whether the entry is about a sample."""
+        pattern = ".*".join(map(re.escape, self.sample.split("*")))
+        return benchmark == self.benchmark and re.fullmatch(pattern, sample, re.DOTALL) is not None
+
+    def __str__(self) -> str:
+        """As remarks name it."""
+        return f"{self.benchmark} {self.sample}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """All entries of a file.
+
+    Attributes:
+        entries: in the file's order.
+        today: the day by which it is told which have ended, in ISO 8601.
+    """
+
+    entries: Sequence[Quarantined] = ()
+    today: str = ""
+
+    @property
+    def ended(self) -> list[Quarantined]:
+        """Entries whose last day is over; their cases count again."""
+        return [entry for entry in self.entries if entry.until < self.today]
+
+    def entry_of(self, benchmark: str, sample: str) -> Quarantined | None:
+        """The entry that keeps a sample from deciding; None where it decides."""
+        held = (
+            entry for entry in self.entries if entry.until >= self.today and entry.holds(benchmark, sample)
+        )
+        return next(held, None)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data, for workers and for what a run knows of itself."""
+        return {"today": self.today, "entries": [asdict(entry) for entry in self.entries]}
+
+
+def read_quarantine(path: Path, now: datetime) -> Quarantine:
+    """The entries of a file of TOML.
+
+    Raises:
+        SettingsError: it cannot be read, or an entry lacks its reason or its end.
+    """
+    try:
+        plain = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"--quarantine {path}: {getattr(error, 'strerror', None) or error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"--quarantine {path}: no TOML: {error}") from error
+    cases = plain.get("case", [])
+    if set(plain) - {"case"} or not isinstance(cases, list):
+        raise SettingsError(f"--quarantine {path}: found {', '.join(map(repr, plain))}; write {_FORM}")
+    entries = [_entry(case, f"--quarantine {path}, case {number}") for number, case in enumerate(cases, 1)]
+    return Quarantine(tuple(entries), now.date().isoformat())
+
+
+def _entry(case: object, where: str) -> Quarantined:
+    if not isinstance(case, dict) or set(case) != set(KEYS):
+        found = ", ".join(map(repr, case)) if isinstance(case, dict) and case else repr(case)[:60]
+        raise SettingsError(f"{where}: found {found}; it needs exactly {', '.join(KEYS)}")
+    for name in KEYS[:3]:
+        if not isinstance(case[name], str) or not case[name].strip():
+            raise SettingsError(f"{where}: {name} is {case[name]!r}; write some words")
+    until = case["until"]
+    if isinstance(until, datetime) or not isinstance(until, date):
+        raise SettingsError(
+            f"{where}: until is {until!r}; write a day without quotes, as in until = 2026-12-31"
+        )
+    return Quarantined(case["benchmark"], case["sample"], case["reason"].strip(), until.isoformat())
+
+
+def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
+    """The reverse of `Quarantine.plain`; an empty one where there was none."""
+    if not plain:
+        return Quarantine()
+    return Quarantine(tuple(Quarantined(**entry) for entry in plain["entries"]), plain["today"])
+
+
+def quarantine_of(run: Run) -> Quarantine:
+    """The quarantine that a run was made with."""
+    return restore_quarantine(run.info.get("quarantine"))
+
+
+def deciding(run: Run, quarantine: Quarantine) -> Run:
+    """The run with those cases alone that decide."""
+    if not quarantine.entries:
+        return run
+    benchmarks = {
+        name: replace(bench, tally=_without_held(quarantine, name, bench.tally))
+        for name, bench in run.benchmarks.items()
+    }
+    return replace(run, benchmarks=benchmarks)
+
+
+def _without_held(quarantine: Quarantine, benchmark: str, cases: Tally) -> Tally:
+    return cases.where(lambda row: quarantine.entry_of(benchmark, row.sample) is None)
+
+
+def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
+    """What a reader of the verdict must know: which cases were left out, and which entries are of no use."""
+    named: set[Quarantined] = set()
+    for name, bench in run.benchmarks.items():
+        held = [entry for row in bench.tally if (entry := quarantine.entry_of(name, row.sample))]
+        for entry in dict.fromkeys(held):
+            cases = held.count(entry)
+            yield (
+                f"in quarantine until {entry.until}: {cases} case{'s' * (cases > 1)} of {entry}, left out of every "
+                f"decision ({entry.reason})"
+            )
+        named |= {
+            entry for entry in quarantine.entries for row in bench.tally if entry.holds(name, row.sample)
+        }
+    for entry in quarantine.ended:
+        yield f"the quarantine of {entry} ended on {entry.until}, and it decides again: take it out of the file"
+    yield from _unused(run, quarantine, named)
+
+
+def _unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
+    """Entries that name nothing, in a run of whole benchmarks."""
+    if run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early"):
+        return
+    for entry in quarantine.entries:
+        if entry not in named and entry.benchmark in run.benchmarks and entry not in quarantine.ended:
+            yield f"the quarantine names {entry}, which this suite does not have"

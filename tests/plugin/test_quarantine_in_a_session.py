@@ -1,0 +1,44 @@
+"""A case in quarantine fails no session, with and without workers, gated or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+FILE = """
+[[case]]
+benchmark = "capitals"
+sample = "jp"
+reason = "the atlas is out of date"
+until = 2999-12-31
+"""
+
+
+def test_a_case_in_quarantine_is_asked_and_shown_and_fails_nothing(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    (suite.path / "quarantine.toml").write_text(FILE, encoding="utf-8")
+    result = suite.run(*workers, "--quarantine=quarantine.toml", "-rx")
+    assert result.ret == 0
+    result.assert_outcomes(passed=2, xfailed=1)
+    result.stdout.fnmatch_lines(["*in quarantine until 2999-12-31: 1 case of capitals jp*"])
+    assert [record["excused"] for record in suite.records()] == [None, None, "quarantine"]
+    assert "the atlas is out of date" in suite.rendered()
+
+
+def test_a_gate_and_an_early_stop_leave_it_out(suite: Suite) -> None:
+    (suite.path / "quarantine.toml").write_text(FILE, encoding="utf-8")
+    gate = "--gate=capitals.exact_match >= 1"
+    assert suite.run(gate).ret == 10
+    result = suite.run(gate, "--quarantine=quarantine.toml", "--stop-when-decided")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*met  capitals.exact_match >= 1*1.0000*"])
+
+
+def test_a_file_that_cannot_be_read_stops_before_anything_is_asked(suite: Suite) -> None:
+    result = suite.run("--quarantine=nowhere.toml")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--quarantine *nowhere.toml: No such file*"])
+    assert not suite.runs()
