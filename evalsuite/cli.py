@@ -35,6 +35,7 @@ COMMANDS = {
     "verify": "prove a run's report, or a bundle's, from its journal: checksums, records, every number",
     "bundle": "write a run as one file that can be verified and replayed offline",
     "gateway": "serve one gateway to many sessions, and to any OpenAI client: one store, one limit, one set of keys",
+    "ray": "run a suite's shards on a Ray cluster, with one gateway, one report and one exit status",
     "build": "make a benchmark's data from its sources",
     "score": "score outputs that exist already",
     "metaeval": "measure metrics: against human ratings, and on known changes",
@@ -45,7 +46,11 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; errors of evalsuite's own are one message and status 2."""
     given = sys.argv[1:] if arguments is None else arguments
-    options = make_parser(given).parse_args(given)
+    parser = make_parser(given)
+    options, further = parser.parse_known_args(given)
+    if further and not options.takes_further:
+        parser.error(f"unrecognized arguments: {' '.join(further)}")
+    options.further = further
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
@@ -67,5 +72,5 @@ def make_parser(given: Sequence[str]) -> argparse.ArgumentParser:
         if name in given:
             module = import_module(f"evalsuite.commands.{name}")
             module.add_arguments(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, takes_further=hasattr(module, "FURTHER"))
     return parser

@@ -30,6 +30,15 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     """
     if is_run(target):
         raise RunError(f"{target}: there is a run already; choose another --to")
+    return join_runs(folders, target)
+
+
+def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
+    """As `merge_runs`, into a folder that may hold records of the shards already.
+
+    Raises:
+        RunError: as there.
+    """
     infos = [folder.info() for folder in folders]
     _check(folders, infos)
     for folder in folders:

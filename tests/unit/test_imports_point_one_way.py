@@ -45,7 +45,7 @@ ROWS = (
     ("decisions",),
     ("reporting", "page", "exports"),
     ("benchmarks",),
-    ("builders", "metaeval"),
+    ("builders", "metaeval", "clusters"),
     ("commands",),
     ("plugin", "cli", "__main__"),
 )

@@ -1,0 +1,1 @@
+"""`evalsuite ray`: the shards of a suite as tasks of a Ray cluster."""

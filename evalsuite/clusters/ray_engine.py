@@ -1,0 +1,133 @@
+"""Shards as tasks of Ray, which runs one again elsewhere when its node dies."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.clusters.shard import ShardJob, ShardResult, run_shard
+from evalsuite.errors import BackendUnavailable, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+RETRIES = 5
+"""Times that a shard is run again after its node has died."""
+
+BETWEEN_LOOKS = 1.0
+"""Seconds between two looks at what has come."""
+
+LEFT_BEHIND = ["reports", "**/reports", ".git", ".venv", "**/__pycache__", "*.sqlite", "*.sqlite-*"]
+"""What does not go to the nodes."""
+
+
+class RayCluster:
+    """A connection to a cluster, or to one that is started on this machine.
+
+    Args:
+        address: of the cluster; None starts one, `auto` finds one.
+        root: the suite's root directory, which goes to every node.
+        packages: that pip installs on every node; empty where they are there.
+        cpus: of one shard.
+
+    Raises:
+        BackendUnavailable: Ray is not installed, or there is no cluster.
+    """
+
+    def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
+        # Its reports home, and the dashboard's own, are no business of a test's.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ImportError as error:
+            raise BackendUnavailable("evalsuite ray needs Ray: pip install 'evalsuite[ray]'") from error
+        # Its types are patchy.
+        self._ray: Any = ray
+        self._cpus = cpus
+        environment: dict[str, Any] = {"working_dir": str(root), "excludes": LEFT_BEHIND}
+        if packages:
+            environment["pip"] = list(packages)
+        try:
+            ray.init(address=address, runtime_env=environment, log_to_driver=False, include_dashboard=None)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            raise BackendUnavailable(f"--address {address}: {error}") from error
+
+    @property
+    def is_on_one_host(self) -> bool:
+        """Whether every node is on this host, so that its loopback can be reached."""
+        here = self._ray.util.get_node_ip_address()
+        return all(node["NodeManagerAddress"] == here for node in self._alive())
+
+    def _alive(self) -> list[dict[str, Any]]:
+        return [node for node in self._ray.nodes() if node["Alive"]]
+
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self._alive())
+
+    def run(
+        self, jobs: Sequence[ShardJob], hear: Callable[[list[str]], None], tell: Callable[[str], None]
+    ) -> Iterator[ShardResult]:
+        """Runs shards, and gives the result of each as it comes.
+
+        Args:
+            jobs: the shards.
+            hear: takes records, as they come.
+            tell: shows how far it is, now and then.
+
+        Raises:
+            RunError: a shard could not be run, however often it was tried.
+        """
+        ray = self._ray
+        here = ray.get_runtime_context().get_node_id()
+        nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        # With the records of nodes that may die, so on this one.
+        collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
+        task = ray.remote(_task).options(num_cpus=self._cpus, max_retries=RETRIES)
+        waiting = {task.remote(job, collector): job for job in jobs}
+        while waiting:
+            done, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
+            hear(ray.get(collector.take.remote()))
+            for reference in done:
+                job = waiting.pop(reference)
+                yield self._result(reference, job)
+            tell(f"{len(jobs) - len(waiting)} of {len(jobs)} shards, on {self.nodes()} nodes")
+        hear(ray.get(collector.take.remote()))
+
+    def _result(self, reference: Any, job: ShardJob) -> ShardResult:
+        try:
+            result: ShardResult = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            raise RunError(f"shard {job.part} of {job.parts} could not be run: {error}") from error
+        return result
+
+    def close(self) -> None:
+        """Leaves the cluster; ends it where it was started here."""
+        self._ray.shutdown()
+
+
+class Collector:
+    """An actor: takes records from nodes until they are fetched."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def put(self, lines: list[str]) -> None:
+        """Takes records of a shard."""
+        self._lines += lines
+
+    def take(self) -> list[str]:
+        """All since the last time."""
+        lines, self._lines = self._lines, []
+        return lines
+
+
+def _task(job: ShardJob, collector: Any) -> ShardResult:
+    import ray
+
+    def send(lines: list[str]) -> None:
+        # Waited for, so that a slow network does not gather them all in memory.
+        ray.get(collector.put.remote(lines))
+
+    return run_shard(job, send)

@@ -1,0 +1,159 @@
+"""One shard of a suite on a node of a cluster: a pytest session of its own, whose records are sent as they come."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import RunError
+from evalsuite.results.record_file import JOURNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+BETWEEN_LOOKS = 0.5
+"""Seconds between two looks for new records."""
+
+TAIL = 20_000
+"""Characters of a session's output that are kept, from its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardJob:
+    """What a node is asked to run.
+
+    Attributes:
+        part: its number, from 1.
+        parts: how many there are.
+        arguments: of pytest: the suite, and options.
+        gateway: the services that all shards ask by way of.
+        token: of their client; None where they ask for none.
+    """
+
+    part: int
+    parts: int
+    arguments: Sequence[str]
+    gateway: str
+    token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShardResult:
+    """What came of it.
+
+    Attributes:
+        part: its number, from 1.
+        status: pytest's exit status.
+        folder: the run's folder as a tar file; empty where there is none.
+        output: the end of what the session printed.
+    """
+
+    part: int
+    status: int
+    folder: bytes
+    output: str
+
+
+def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
+    """Runs a shard in the current directory, to its end.
+
+    Args:
+        job: what to run.
+        send: takes new records, each a line of JSON; of a shard that is run again, some for a second time.
+    """
+    with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
+        folder = Path(home) / "reports" / f"shard-{job.part}"
+        with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
+            process = subprocess.Popen(  # noqa: S603 - the user's own options
+                _command(job, folder),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_environ(job),
+            )
+            try:
+                _follow(process, folder / JOURNAL, send)
+            finally:
+                process.kill()
+            output.seek(0)
+            return ShardResult(job.part, process.wait(), _packed(folder), output.read()[-TAIL:])
+
+
+def _command(job: ShardJob, folder: Path) -> list[str]:
+    return [
+        # It must not go on, and ask, where the node's worker has died.
+        *(sys.executable, "-m", "evalsuite.clusters.tethered"),
+        *("-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
+        *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
+        *(f"--reports={folder.parent}", f"--run={folder.name}"),
+    ]
+
+
+def _environ(job: ShardJob) -> dict[str, str]:
+    from evalsuite.service.address import TOKEN
+
+    # Ray's workers change it for their own purposes; a session's own modules come from its root directory.
+    return {**os.environ, **({TOKEN: job.token} if job.token else {})}
+
+
+def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
+    """Sends records until the session has ended, and what is left then."""
+    sent = 0
+    while True:
+        ended = process.poll() is not None
+        lines, sent = _records_after(journal, sent)
+        if lines:
+            send(lines)
+        if ended:
+            return
+        time.sleep(BETWEEN_LOOKS)
+
+
+def _records_after(journal: Path, number: int) -> tuple[list[str], int]:
+    from evalsuite.journal.database import Database
+
+    if not journal.is_file():
+        return [], number
+    try:
+        database = Database(journal, read_only=True)
+    except RunError:
+        # It is being made just now.
+        return [], number
+    try:
+        rows = database.all("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
+    except RunError:
+        rows = []
+    finally:
+        database.close()
+    return [record for _, record in rows], rows[-1][0] if rows else number
+
+
+def _packed(folder: Path) -> bytes:
+    if not folder.is_dir():
+        return b""
+    with io.BytesIO() as packed:
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            tar.add(folder, arcname=folder.name)
+        return packed.getvalue()
+
+
+def unpack(result: ShardResult, into: Path) -> Path:
+    """Writes a shard's folder; returns where it is.
+
+    Raises:
+        RunError: the session left none.
+    """
+    if not result.folder:
+        raise RunError(
+            f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"
+        )
+    with tarfile.open(fileobj=io.BytesIO(result.folder)) as tar:
+        tar.extractall(into, filter="data")
+    return into / f"shard-{result.part}"

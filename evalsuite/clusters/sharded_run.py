@@ -1,0 +1,104 @@
+"""A run whose shards come from elsewhere: their records as they come, then one report and one exit status."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.clusters.shard import unpack
+from evalsuite.errors import RunError
+from evalsuite.results.merge import join_runs
+from evalsuite.results.record_file import JOURNAL
+from evalsuite.results.runs import RunFolder, check_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalsuite.clusters.shard import ShardResult
+    from evalsuite.declarations import Declarations
+    from evalsuite.reporting.write import RunReport
+
+STORE = "gateway.sqlite"
+"""Answers of a run that is not joined yet, where it has a gateway of its own."""
+
+NO_TESTS = 5
+ENDED = {0, 1, 10, 11, 12}
+"""Statuses of sessions that ran to their end, whatever came of them."""
+
+
+class ShardedRun:
+    """See the module.
+
+    Args:
+        reports: folder of the runs.
+        name: of this one.
+        command: as it was typed.
+
+    Raises:
+        RunError: there is a run of that name.
+    """
+
+    def __init__(self, reports: Path, name: str, command: str) -> None:
+        from evalsuite.journal.journal import Journal
+
+        self.path = reports / name
+        if not (self.path / STORE).is_file():
+            # One whose driver died goes on with what its gateway keeps.
+            check_name(reports, name)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._journal = Journal(self.path / JOURNAL)
+        self._journal.begin(datetime.now(UTC).isoformat(timespec="seconds"), command)
+        self._cases: set[str] = set()
+        self._statuses: list[int] = []
+
+    @property
+    def cases(self) -> int:
+        """How many cases have ended."""
+        return len(self._cases)
+
+    def hear(self, lines: Iterable[str]) -> None:
+        """Keeps records; of a case that comes twice, the later one counts."""
+        import json
+
+        from evalsuite.journal.identity import same_ask
+
+        for line in lines:
+            plain = json.loads(line)
+            self._cases.add(plain["case"])
+            self._journal.record(plain["case"], same_ask(plain.get("fingerprints", {})), line)
+
+    def join(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
+        """Waits for all shards and writes the report.
+
+        Raises:
+            RunError: a shard left no run.
+        """
+        from evalsuite.reporting.write import write_run
+
+        try:
+            with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:
+                folders = [RunFolder(self._unpacked(result, Path(home))) for result in results]
+                self._journal.close()
+                joined = join_runs(folders, self.path)
+        finally:
+            self._journal.close()
+        return write_run(joined, declarations)
+
+    def _unpacked(self, result: ShardResult, home: Path) -> Path:
+        self._statuses.append(result.status)
+        if result.status == NO_TESTS:
+            raise RunError(f"shard {result.part} has no case: there are fewer cases than --shards")
+        return unpack(result, home)
+
+    def status(self, verdict: int) -> int:
+        """The exit status, as one session would have had it."""
+        stopped = [status for status in self._statuses if status not in ENDED]
+        return (
+            verdict
+            if verdict >= 10
+            else max(stopped)
+            if stopped
+            else max(verdict, min(1, max(self._statuses)))
+        )

@@ -1,0 +1,26 @@
+"""Runs Python so that it ends with the process that started it, however that ends: `-m evalsuite.clusters.tethered`.
+
+Linux alone can do it; elsewhere a session may outlive its node's worker by the answers that it waits for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from contextlib import suppress
+
+PR_SET_PDEATHSIG = 1
+"""From linux/prctl.h; kept over `exec`."""
+
+
+def main() -> None:
+    """Becomes `python` with the given arguments."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])  # noqa: S606 - there is no shell
+
+
+if __name__ == "__main__":
+    main()

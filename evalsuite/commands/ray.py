@@ -1,0 +1,163 @@
+"""`evalsuite ray SUITE --shards N`: runs a suite's shards on a Ray cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.commands.arguments import own_declarations
+from evalsuite.commands.gateway import SHARED
+from evalsuite.errors import SettingsError
+from evalsuite.settings import OPTIONS
+
+if TYPE_CHECKING:
+    from evalsuite.clusters.ray_engine import RayCluster
+
+FURTHER = "pytest"
+"""Options that are not this command's own go to the sessions."""
+
+MODELS = ("model", "judge_model", "user_model")
+ADDRESSES = (("model_base_url", "model_key_env"), ("judge_base_url", "judge_key_env"), ("user_base_url", ""))
+EPILOG = """\
+All other options are pytest's and evalsuite's own, as in a session: --model, --gate, --limit, -k. What limits and
+pays calls (--max-rpm, --max-cost, --price ...) goes to the gateway that all shards ask by way of. Keys stay in this
+process's environment. A shard whose node dies is run again elsewhere; what was answered is not asked again.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the suite, the cluster, and what goes to its nodes."""
+    parser.epilog = EPILOG
+    # An abbreviation would take an option of pytest's for one of these.
+    parser.allow_abbrev = False
+    parser.add_argument(
+        "suite", metavar="SUITE", help="folder or file of the cases, below the current directory"
+    )
+    parser.add_argument("--shards", type=int, required=True, metavar="N", help="parts, each a task")
+    parser.add_argument(
+        "--address", metavar="ADDRESS", help="of the cluster, or `auto` (default: start one on this machine)"
+    )
+    parser.add_argument(
+        "--gateway",
+        metavar="URL",
+        help="gateway service that all shards ask by way of (default: one of its own, where all nodes are on this "
+        "host); its token is in EVALSUITE_GATEWAY_TOKEN",
+    )
+    parser.add_argument("--cpus", type=float, default=1.0, metavar="N", help="of one shard (default: 1)")
+    parser.add_argument(
+        "--pip",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="to be installed on every node; may be repeated",
+    )
+    parser.add_argument(
+        "--run", dest="name", metavar="NAME", help="name of the joined run's folder (default: ray and time)"
+    )
+    parser.add_argument(
+        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs all shards and joins them; the exit status is that of one session."""
+    from evalsuite.clusters.ray_engine import RayCluster
+    from evalsuite.clusters.sharded_run import STORE, ShardedRun
+
+    if options.shards < 1:
+        raise SettingsError(f"--shards {options.shards}: it is a whole number from 1")
+    if not Path(options.suite.partition("::")[0]).exists():
+        raise SettingsError(f"{options.suite}: no such file or folder")
+    name = options.name or time.strftime("ray-%Y-%m-%d-%H%M%S")
+    command = shlex.join(["evalsuite", "ray", options.suite, "--shards", str(options.shards)])
+    with ExitStack() as ends:
+        cluster = RayCluster(options.address, Path.cwd(), options.pip, options.cpus)
+        ends.callback(cluster.close)
+        sharded = ShardedRun(options.reports, name, command)
+        gateway, arguments = _ways(options, cluster, sharded.path, ends)
+        report = sharded.join(_results(options, cluster, gateway, arguments, sharded), own_declarations())
+    # All that it kept is in the run's journal.
+    (sharded.path / STORE).unlink(missing_ok=True)
+    status = sharded.status(int(report.verdict.status))
+    sys.stdout.write(
+        f"{report.verdict.headline} (exit status {status})\nreport: {sharded.path / 'report.md'}\n"
+    )
+    return status
+
+
+def _ways(
+    options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
+) -> tuple[str, list[str]]:
+    """The gateway, which is started where the user names none, and the arguments of sessions."""
+    from evalsuite.clusters.own_gateway import own_gateway
+    from evalsuite.clusters.sharded_run import STORE
+
+    told, rest = _divided(options.further)
+    if options.gateway:
+        if told:
+            raise SettingsError(
+                f"{shlex.join(told)}: these are the gateway's; give them to `evalsuite gateway`"
+            )
+        return options.gateway, [options.suite, *rest]
+    if not cluster.is_on_one_host:
+        raise SettingsError(
+            "nodes of this cluster are on other hosts, which cannot reach this one's loopback: start `evalsuite "
+            "gateway --host ... --tls-cert ... --clients ...` and name it with --gateway"
+        )
+    served = own_gateway([*told, *_upstream(rest)], Path.cwd(), folder / STORE)
+    return ends.enter_context(served), [options.suite, *rest]
+
+
+def _divided(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What the gateway is told, and what sessions are."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in OPTIONS:
+        if option.name in SHARED:
+            parser.add_argument(option.flag, action="append", default=[])
+    known, rest = parser.parse_known_args(arguments)
+    flags = {option.name: option.flag for option in OPTIONS}
+    return [f"{flags[name]}={value}" for name, values in vars(known).items() for value in values], rest
+
+
+def _upstream(arguments: list[str]) -> list[str]:
+    """The models that the sessions will ask, as the gateway is told of them."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in OPTIONS:
+        if option.name in {*MODELS, *(name for pair in ADDRESSES for name in pair)}:
+            parser.add_argument(option.flag)
+    known: dict[str, Any] = vars(parser.parse_known_args(arguments)[0])
+    options = [f"--model={known[name]}" for name in MODELS if known.get(name)]
+    for address, key in ADDRESSES:
+        if known.get(address):
+            variable = known.get(key)
+            options.append(f"--upstream={known[address]}{f',{variable}' if variable else ''}")
+    return options
+
+
+def _results(
+    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any
+) -> Any:
+    from evalsuite.clusters.shard import ShardJob
+    from evalsuite.service.address import TOKEN
+
+    jobs = [
+        ShardJob(part, options.shards, arguments, gateway, os.environ.get(TOKEN))
+        for part in range(1, options.shards + 1)
+    ]
+    told = ""
+
+    def tell(words: str) -> None:
+        nonlocal told
+        line = f"{words}, {sharded.cases} cases\n"
+        if line != told:
+            told = line
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+    return cluster.run(jobs, sharded.hear, tell)

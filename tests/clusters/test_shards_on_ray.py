@@ -1,0 +1,64 @@
+"""A suite's shards on a real cluster of two Ray nodes, one of which is killed in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    find_spec("ray") is None, reason="Ray is not installed: pip install 'evalsuite[ray]'"
+)
+
+CASES = """
+from evalsuite import Sample, benchmark, exact_match, generate
+
+SAMPLES = [
+    Sample(id=f"s{number}", input=f"word {number}", target=f"word {number % 30}") for number in range(40)
+]
+
+@benchmark("words", SAMPLES, solver=generate(max_tokens=8), scorers=[exact_match()])
+def test_words(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+
+def test_a_node_that_dies_costs_nothing_and_the_report_is_that_of_one_session(
+    tmp_path: Path, chat_server: Any
+) -> None:
+    chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"], delay=0.5)
+    (tmp_path / "test_words.py").write_text(CASES)
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["evalsuite.plugin"]\n')
+    asked = ("--model=gpt-test", f"--model-base-url={chat_server.url}", "--gate=words.exact_match >= 0.9")
+    # One call at a time: the kill comes in the middle.
+    options = ("3", "test_words.py", "--shards=4", "--run=joined", "--max-connections=1", *asked)
+    status, output = _run(tmp_path, str(Path(__file__).with_name("two_nodes.py")), *options)
+    assert status == 10, output
+    assert "killed with" in output
+    assert "on 1 nodes" in output
+    assert len(chat_server.bodies) == 40
+    chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"])
+    status, output = _run(tmp_path, "-m", "pytest", "-q", "--run=alone", *asked)
+    assert status == 10, output
+    joined, alone = (_benchmarks(tmp_path, name) for name in ("joined", "alone"))
+    assert joined == alone
+
+
+def _run(folder: Path, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, *arguments]
+    environ = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    result = subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=300
+    )
+    return result.returncode, result.stdout + result.stderr
+
+
+def _benchmarks(folder: Path, run: str) -> Any:
+    summary = json.loads((folder / "reports" / run / "summary.json").read_text("utf-8"))
+    return summary["benchmarks"], summary["gates"]
