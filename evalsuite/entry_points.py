@@ -29,6 +29,8 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
         "treb": "evalsuite.benchmarks.treb:TREB",
         "chat_eval": "evalsuite.benchmarks.chat_eval:CHAT_EVAL",
         "tool_eyes": "evalsuite.benchmarks.tool_eyes:TOOL_EYES",
+        "bfcl": "evalsuite.benchmarks.bfcl:BFCL",
+        "tau2": "evalsuite.benchmarks.tau2:TAU2",
     },
     "evalsuite.models": {
         "local": "evalsuite.models.llama_cpp:LlamaCppBackend",

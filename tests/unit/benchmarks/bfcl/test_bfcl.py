@@ -1,0 +1,162 @@
+"""BFCL: its published form, and when a call is right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.benchmarks.bfcl import BFCL
+from evalsuite.benchmarks.bfcl.matching import accepts, same
+from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.gateway.handle import ModelHandle
+from evalsuite.protocols import Setup
+from evalsuite.types import Completion, Request, ToolCall
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAY = {
+    "name": "music.play",
+    "description": "Plays songs.",
+    "parameters": {
+        "type": "dict",
+        "properties": {
+            "artist": {"type": "string", "description": "whose"},
+            "minutes": {"type": "float"},
+            "shuffle": {"type": "boolean"},
+            "where": {"type": "dict", "properties": {"room": {"type": "string"}}},
+            "tags": {"type": "array", "items": {"type": "any"}},
+        },
+        "required": ["artist"],
+    },
+}
+TRUTH = [
+    {"music.play": {"artist": ["Ada"], "minutes": [20.0], "shuffle": ["", False]}},
+    {"music.play": {"artist": ["Bob", "B. Obb"], "minutes": [5.5]}},
+]
+
+
+def lines(*records: Any) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    question = [[{"role": "user", "content": "Play Ada for 20 minutes, then Bob."}]]
+    record = {"question": question, "function": [PLAY]}
+    (tmp_path / "BFCL_v4_parallel.json").write_text(lines({"id": "parallel_0", **record}))
+    (tmp_path / "BFCL_v4_irrelevance.json").write_text(lines({"id": "irrelevance_0", **record}))
+    (tmp_path / "BFCL_v4_live_relevance.json").write_text(lines({"id": "relevance_0", **record}))
+    (tmp_path / "possible_answer").mkdir()
+    answers = tmp_path / "possible_answer" / "BFCL_v4_parallel.json"
+    answers.write_text(lines({"id": "parallel_0", "ground_truth": TRUTH}))
+    return tmp_path
+
+
+def score(folder: Path, category: str, *calls: tuple[str, str]) -> tuple[float, str, Request]:
+    asked: list[Request] = []
+
+    class Backend:
+        async def ask(self, request: Request) -> Completion:
+            asked.append(request)
+            made = (ToolCall(str(n), *call) for n, call in enumerate(calls))
+            return Completion("", tool_calls=tuple(made))
+
+    setup = Setup("m", data=folder, args={"categories": [category]})
+    (sample,) = BFCL.load(setup).samples
+    transcript: Any = asyncio.run(BFCL.solver(setup)(sample, ModelHandle(Backend(), "m")))
+    (scorer,) = BFCL.scorers(setup)
+    result: Any = scorer(sample, transcript)  # type: ignore[operator]
+    return result["correct"].value, result["correct"].note, asked[0]
+
+
+ADA = ("music_play", '{"artist": "ada", "minutes": 20}')
+BOB = ("music_play", '{"artist": "b obb", "minutes": 5.5}')
+
+
+@pytest.mark.parametrize(
+    ("category", "calls", "value", "note"),
+    [
+        ("parallel", [BOB, ADA], 1.0, ""),
+        ("parallel", [ADA], 0.0, "1 of 2 calls are right"),
+        ("parallel", [ADA, BOB, BOB], 0.0, "2 of 2 calls are right"),
+        ("parallel", [ADA, ("music_play", "{")], 0.0, "cannot be read"),
+        ("irrelevance", [], 1.0, ""),
+        ("irrelevance", [ADA], 0.0, "no function fits, and 1 calls were made"),
+        ("live_relevance", [ADA], 1.0, ""),
+        ("live_relevance", [], 0.0, "nothing was called"),
+    ],
+)
+def test_calls_are_scored_by_category(
+    folder: Path, category: str, calls: list[tuple[str, str]], value: float, note: str
+) -> None:
+    got, why, _ = score(folder, category, *calls)
+    assert got == value
+    assert note in why
+
+
+def test_functions_are_offered_as_json_schemas(folder: Path) -> None:
+    (tool,) = score(folder, "parallel", ADA)[2].tools
+    assert tool["function"]["name"] == "music_play"
+    assert tool["function"]["parameters"] == {
+        "type": "object",
+        "properties": {
+            "artist": {"type": "string", "description": "whose"},
+            "minutes": {"type": "number"},
+            "shuffle": {"type": "boolean"},
+            "where": {"type": "object", "properties": {"room": {"type": "string"}}},
+            "tags": {"type": "array", "items": {}},
+        },
+        "required": ["artist"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "accepted", "right"),
+    [
+        ("April 1, 2024", "april 1 2024", True),
+        ("it's", 'it"s', True),
+        (5, 5.0, True),
+        (5.0, 5, False),
+        (True, 1, False),
+        (["a", "B"], ["A", "b"], True),
+        (["b", "a"], ["a", "b"], False),
+        ({"x": 1}, {"x": [1, 2], "y": ["", 3]}, True),
+        ({"x": 3}, {"x": [1, 2]}, False),
+        ([{"x": 1}], [{"x": [1]}], True),
+    ],
+)
+def test_a_value_is_right_by_the_leaderboard_s_rules(value: Any, accepted: Any, right: bool) -> None:  # noqa: FBT001
+    assert same(value, accepted) == right
+
+
+def test_optional_arguments_may_be_left_out_and_unknown_ones_not_be_given() -> None:
+    accepted: dict[str, list[Any]] = {"a": [1], "b": ["", 2]}
+    assert [
+        accepts(accepted, given) for given in ({"a": 1}, {"a": 1, "b": 2}, {"b": 2}, {"a": 1, "c": 1})
+    ] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_what_is_missing_is_named(folder: Path) -> None:
+    with pytest.raises(SettingsError, match="no shipped samples"):
+        BFCL.load(Setup("m"))
+    with pytest.raises(SettingsError, match="no category 'java'"):
+        BFCL.load(Setup("m", data=folder, args={"categories": ["java"]}))
+    with pytest.raises(DatasetError, match=r"BFCL_v4_multiple\.json"):
+        BFCL.load(Setup("m", data=folder, args={"categories": ["multiple"]}))
+    assert {sample.tags["category"] for sample in BFCL.load(Setup("m", data=folder)).samples} == {
+        "parallel",
+        "irrelevance",
+        "live_relevance",
+    }
+    (folder / "possible_answer" / "BFCL_v4_parallel.json").write_text("")
+    with pytest.raises(DatasetError, match="id 'parallel_0': found no answer"):
+        BFCL.load(Setup("m", data=folder))

@@ -1,0 +1,144 @@
+"""tau2-bench: tasks in their published form, and a conversation scored by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.benchmarks.tau2 import TAU2
+from evalsuite.errors import DatasetError, ScoringError, SettingsError
+from evalsuite.protocols import Setup
+from evalsuite.tools import tool
+from evalsuite.types import Message, Transcript
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalsuite.types import Sample
+
+TASK = {
+    "id": "7",
+    "user_scenario": {
+        "persona": "You are in a hurry.",
+        "instructions": {
+            "task_instructions": "Insist once.",
+            "domain": "rail",
+            "reason_for_call": "You want to cancel R1.",
+            "known_info": "You are Ada.",
+            "unknown_info": None,
+        },
+    },
+    "initial_state": None,
+    "evaluation_criteria": {
+        "actions": [
+            {"action_id": "7_0", "name": "look", "arguments": {"number": "R1"}},
+            {"name": "cancel", "arguments": {"number": "R1", "why": "asked"}, "compare_args": ["number"]},
+            {"action_id": "7_2", "name": "restart", "arguments": {}, "requestor": "user"},
+        ],
+        "communicate_info": ["1,250"],
+        "reward_basis": ["DB", "COMMUNICATE"],
+    },
+}
+
+
+class Rail:
+    def __init__(self, sample: Sample) -> None:
+        self.tickets = {"R1": "booked", "R2": "booked"}
+
+    @tool
+    def look(self, number: str) -> str:
+        """Looks a ticket up."""
+        return self.tickets[number]
+
+    @tool
+    def cancel(self, number: str, why: str = "") -> str:
+        """Cancels a ticket."""
+        self.tickets[number] = "cancelled"
+        return "done"
+
+    def state(self) -> dict[str, str]:
+        return self.tickets
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tasks.json").write_text(json.dumps([TASK]))
+    (tmp_path / "policy.md").write_text("Be kind.")
+    return tmp_path
+
+
+def setup(folder: Path, **more: Any) -> Setup:
+    return Setup("m", judge="user", data=folder, args={"world": Rail, **more})
+
+
+def test_a_task_becomes_a_customer_and_what_is_expected_of_the_agent(folder: Path) -> None:
+    (sample,) = TAU2.load(setup(folder)).samples
+    assert (sample.id, sample.input) == ("7", "You are in a hurry.\n\nYou want to cancel R1.\n\nInsist once.")
+    assert sample.metadata["knows"] == "You are Ada."
+    assert [action["name"] for action in sample.metadata["actions"]] == ["look", "cancel"]
+    solver: Any = TAU2.solver(setup(folder))
+    assert (solver.loop.protocol.system, solver.max_turns) == ("Be kind.", 30)
+
+
+def episode(state: dict[str, str], *tools: str, text: str = "You get $1250 back.") -> Transcript:
+    events = tuple({"kind": "call", "tool": name, "arguments": {"number": "R1"}} for name in tools)
+    return Transcript(text, (Message("assistant", text),), events=events, facts={"state": state})
+
+
+LEFT = {"R1": "cancelled", "R2": "booked"}
+
+
+@pytest.mark.parametrize(
+    ("transcript", "db", "communicate", "actions", "reward"),
+    [
+        (episode(LEFT, "look", "cancel"), 1, 1, 1, 1),
+        # The world counts, and not how it came about.
+        (episode(LEFT, "cancel"), 1, 1, 0, 1),
+        (episode({"R1": "booked", "R2": "booked"}, "look"), 0, 1, 0, 0),
+        (episode(LEFT, "look", "cancel", text="Done."), 1, 0, 1, 0),
+    ],
+)
+def test_a_conversation_is_rewarded_as_its_task_says(
+    folder: Path, transcript: Transcript, db: int, communicate: int, actions: int, reward: int
+) -> None:
+    (sample,) = TAU2.load(setup(folder)).samples
+    (scorer,) = TAU2.scorers(setup(folder))
+    scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
+    assert scores == {"db": db, "communicate": communicate, "actions": actions, "reward": reward}
+
+
+def test_a_task_that_is_rewarded_for_more_has_no_reward(folder: Path) -> None:
+    task = {**TASK, "evaluation_criteria": {"actions": [], "reward_basis": ["DB", "NL_ASSERTION"]}}
+    (folder / "tasks.json").write_text(json.dumps([task]))
+    (sample,) = TAU2.load(setup(folder)).samples
+    (scorer,) = TAU2.scorers(setup(folder))
+    transcript = episode({"R1": "booked", "R2": "booked"})
+    scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
+    assert scores == {"db": 1, "communicate": 1, "actions": 1}
+
+
+def test_what_is_missing_is_named(folder: Path) -> None:
+    with pytest.raises(SettingsError, match="needs the tools of its domain"):
+        TAU2.load(Setup("m", data=folder))
+    with pytest.raises(SettingsError, match="no shipped tasks"):
+        TAU2.load(Setup("m", args={"world": Rail}))
+    with pytest.raises(DatasetError, match=r"airline/tasks\.json"):
+        TAU2.load(setup(folder, domain="airline"))
+    (folder / "tasks.json").write_text('[{"id": "1"}]')
+    with pytest.raises(
+        DatasetError, match="task 1: found only the fields 'id', expected the field 'user_scenario'"
+    ):
+        TAU2.load(setup(folder))
+
+
+def test_an_action_that_the_world_does_not_know_is_an_error(folder: Path) -> None:
+    task = json.loads(json.dumps(TASK))
+    task["evaluation_criteria"]["actions"][0]["name"] = "fly"
+    (folder / "tasks.json").write_text(json.dumps([task]))
+    (sample,) = TAU2.load(setup(folder)).samples
+    (scorer,) = TAU2.scorers(setup(folder))
+    with pytest.raises(ScoringError, match="has no tool 'fly', which task 7 uses"):
+        asyncio.run(scorer(sample, episode(LEFT)))  # type: ignore[arg-type, operator]
