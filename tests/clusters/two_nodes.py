@@ -24,5 +24,5 @@ with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             sys.stdout.write(f"killed with {cases[1]} cases\n")
             cluster.remove_node(doomed, allow_graceful=False)
             doomed = None
-cluster.shutdown()  # type: ignore[no-untyped-call] # Ray's types are patchy
+cluster.shutdown()  # type: ignore[no-untyped-call, unused-ignore] # patchy where Ray is, unknown where it is not
 sys.exit(driver.returncode)
