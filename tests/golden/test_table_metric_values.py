@@ -1,8 +1,10 @@
 """TEDS, GriTS, RMS and cell F1 equal their published implementations on examples.
 
-TEDS: PubTabNet's definition (arXiv 1911.10683) computed with the package apted 1.0.3. The others follow from their
-definitions by hand, shown beside each value: GriTS from arXiv 2203.12555 and the code of table-transformer, RMS
-from arXiv 2212.10505 and the code of DePlot, the F1 of cells from arXiv 2109.02707.
+TEDS: PubTabNet's definition (arXiv 1911.10683) computed with the package apted 1.0.3. The values in `PUBLISHED` were
+computed with the functions released by the authors: `factored_2dlcs` of microsoft/table-transformer (src/grits.py,
+GriTS, arXiv 2203.12555), `table_datapoints_precision_recall` of google-research (deplot/metrics.py, RMS, arXiv
+2212.10505), and `metrics_by_sim` of shirley-wu/text_to_table (scripts/eval/calc_data_f_score.py, arXiv 2109.02707)
+with the metrics E and c. Others follow from the definitions by hand, shown beside each value.
 """
 
 from __future__ import annotations
@@ -22,6 +24,49 @@ PLAIN = (
 )
 SHORT = """<table><tbody><tr><td>Team</td><td colspan="2">Scores</td></tr>
 <tr><td>Bulls</td><td>9</td></tr></tbody></table>"""
+LONG = """<table><tr><td>Team</td><td>Wins</td><td>Average points</td></tr>
+<tr><td rowspan="2">Hawks</td><td>12</td><td>98.5</td></tr><tr><td>14</td><td>101</td></tr>
+<tr><td>Night Owls</td><td>9</td><td>87</td></tr><tr><td>Bulls</td><td></td><td>31%</td></tr></table>"""
+WIDE = """<table><tr><td>Team</td><td>Won</td><td>Average</td><td>Place</td></tr>
+<tr><td>Hawks</td><td>12</td><td>95</td><td>1</td></tr><tr><td>Owls</td><td>9</td><td>88</td><td>3</td></tr>
+<tr><td>Bulls</td><td>2</td><td>33%</td><td>4</td></tr></table>"""
+PUBLISHED = [
+    (HEADED, LONG, 0.40877192982456134, 0.6666666666666667, 0.0, (0.8, 0.0, 0.0),
+     (0.8181016477140868, 0.03508771929824561, 0.008170335328422275)),
+    (HEADED, PLAIN, 0.8333333333333334, 0.8888888888888888, 0.0, (1.0, 0.6666666666666666, 0.5),
+     (1.0, 0.6666666666666666, 0.5012468827930174)),
+    (LONG, WIDE, 0.5576036866359446, 0.7419354838709677, 0.16260712387028176, (0.6666666666666666, 0.0, 0.0),
+     (0.8999272197962154, 0.4089143738660983, 0.13276691037301527)),
+    (WIDE, LONG, 0.5576036866359446, 0.7419354838709677, 0.16259342063238583, (0.6666666666666666, 0.0, 0.0),
+     (0.7893930691173656, 0.2654772523347992, 0.06905541347881955)),
+    (WIDE, PLAIN, 0.42888888888888893, 0.72, 0.0, (0.8, 0.0, 0.0),
+     (0.839453717754173, 0.05229739776951673, 0.017437599160843576)),
+]  # fmt: skip
+"""Prediction, reference, GriTS of content and of topology, RMS, F1 of rows, columns and cells: exact, by chrF."""
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "content", "topology", "points", "exact", "chrf"), PUBLISHED
+)
+def test_values_equal_those_of_the_authors_code(
+    prediction: str,
+    reference: str,
+    content: float,
+    topology: float,
+    points: float,
+    exact: tuple[float, float, float],
+    chrf: tuple[float, float, float],
+) -> None:
+    def closely(value: object) -> object:
+        return pytest.approx(value, abs=1e-12)
+
+    assert grits_content(prediction, reference, format="html") == closely(content)
+    assert grits_topology(prediction, reference, format="html") == closely(topology)
+    assert rms(prediction, reference, format="html") == closely(points)
+    strict = cell_f1(prediction, reference, format="html")
+    soft = cell_f1(prediction, reference, format="html", similarity="chrf")
+    assert (strict.rows, strict.columns, strict.cells) == closely(exact)
+    assert (soft.rows, soft.columns, soft.cells) == closely(chrf)
 
 
 @pytest.mark.parametrize(

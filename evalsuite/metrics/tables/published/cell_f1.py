@@ -2,6 +2,7 @@
 
 Source: Wu, Zhang and Li, Text-to-table: a new way of information extraction (arXiv 2109.02707): sets are compared,
 so order does not count; each element counts by the most similar one on the other side, either exactly or by chrF.
+As in the code released with it, a blank name is a name like any other, and a blank cell is none.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def cell_f1(
 
 def _elements(table: CellGrid) -> tuple[set[Element], set[Element], set[Element]]:
     head = table.columns
-    rows: set[Element] = {(row[0],) for row in table.rows[1:] if row and row[0]}
-    columns: set[Element] = {(name,) for name in head[1:] if name}
+    rows: set[Element] = {(row[0] if row else "",) for row in table.rows[1:]}
+    columns: set[Element] = {(name,) for name in head[1:]}
     cells: set[Element] = {
         (row[0], name, cell)
         for row in table.rows[1:]
