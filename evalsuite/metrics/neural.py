@@ -1,27 +1,43 @@
 """Text metrics by neural models: BERTScore, BARTScore and BLEURT, each over a model folder that the user names.
 
-They need the extra `neural` (transformers and torch). Nothing is downloaded: a folder holds what
-`save_pretrained` writes, weights and tokenizer.
+They need the extra `neural` (transformers and torch), and use a GPU where torch finds one. Nothing is downloaded: a
+folder holds what `save_pretrained` writes, weights and tokenizer.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import ScoringError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 LONGEST = 512
-"""Tokens read of a text, if its tokenizer has no smaller limit of its own."""
+"""Tokens read of a text by an encoder, if its tokenizer has no smaller limit of its own."""
+LONGEST_BART = 1_024
+"""The same for BARTScore, as in the authors' code."""
+BATCH = 16
+"""Texts or pairs that go through a model at once."""
+USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
+    ("bert", 12, 768): 9, ("bert", 24, 1024): 18, ("distilbert", 6, 768): 5, ("roberta", 12, 768): 10,
+    ("roberta", 6, 768): 5, ("roberta", 24, 1024): 17, ("xlm-roberta", 12, 768): 9, ("xlm-roberta", 24, 1024): 17,
+    ("albert", 12, 768): 9, ("electra", 12, 768): 9, ("electra", 24, 1024): 14, ("deberta", 12, 768): 9,
+    ("deberta", 24, 1024): 16, ("deberta", 48, 1024): 18, ("mpnet", 12, 768): 8,
+}  # fmt: skip
+"""The layer that agrees best with people, by kind of model, layers and width (bert_score's `model2layers`)."""
+
+Pair = tuple[str, str]
+"""A prediction and its reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class BertScoreResult:
-    """Precision, recall and their harmonic mean, each in [-1, 1] and mostly in [0, 1]."""
+    """Precision, recall and their harmonic mean, each in [-1, 1] and mostly in [0, 1]; with a baseline at most 1."""
 
     precision: float
     recall: float
@@ -29,7 +45,7 @@ class BertScoreResult:
 
 
 class BertScore:
-    """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights and without rescaling.
+    """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights.
 
     Each token of one text is matched with the token of the other whose contextual embedding has the greatest
     cosine. As in the authors' package, the tokens that begin and end a text can be matched, but are no part of
@@ -37,45 +53,77 @@ class BertScore:
 
     Args:
         folder: of an encoder.
-        layer: which hidden states are the embeddings; the last by default, as -1.
+        layer: which hidden states are the embeddings, 0 being those before the first layer; by default the one of
+            `USUAL_LAYERS`, of other models the last.
+        baseline: a file of the authors' package (`rescale_baseline/en/roberta-large.tsv`), by whose line for the
+            layer scores are rescaled: (score - baseline) / (1 - baseline).
+
+    Attributes:
+        layer: the one that is used.
 
     Raises:
-        SettingsError: the folder is missing, or holds no such model.
+        SettingsError: the folder is missing, or holds no such model; the baseline cannot be read or lacks the layer.
         ScoringError: the extra is not installed.
     """
 
-    def __init__(self, folder: Path, *, layer: int = -1) -> None:
+    def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
         self._tokenizer, self._model = _load(folder, "AutoModel")
-        self._layer = layer
-        states = int(self._model.config.num_hidden_layers) + 1
-        if not -states <= layer < states:
+        config = self._model.config
+        layers = int(config.num_hidden_layers)
+        kind = (
+            str(config.model_type),
+            layers,
+            int(getattr(config, "hidden_size", getattr(config, "dim", 0))),
+        )
+        self.layer = USUAL_LAYERS.get(kind, layers) if layer is None else layer
+        if not 0 <= self.layer <= layers:
             raise SettingsError(
-                f"BERTScore: layer {layer} of {folder}, which has the layers 0 to {states - 1}"
+                f"BERTScore: layer {self.layer} of {folder}, which has the layers 0 to {layers}"
             )
+        self._baseline = _read_baseline(baseline, self.layer) if baseline else (0.0, 0.0, 0.0)
 
     def score(self, prediction: str, reference: str) -> BertScoreResult:
         """Compares two texts; where one is empty all three are 0.0, where both are, 1.0."""
+        return self.scores([(prediction, reference)])[0]
+
+    def scores(self, pairs: Sequence[Pair]) -> list[BertScoreResult]:
+        """Compares many pairs of texts, `BATCH` texts at once; each distinct text is read once."""
+        texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
+        embeddings = dict(zip(texts, _in_batches(list(texts), self._embed), strict=True))
+        return [self._compare(prediction, reference, embeddings) for prediction, reference in pairs]
+
+    def _compare(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
         if not prediction.strip() or not reference.strip():
             same = float(prediction.strip() == reference.strip())
             return BertScoreResult(same, same, same)
-        said, said_counts = self._embed(prediction)
-        wanted, wanted_counts = self._embed(reference)
-        cosines = said @ wanted.T
-        precision = float(cosines.max(dim=1).values[said_counts].mean())
-        recall = float(cosines.max(dim=0).values[wanted_counts].mean())
+        predicted, own = embeddings[prediction]
+        wanted, wanted_own = embeddings[reference]
+        cosines = predicted @ wanted.T
+        precision = float(cosines.max(dim=1).values[own].mean())
+        recall = float(cosines.max(dim=0).values[wanted_own].mean())
         both = precision + recall
-        return BertScoreResult(precision, recall, 2 * precision * recall / both if both else 0.0)
+        f1 = 2 * precision * recall / both if both else 0.0
+        rescaled = (
+            (value - base) / (1 - base)
+            for value, base in zip((precision, recall, f1), self._baseline, strict=True)
+        )
+        return BertScoreResult(*rescaled)
 
-    def _embed(self, text: str) -> tuple[Any, Any]:
-        """Unit vectors, one a token, and which of them are the text's own."""
+    def _embed(self, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+        """For each text unit vectors, one a token, and which of them are the text's own."""
         import torch
 
-        tokens = _tokens(self._tokenizer, text, return_special_tokens_mask=True)
-        own = tokens.pop("special_tokens_mask")[0] == 0
+        tokens = _tokens(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
+        special = tokens.pop("special_tokens_mask")
         with torch.inference_mode():
-            states = self._model(**tokens, output_hidden_states=True).hidden_states[self._layer][0]
-        # A text of characters that the tokenizer drops has no token of its own: then all count.
-        return torch.nn.functional.normalize(states, dim=-1), own if own.any() else ~own
+            states = self._model(**_on(self._model, tokens), output_hidden_states=True).hidden_states[
+                self.layer
+            ]
+        vectors = torch.nn.functional.normalize(states, dim=-1).cpu()
+        for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
+            own = marks[mask] == 0
+            # A text of characters that the tokenizer drops has no token of its own: then all count.
+            yield row[mask], own if own.any() else ~own
 
 
 class BartScore:
@@ -96,16 +144,34 @@ class BartScore:
 
     def score(self, prediction: str, reference: str) -> float:
         """Nats a token, at most 0."""
-        return (self.log_likelihood(reference, prediction) + self.log_likelihood(prediction, reference)) / 2
+        return self.scores([(prediction, reference)])[0]
 
-    def log_likelihood(self, source: str, target: str) -> float:
-        """Mean natural-log probability of the target's tokens, its end included, given the source."""
+    def scores(self, pairs: Sequence[Pair]) -> list[float]:
+        """The same for many pairs, `BATCH` of them through the model at once."""
+        directions = [
+            one
+            for prediction, reference in pairs
+            for one in ((reference, prediction), (prediction, reference))
+        ]
+        values = self.log_likelihoods(directions)
+        return [(there + back) / 2 for there, back in zip(values[::2], values[1::2], strict=True)]
+
+    def log_likelihoods(self, pairs: Sequence[Pair]) -> list[float]:
+        """Of each pair the mean natural-log probability of the second's tokens, its end included, given the first."""
+        return list(_in_batches(pairs, self._log_likelihoods))
+
+    def _log_likelihoods(self, pairs: Sequence[Pair]) -> Iterator[float]:
         import torch
 
-        labels = _tokens(self._tokenizer, target)["input_ids"]
+        sources, targets = (
+            _on(self._model, _tokens(self._tokenizer, LONGEST_BART, side))
+            for side in zip(*pairs, strict=True)
+        )
+        labels, counted = targets["input_ids"], targets["attention_mask"]
         with torch.inference_mode():
-            loss = self._model(**_tokens(self._tokenizer, source), labels=labels).loss
-        return -float(loss)
+            logits = self._model(**sources, labels=labels.masked_fill(counted == 0, -100)).logits.float()
+        chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        yield from ((chosen * counted).sum(dim=1) / counted.sum(dim=1)).tolist()
 
 
 class Bleurt:
@@ -128,21 +194,44 @@ class Bleurt:
 
     def score(self, prediction: str, reference: str) -> float:
         """The model's rating of the prediction."""
+        return self.scores([(prediction, reference)])[0]
+
+    def scores(self, pairs: Sequence[Pair]) -> list[float]:
+        """The same for many pairs, `BATCH` of them at once."""
+        return list(_in_batches(pairs, self._rate))
+
+    def _rate(self, pairs: Sequence[Pair]) -> Iterator[float]:
         import torch
 
+        predictions, references = zip(*pairs, strict=True)
+        tokens = _on(self._model, _tokens(self._tokenizer, LONGEST, references, predictions))
         with torch.inference_mode():
-            return float(self._model(**_tokens(self._tokenizer, reference, prediction)).logits[0, 0])
+            yield from self._model(**tokens).logits[:, 0].tolist()
 
 
-def _tokens(tokenizer: Any, *texts: str, **more: bool) -> dict[str, Any]:
-    limit = min(int(tokenizer.model_max_length), LONGEST)
-    return dict(tokenizer(*texts, truncation=True, max_length=limit, return_tensors="pt", **more))
+def _in_batches(inputs: Sequence[Any], through: Callable[[Sequence[Any]], Iterator[Any]]) -> Iterator[Any]:
+    rest = iter(inputs)
+    while batch := list(islice(rest, BATCH)):
+        yield from through(batch)
+
+
+def _tokens(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -> dict[str, Any]:
+    limit = min(int(tokenizer.model_max_length), longest)
+    sides = (list(side) for side in texts)
+    return dict(
+        tokenizer(*sides, truncation=True, padding=True, max_length=limit, return_tensors="pt", **more)
+    )
+
+
+def _on(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
+    """The tokens where the model is."""
+    return {name: tensor.to(model.device) for name, tensor in tokens.items()}
 
 
 def _load(folder: Path, kind: str) -> tuple[Any, Any]:
     """Tokenizer and model of a folder, ready to be asked."""
     try:
-        import torch  # noqa: F401 - without it transformers fails much later, and unclearly
+        import torch
         import transformers
     except ImportError as error:
         raise ScoringError(
@@ -156,4 +245,25 @@ def _load(folder: Path, kind: str) -> tuple[Any, Any]:
         model = getattr(transformers, kind).from_pretrained(folder, **local)
     except (OSError, ValueError, KeyError) as error:
         raise SettingsError(f"{folder} cannot be loaded as {kind}: {error}") from error
-    return tokenizer, model.eval()
+    return tokenizer, model.eval().to(_device(torch))
+
+
+def _device(torch: Any) -> str:
+    """The GPU where there is one."""
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
+    """Precision, recall and F1 of the line for a layer, in a file with the columns LAYER, P, R, F."""
+    try:
+        rows = list(csv.DictReader(Path(path).read_text("utf-8").splitlines()))
+        values = next((row for row in rows if int(row["LAYER"]) == layer), None)
+        if values is not None:
+            return float(values["P"]), float(values["R"]), float(values["F"])
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(
+            f"BERTScore: {path} is no file of baselines with the columns LAYER,P,R,F ({error})"
+        ) from error
+    raise SettingsError(f"BERTScore: {path} has no line for layer {layer}")

@@ -57,10 +57,10 @@ def token_f1(prediction: str, targets: Targets) -> float:
     return _best(_token_f1, prediction, targets)
 
 
-def rouge_l(prediction: str, targets: Targets) -> float:
-    """F-measure of the longest common subsequence of stemmed words.
+def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
+    """F-measure of the longest common subsequence of words.
 
-    Source: Lin 2004, section 3.1, as computed by the package rouge-score with its Porter stemmer. That
+    Source: Lin 2004, section 3.1, as computed by the package rouge-score, with its Porter stemmer or without. That
     package drops every letter outside a-z; here words of all scripts count (only a-z words are stemmed),
     and Chinese texts are cut by jieba. On ASCII texts the values are the package's own.
 
@@ -68,7 +68,7 @@ def rouge_l(prediction: str, targets: Targets) -> float:
         ValueError: there is no target.
         ScoringError: a text is Chinese and jieba is not installed.
     """
-    return _best(_rouge_l, prediction, targets)
+    return _best(_rouge_l if stem else _rouge_l_unstemmed, prediction, targets)
 
 
 def bleu(prediction: str, targets: Targets) -> float:
@@ -174,16 +174,24 @@ def _token_f1(prediction: str, target: str) -> float:
 
 
 def _rouge_l(prediction: str, target: str) -> float:
-    said, wanted = alphanumeric_words(prediction), alphanumeric_words(target)
-    if not said or not wanted:
+    return _common_subsequence_f1(prediction, target, stemmed)
+
+
+def _rouge_l_unstemmed(prediction: str, target: str) -> float:
+    return _common_subsequence_f1(prediction, target, list)
+
+
+def _common_subsequence_f1(prediction: str, target: str, form: Callable[[Sequence[str]], list[str]]) -> float:
+    predicted, wanted = alphanumeric_words(prediction), alphanumeric_words(target)
+    if not predicted or not wanted:
         return float(normalise(prediction) == normalise(target))
     import Levenshtein
 
     # Bit-parallel: rouge-score's own table takes seconds for answers of some thousand words. The ratio is
     # twice the length of the longest common subsequence over both lengths.
-    ratio = Levenshtein.ratio(stemmed(said), stemmed(wanted))
-    common = round(ratio * (len(said) + len(wanted)) / 2)
-    precision, recall = common / len(said), common / len(wanted)
+    ratio = Levenshtein.ratio(form(predicted), form(wanted))
+    common = round(ratio * (len(predicted) + len(wanted)) / 2)
+    precision, recall = common / len(predicted), common / len(wanted)
     return 2 * precision * recall / (precision + recall) if common else 0.0
 
 

@@ -37,6 +37,7 @@ def test_rouge_l_is_the_example_of_the_paper() -> None:
     # S3 "the gunman kill police"; unstemmed LCS 3 and 2 of 4. With the stemmer "killed" is "kill".
     assert rouge_l("police kill the gunman", "police killed the gunman") == 1.0
     assert rouge_l("the gunman kill police", "police killed the gunman") == pytest.approx(2 / 4)
+    assert rouge_l("police kill the gunman", "police killed the gunman", stem=False) == pytest.approx(3 / 4)
 
 
 def test_rouge_l_is_the_example_of_the_rouge_score_package() -> None:

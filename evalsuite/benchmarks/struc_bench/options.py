@@ -22,13 +22,15 @@ class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`.
 
     Attributes:
-        each: how many items of each format are asked: of the shipped samples the first 4, of a folder all; 0
-            is all.
-        max_tokens: of an answer; by default what the wanted table needs and half as much again, and at least
+        each: how many items of each format are asked; 0 is all. By default all of a folder, and of the shipped
+            samples the first 4.
+        max_tokens: of an answer; by default half as much again as the wanted table needs, and at least
             `least_tokens`.
-        least_tokens: of an answer whose table needs fewer: room for a model that thinks before it answers.
+        least_tokens: the least that is allowed for an answer, so that a model has room to think first.
         temperature: of the answers.
         bertscore: folder of an encoder; without one BERTScore is not measured.
+        bertscore_layer: whose embeddings are compared; by default the one that is usual for the model.
+        bertscore_baseline: file of the bert_score package by which BERTScore is rescaled.
         bartscore: folder of an encoder-decoder, likewise.
         bleurt: folder of a BLEURT checkpoint, likewise.
         p_prompt: what the P-Score's judge is asked; the default is `evalsuite.judging.p_score.PROMPT`, whose places
@@ -40,6 +42,8 @@ class StrucBenchOptions:
     least_tokens: int = 2048
     temperature: float | None = 0.0
     bertscore: str | None = None
+    bertscore_layer: int | None = None
+    bertscore_baseline: str | None = None
     bartscore: str | None = None
     bleurt: str | None = None
     p_prompt: str | None = None

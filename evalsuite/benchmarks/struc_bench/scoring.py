@@ -27,7 +27,8 @@ TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_
 """The scores of our own, the first of which decides."""
 METRICS = {
     "bleu": "SacreBLEU",
-    "rouge_l": "ROUGE-L",
+    "rouge_l": "ROUGE-L, stemmed",
+    "rouge_l_unstemmed": "ROUGE-L, unstemmed",
     "bertscore": "BERTScore",
     "bartscore": "BARTScore",
     "bleurt": "BLEURT",
@@ -48,11 +49,11 @@ RELEASED = {
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     """What scores an answer; the P-Score only where the run has a judge."""
     options = StrucBenchOptions.of(setup)
-    found: list[Scorer | JudgedScorer] = [score_table]
+    chosen: list[Scorer | JudgedScorer] = [score_table]
     folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
     if folders:
-        found.append(NeuralScorer(folders))
-    return [*found, PScorer(options.p_prompt or PROMPT)] if setup.judge else found
+        chosen.append(NeuralScorer(folders, options.bertscore_layer, options.bertscore_baseline))
+    return [*chosen, PScorer(options.p_prompt or PROMPT)] if setup.judge else chosen
 
 
 def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
@@ -73,6 +74,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
         **_released(answer, reference, written),
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
+        "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
         **error_types(comparison),
         **abilities(
             comparison,
@@ -121,10 +123,15 @@ class NeuralScorer:
 
     Args:
         folders: by metric.
+        layer: of BERTScore.
+        baseline: file of BERTScore's baselines.
     """
 
-    def __init__(self, folders: Mapping[str, str]) -> None:
+    def __init__(
+        self, folders: Mapping[str, str], layer: int | None = None, baseline: str | None = None
+    ) -> None:
         self._folders = folders
+        self._layer, self._baseline = layer, Path(baseline) if baseline else None
         self._loaded: dict[str, Any] = {}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
@@ -133,13 +140,17 @@ class NeuralScorer:
         return {name: self._score(name, answer, str(sample.target)) for name in self._folders}
 
     def _score(self, name: str, answer: str, reference: str) -> float:
-        from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
-
         if name not in self._loaded:
-            kind = {"bertscore": BertScore, "bartscore": BartScore, "bleurt": Bleurt}[name]
-            self._loaded[name] = kind(Path(self._folders[name]))
+            self._loaded[name] = self._load(name, Path(self._folders[name]))
         score = self._loaded[name].score(answer, reference)
         return float(score.f1 if name == "bertscore" else score)
+
+    def _load(self, name: str, folder: Path) -> Any:
+        from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
+
+        if name == "bertscore":
+            return BertScore(folder, layer=self._layer, baseline=self._baseline)
+        return (BartScore if name == "bartscore" else Bleurt)(folder)
 
 
 class PScorer:

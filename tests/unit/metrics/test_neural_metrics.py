@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from evalsuite.errors import ScoringError, SettingsError
+from evalsuite.metrics import neural
 from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
 
 pytestmark = pytest.mark.neural
@@ -167,6 +168,86 @@ def test_bertscore_of_an_unknown_layer_is_an_error_that_names_the_known_ones(enc
         BertScore(encoder, layer=7)
 
 
+@needs_encoder
+def test_bertscore_takes_the_layer_that_is_usual_for_a_model_and_else_the_last(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert BertScore(encoder).layer == 6
+    monkeypatch.setattr(neural, "USUAL_LAYERS", {("bert", 6, 384): 4})
+    usual = BertScore(encoder)
+    assert usual.layer == 4
+    assert usual.score("won", "lost") == BertScore(encoder, layer=4).score("won", "lost")
+
+
+@needs_encoder
+def test_bertscore_equals_the_authors_package(encoder: Path) -> None:
+    # bert_score 0.3.13: score(predictions, references, model_type=folder, num_layers=layer).
+    pairs = [
+        ("Atlanta defeated Orlando, ten points ahead.", "The Hawks beat the Magic by ten points."),
+        ("| a | b |\n| 1 | 2 |", "| a | c |\n| 1 | 3 |"),
+    ]
+    published = {
+        4: [(0.7276393, 0.7085046, 0.7179446), (0.902654, 0.9007533, 0.9017026)],
+        6: [(0.5662336, 0.5722564, 0.5692291), (0.7169595, 0.7088393, 0.7128763)],
+    }
+    for layer, values in published.items():
+        scores = [
+            (one.precision, one.recall, one.f1) for one in BertScore(encoder, layer=layer).scores(pairs)
+        ]
+        assert scores == [pytest.approx(value, abs=2e-6) for value in values]
+
+
+@needs_encoder
+def test_a_baseline_rescales_precision_recall_and_f1(encoder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "baseline.tsv"
+    file.write_text("LAYER,P,R,F\n5,0.1,0.1,0.1\n6,0.2,0.3,0.25\n")
+    plain, rescaled = (
+        BertScore(encoder, baseline=baseline).score("Hawks won.", "Magic lost.") for baseline in (None, file)
+    )
+    assert rescaled.precision == pytest.approx((plain.precision - 0.2) / 0.8)
+    assert rescaled.recall == pytest.approx((plain.recall - 0.3) / 0.7)
+    assert rescaled.f1 == pytest.approx((plain.f1 - 0.25) / 0.75)
+    with pytest.raises(SettingsError, match="has no line for layer 3"):
+        BertScore(encoder, layer=3, baseline=file)
+    file.write_text("1 2 3")
+    with pytest.raises(SettingsError, match="LAYER,P,R,F"):
+        BertScore(encoder, baseline=tmp_path / "none.tsv")
+    with pytest.raises(SettingsError, match=r"no line for layer 6|LAYER,P,R,F"):
+        BertScore(encoder, baseline=file)
+
+
+PAIRS = [
+    ("hawks won", "magic lost ."), ("the hawks beat the magic by ten points .", "hawks won"), ("", "hawks"), ("a", "a"),
+    *((f"game {number}", "hawks won the game in points") for number in range(1, 18)),
+]  # fmt: skip
+
+
+@needs_encoder
+def test_bertscores_of_many_pairs_are_those_of_each(encoder: Path) -> None:
+    metric = BertScore(encoder)
+    alone = [metric.score(*pair) for pair in PAIRS]
+    assert [result.f1 for result in metric.scores(PAIRS)] == pytest.approx(
+        [one.f1 for one in alone], abs=1e-5
+    )
+
+
+@needs_torch
+def test_bartscores_and_bleurts_of_many_pairs_are_those_of_each(bart: Path, bleurt: Path) -> None:
+    for metric in (BartScore(bart), Bleurt(bleurt)):
+        alone = [metric.score(*pair) for pair in PAIRS]
+        assert metric.scores(PAIRS) == pytest.approx(alone, abs=1e-5)
+
+
+@needs_torch
+def test_bartscore_reads_beyond_512_tokens(bart: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(bart)
+    tokenizer.model_max_length = 10_000
+    counted = neural._tokens(tokenizer, neural.LONGEST_BART, ["hawks " * 3000])["input_ids"].shape[1]
+    assert counted == 1024
+
+
 @needs_torch
 def test_bartscore_is_the_mean_log_probability_of_the_targets_tokens(bart: Path) -> None:
     import torch
@@ -183,10 +264,12 @@ def test_bartscore_is_the_mean_log_probability_of_the_targets_tokens(bart: Path)
         logits = model(input_ids=source["input_ids"], decoder_input_ids=shifted).logits[0]
     logs = logits.log_softmax(-1)[range(wanted.shape[1]), wanted[0]]
     metric = BartScore(bart)
-    assert metric.log_likelihood("hawks won", "magic lost .") == pytest.approx(float(logs.mean()), abs=1e-5)
+    assert metric.log_likelihoods([("hawks won", "magic lost .")])[0] == pytest.approx(
+        float(logs.mean()), abs=1e-5
+    )
     both = (
-        metric.log_likelihood("hawks won", "magic lost ."),
-        metric.log_likelihood("magic lost .", "hawks won"),
+        metric.log_likelihoods([("hawks won", "magic lost .")])[0],
+        metric.log_likelihoods([("magic lost .", "hawks won")])[0],
     )
     assert metric.score("magic lost .", "hawks won") == pytest.approx(sum(both) / 2)
     assert metric.score("magic lost .", "hawks won") < 0.0
