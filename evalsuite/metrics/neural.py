@@ -31,7 +31,7 @@ USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
 }  # fmt: skip
 """The layer that agrees best with people, by kind of model, layers and width (bert_score's `model2layers`)."""
 
-Pair = tuple[str, str]
+TextPair = tuple[str, str]
 """A prediction and its reference."""
 
 
@@ -86,7 +86,7 @@ class BertScore:
         """Compares two texts; where one is empty all three are 0.0, where both are, 1.0."""
         return self.scores([(prediction, reference)])[0]
 
-    def scores(self, pairs: Sequence[Pair]) -> list[BertScoreResult]:
+    def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:
         """Compares many pairs of texts, `BATCH` texts at once; each distinct text is read once."""
         texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
         embeddings = dict(zip(texts, _in_batches(list(texts), self._embed), strict=True))
@@ -146,7 +146,7 @@ class BartScore:
         """Nats a token, at most 0."""
         return self.scores([(prediction, reference)])[0]
 
-    def scores(self, pairs: Sequence[Pair]) -> list[float]:
+    def scores(self, pairs: Sequence[TextPair]) -> list[float]:
         """The same for many pairs, `BATCH` of them through the model at once."""
         directions = [
             one
@@ -156,11 +156,11 @@ class BartScore:
         values = self.log_likelihoods(directions)
         return [(there + back) / 2 for there, back in zip(values[::2], values[1::2], strict=True)]
 
-    def log_likelihoods(self, pairs: Sequence[Pair]) -> list[float]:
+    def log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
         """Of each pair the mean natural-log probability of the second's tokens, its end included, given the first."""
         return list(_in_batches(pairs, self._log_likelihoods))
 
-    def _log_likelihoods(self, pairs: Sequence[Pair]) -> Iterator[float]:
+    def _log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         sources, targets = (
@@ -196,11 +196,11 @@ class Bleurt:
         """The model's rating of the prediction."""
         return self.scores([(prediction, reference)])[0]
 
-    def scores(self, pairs: Sequence[Pair]) -> list[float]:
+    def scores(self, pairs: Sequence[TextPair]) -> list[float]:
         """The same for many pairs, `BATCH` of them at once."""
         return list(_in_batches(pairs, self._rate))
 
-    def _rate(self, pairs: Sequence[Pair]) -> Iterator[float]:
+    def _rate(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         predictions, references = zip(*pairs, strict=True)
