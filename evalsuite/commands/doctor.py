@@ -20,8 +20,6 @@ ASKED = (
     "judge_key_env",
     "reports",
     "data",
-    "sandbox",
-    "program_env",
 )
 """The settings that can be wrong on a machine; what ini files say of them counts, too."""
 

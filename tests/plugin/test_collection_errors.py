@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "0")])
+@pytest.mark.parametrize("workers", [(), ("-n", "0"), ("-n", "2")])
 def test_the_report_says_what_could_not_be_collected(suite: Suite, workers: tuple[str, ...]) -> None:
     (suite.path / "test_broken.py").write_text("import no_such_module\n")
     result = suite.run("--gate=capitals.exact_match >= 0.1", *workers)
@@ -21,4 +21,13 @@ def test_the_report_says_what_could_not_be_collected(suite: Suite, workers: tupl
         "an error while collecting: test_broken.py: ModuleNotFoundError: No module named 'no_such_module'"
         in text
     )
-    assert result.ret != 0
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    # None of the other cases was paid for.
+    assert "Interrupted: 1 error during collection" in result.stdout.str()
+    assert not suite.records()
+
+
+def test_who_wants_to_goes_on_with_what_could_be_collected(suite: Suite) -> None:
+    (suite.path / "test_broken.py").write_text("import no_such_module\n")
+    suite.run("-n", "2", "--continue-on-collection-errors")
+    assert len(suite.records()) == 3

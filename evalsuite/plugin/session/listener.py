@@ -45,6 +45,7 @@ class Listener:
 
             self.model = default_model()
         self.planned = 0
+        self._uncollected = 0
         # Why there is no report.
         self.broken = ""
         self.status = 0
@@ -170,10 +171,24 @@ class Listener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """The workers know their cases: from here on, a signal must not cost a report."""
+        """The workers know their cases: from here on, a signal must not cost a report.
+
+        Raises:
+            pytest.Session.Interrupted: there are cases, and a file of the suite could not be collected.
+        """
         self._items = ids
+        if self._told is not None and self._uncollected:
+            # As pytest does without workers, before any case is paid for; xdist alone would go on.
+            raise pytest.Session.Interrupted(
+                f"{self._uncollected} error{'s' if self._uncollected > 1 else ''} during collection"
+            )
         if self._told is not None and not self.handlers:
             self.handlers = listen(*HANDLERS)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """What a worker could not collect; xdist shows each failure once, whoever had it."""
+        if report.failed and not self._config.option.continue_on_collection_errors:
+            self._uncollected += 1
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """How many cases there are, without workers."""
