@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.json_codec import encode_usage
+from evalsuite.reporting.attempts import attempts_table
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
@@ -37,6 +38,12 @@ def view(run: Run, name: str, label: str) -> RunView:
 
 
 def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
+    """A benchmark's section, with how its repeated attempts fare where it has some."""
+    section, attempts = _own_section(name, views, bench), attempts_table(views)
+    return section if attempts is None else Section(section.title, [*section.blocks, attempts])
+
+
+def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
     """A benchmark's own section, or the generic one, which says so where the benchmark's own cannot be had."""
     declared, why = bench.benchmark, bench.gone
     if declared is not None and declared.report is not None:

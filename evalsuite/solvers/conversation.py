@@ -76,8 +76,8 @@ def conversation(
     """A solver in which the model under test, as an agent with tools, talks to a user.
 
     The transcript's answer is the agent's last message; its facts say how often the user spoke (`exchanges`), who
-    or what ended the conversation (`user`, `exchange limit`, `turn limit`, `time limit`, `token limit`), and the
-    `state` of the world at the end where the world has a method `state()`.
+    or what ended the conversation (`user`, `exchange limit`, `turn limit`, `time limit`, `token limit`,
+    `cost limit`), and the `state` of the world at the end where the world has a method `state()`.
 
     Args:
         agent: tools, or `functions(..., ending="text")` where more is to be said of the agent.

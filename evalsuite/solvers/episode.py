@@ -56,6 +56,7 @@ class ToolLoop:
         seconds: all calls of an episode together may take; None sets no limit. Time that models take does not
             count: a replay ends where the run did.
         tokens: that the model under test may use in an episode, prompts included; None sets no limit.
+        dollars: that the model under test may cost in an episode, in US dollars; None sets no limit.
         params: generation parameters.
     """
 
@@ -68,6 +69,7 @@ class ToolLoop:
     tool_seconds: float = TOOL_SECONDS
     seconds: float | None = None
     tokens: int | None = None
+    dollars: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -75,7 +77,7 @@ class ToolLoop:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise SettingsError(f"a tool-using solver was given {name}={value}; it must be at least 1")
-        for name in ("tool_seconds", "seconds"):
+        for name in ("tool_seconds", "seconds", "dollars"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise SettingsError(f"a tool-using solver was given {name}={value}; it must be more than 0")
@@ -119,6 +121,7 @@ class Episode:
         self.reasoning = ""
         self.tool_seconds = 0.0
         self.tokens = self.turns = 0
+        self.dollars = 0.0
 
     async def run(self) -> Transcript:
         """The whole episode."""
@@ -151,6 +154,8 @@ class Episode:
             return "time limit"
         if self.loop.tokens is not None and self.tokens >= self.loop.tokens:
             return "token limit"
+        if self.loop.dollars is not None and self.dollars >= self.loop.dollars:
+            return "cost limit"
         return ""
 
     async def turn(self, number: int) -> None:
@@ -160,6 +165,7 @@ class Episode:
         completion = await self.model.chat(self.messages, tools=offered, **self.loop.params)
         turn = protocol.read(completion)
         self.tokens += completion.usage.prompt_tokens + completion.usage.completion_tokens
+        self.dollars += completion.usage.cost
         self.reasoning = completion.reasoning
         self.messages.append(protocol.said(completion))
         event: dict[str, Any] = {"kind": "turn", "turn": number, "thought": turn.thought, "fault": turn.fault}

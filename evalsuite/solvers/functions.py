@@ -126,6 +126,7 @@ def functions(  # noqa: PLR0913 - each has a default and is given by name
     tool_seconds: float = TOOL_SECONDS,
     seconds: float | None = None,
     tokens: int | None = None,
+    dollars: float | None = None,
     **params: Any,
 ) -> ToolLoop:
     """A solver that lets the model use tools through the OpenAI API's function calling.
@@ -144,6 +145,7 @@ def functions(  # noqa: PLR0913 - each has a default and is given by name
         tool_seconds: a call of a tool may take; what takes longer is a failure that the model reads.
         seconds: all calls of an episode together may take; None sets no limit.
         tokens: that the model may use in an episode, prompts included; None sets no limit.
+        dollars: that the model may cost in an episode, in US dollars; None sets no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
     checked = {**PARAMETERS, **generation_params(functions, params)}
@@ -151,5 +153,5 @@ def functions(  # noqa: PLR0913 - each has a default and is given by name
         raise SettingsError(f"functions was given ending={ending!r}; an episode ends by 'finish' or 'text'")
     default = SYSTEM if ending == "finish" else ""
     protocol = Functions(default if system is None else system, ending == "finish")
-    limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens)
+    limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
     return ToolLoop(protocol, tools, user, *limits, checked)

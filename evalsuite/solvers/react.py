@@ -118,6 +118,7 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
     tool_seconds: float = TOOL_SECONDS,
     seconds: float | None = None,
     tokens: int | None = None,
+    dollars: float | None = None,
     **params: Any,
 ) -> ToolLoop:
     """A solver that lets the model use tools through the ReAct text protocol.
@@ -134,8 +135,9 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
         tool_seconds: a call of a tool may take; what takes longer is a failure that the model reads.
         seconds: all calls of an episode together may take; None sets no limit.
         tokens: that the model may use in an episode, prompts included; None sets no limit.
+        dollars: that the model may cost in an episode, in US dollars; None sets no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
     checked = {**PARAMETERS, **generation_params(react, params)}
-    limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens)
+    limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
     return ToolLoop(ReAct(examples), tools, user, *limits, checked)

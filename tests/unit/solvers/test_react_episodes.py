@@ -15,7 +15,7 @@ from evalsuite.solvers.functions import REMINDER, functions
 from evalsuite.solvers.react import FORM, react
 from evalsuite.tools import tool
 from evalsuite.tools.users import ScriptedUser
-from evalsuite.types import Completion, Message, Sample, ToolCall
+from evalsuite.types import Completion, Message, Sample, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -344,6 +344,17 @@ def test_an_episode_ends_when_its_tools_have_used_up_their_time() -> None:
 
     transcript, _ = play(react([hang], seconds=0.05), act("hang"), act("hang"))
     assert (transcript.facts["ended"], transcript.facts["turns"]) == ("time limit", 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "ended"), [({"tokens": 30}, "token limit"), ({"dollars": 0.05}, "cost limit")]
+)
+def test_an_episode_ends_when_the_model_has_used_up_its_tokens_or_dollars(
+    limit: dict[str, Any], ended: str
+) -> None:
+    turn = Completion(act("add", '{"a": 1}'), usage=Usage(1, 10, 5, 0.03))
+    transcript, _ = play(react([add], **limit), turn, turn)
+    assert (transcript.facts["ended"], transcript.facts["turns"]) == (ended, 2)
 
 
 def test_an_answer_in_plain_text_ends_an_episode_where_that_is_wanted() -> None:
