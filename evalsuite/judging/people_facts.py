@@ -54,11 +54,33 @@ def people_facts(
     )
 
 
+def check_labels(sample: Sample) -> None:
+    """Sees that people's labels of a sample can be read, whatever the judge's scores are called.
+
+    Raises:
+        ScoringError: there are none, or one is neither a number nor a word that means one.
+    """
+    human = sample.metadata.get("human")
+    labels = list(human.values()) if isinstance(human, Mapping) else [human]
+    if not labels or None in labels:
+        raise ScoringError(f"sample {sample.id} has no label under 'human' in its metadata")
+    for label in labels:
+        _label(sample, label)
+
+
 def _label(sample: Sample, label: Any) -> float:
-    value = LABELS.get(label.strip().casefold()) if isinstance(label, str) else label
+    value = _read(label.strip().casefold()) if isinstance(label, str) else label
     if not isinstance(value, (bool, int, float)) or not math.isfinite(value):
         raise ScoringError(
             f"sample {sample.id} has the label {label!r:.60} under 'human' in its metadata; a label is a number or one "
             f"of {', '.join(LABELS)}"
         )
     return float(value)
+
+
+def _read(word: str) -> float | None:
+    """What a word or a number in a text means; None for anything else."""
+    try:
+        return LABELS[word] if word in LABELS else float(word)
+    except ValueError:
+        return None

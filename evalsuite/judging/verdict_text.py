@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-THOUGHT = re.compile(r"<(think|thinking|thought)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+UNOPENED = re.compile(r"\A.*</(?:think|thinking|thought)>", re.DOTALL | re.IGNORECASE)
 FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)```", re.DOTALL)
 OPENING = r"^[ \t*#>`_-]{0,20}(?:\d{1,2}[.)][ \t]{0,3})?[*`_\"']{0,4}"
 SEPARATOR = r"(?:[ \t]?\([^()\n]{1,60}\))?[*`_\"']{0,4}[ \t]{0,3}(?::|=|\bis\b)[ \t*`_\"'\[(]{0,6}"
@@ -28,8 +29,12 @@ MOST_OBJECTS = 20
 
 
 def without_thoughts(text: str) -> str:
-    """The text without what the model thought aloud inside it."""
-    return THOUGHT.sub("", text).strip() if "<" in text else text.strip()
+    """The text without what the model thought aloud inside it.
+
+    A thought that was cut off reaches to the end. One without a beginning, which chat templates may have put into the
+    prompt, reaches back to it.
+    """
+    return UNOPENED.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
 
 def said_numbers(label: str, text: str, high: float) -> list[float]:

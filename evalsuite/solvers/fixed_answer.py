@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
 
 async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
-    """The text under `answer` in the sample's metadata.
+    """The text under `answer` in the sample's metadata."""
+    return Transcript(answer_of(sample))
+
+
+def answer_of(sample: Sample) -> str:
+    """The fixed answer of a sample.
 
     Raises:
         SolverError: there is none.
     """
     answer = sample.metadata.get("answer")
     if not isinstance(answer, str):
-        raise SolverError(f"sample {sample.id} is a canary and has no text under 'answer' in its metadata")
-    return Transcript(answer)
+        raise SolverError(f"sample {sample.id} has no text under 'answer' in its metadata")
+    return answer

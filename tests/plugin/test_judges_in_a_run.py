@@ -236,31 +236,61 @@ def test_a_gate_on_the_judge_is_red_where_nobody_has_labelled_anything(suite: Su
 
 
 CANARY = """
-from evalsuite import Sample, benchmark, rubric
+from pathlib import Path
+from evalsuite import benchmark, load_samples, rubric
 
-SAMPLES = [
-    Sample(f"{at}", "A number?", metadata={"answer": str(at), "human": "yes" if at % 2 else "no"}) for at in range(6)
-]
+SAMPLES = load_samples(Path(__file__).with_name("canaries.csv"), id="id", target=None)
 
 @benchmark("canary", SAMPLES, scorers=[rubric("Is it odd?", name="odd")], canary=True)
 def test_canary(scores):
     assert "odd" in scores
 """
+CANARIES = "id,input,answer,human\n" + "".join(
+    f"{at},A number?,{at},{'yes' if at % 2 else '0'}\n" for at in range(6)
+)
 
 
-def test_canaries_say_when_the_judge_has_moved_since_the_baseline(suite: Suite) -> None:
+@pytest.fixture
+def canaries(suite: Suite) -> Suite:
     suite.pytester.makepyfile(test_canary=CANARY, odds=ODD)
-    suite.run("--run=base", "--judge-model=function:odds:odd", "--limit=1")
-    assert sum(record["benchmark"] == "canary" for record in suite.records("base")) == 6
-    suite.run("--run=now", "--judge-model=function:odds:stubborn", "--baseline=base", "--limit=1", fresh=True)
-    report = suite.report("now")
+    (suite.path / "canaries.csv").write_text(CANARIES, "utf-8")
+    return suite
+
+
+def test_canaries_say_when_the_judge_has_moved_since_the_baseline_whatever_the_workers(
+    canaries: Suite, workers: tuple[str, ...]
+) -> None:
+    canaries.run("--run=base", "--judge-model=function:odds:odd", "--limit=1", *workers)
+    assert sum(record["benchmark"] == "canary" for record in canaries.records("base")) == 6
+    now = ("--run=now", "--judge-model=function:odds:stubborn", "--baseline=base", "--limit=1", *workers)
+    canaries.run(*now, fresh=True)
+    report = canaries.report("now")
     assert "canary.odd: 3 of 6 canaries are judged otherwise than in base" in report
     assert "agreement with people 50% after 100%" in report
     assert "the judge has moved" in report
 
 
-def test_the_same_judge_moves_no_canary(suite: Suite) -> None:
-    suite.pytester.makepyfile(test_canary=CANARY, odds=ODD)
-    suite.run("--run=base", "--judge-model=function:odds:odd")
-    suite.run("--run=now", "--judge-model=function:odds:odd", "--baseline=base", fresh=True)
-    assert "canaries are judged otherwise" not in suite.report("now")
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [
+        (CANARIES.replace(",yes", ",perhaps"), "has the label 'perhaps' under 'human'"),
+        ('id,input,answer,human\n1,"A number?', "canaries.csv"),
+    ],
+    ids=["no label", "cut off"],
+)
+def test_canaries_in_a_malformed_file_are_refused_before_anything_is_asked(
+    canaries: Suite, file: str, problem: str
+) -> None:
+    (canaries.path / "canaries.csv").write_text(file, "utf-8")
+    result = canaries.run("--judge-model=function:odds:odd", fresh=True)
+    assert result.ret not in (0, 1)
+    shown = result.stdout.str() + result.stderr.str()
+    assert problem in shown
+    assert "INTERNALERROR" not in shown
+    assert "Traceback" not in shown
+
+
+def test_the_same_judge_moves_no_canary(canaries: Suite) -> None:
+    canaries.run("--run=base", "--judge-model=function:odds:odd")
+    canaries.run("--run=now", "--judge-model=function:odds:odd", "--baseline=base", fresh=True)
+    assert "canaries are judged otherwise" not in canaries.report("now")

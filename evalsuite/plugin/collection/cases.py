@@ -18,7 +18,7 @@ from evalsuite.keywords import refuse_unknown
 from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
 from evalsuite.protocols import Benchmark, Dataset, Setup
 from evalsuite.results.judge_labels import CANARY
-from evalsuite.solvers.fixed_answer import fixed_answer
+from evalsuite.solvers.fixed_answer import answer_of, fixed_answer
 from evalsuite.types import Metric
 
 if TYPE_CHECKING:
@@ -152,10 +152,14 @@ def _canaries(
             f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
             "into their metadata, under 'answer'"
         )
-    if unlabelled := [sample.id for sample in samples if "human" not in sample.metadata]:
-        raise SettingsError(
-            f"@benchmark({name!r}, canary=True): no label under 'human' in sample {unlabelled[0]}"
-        )
+    from evalsuite.judging.people_facts import check_labels
+
+    for sample in samples:
+        try:
+            answer_of(sample)
+            check_labels(sample)
+        except EvalsuiteError as error:
+            raise SettingsError(f"@benchmark({name!r}, canary=True): {error}") from error
     return [replace(sample, tags={**sample.tags, CANARY: "judge"}) for sample in samples]
 
 

@@ -252,3 +252,20 @@ def test_what_a_schema_allows_can_be_read(form: Any) -> None:
     properties = form.schema()["properties"]
     answer = {name: one["enum"][0] if "enum" in one else one["minimum"] for name, one in properties.items()}
     assert form.parse(json.dumps(answer, indent=2)).scores or form.parse(json.dumps(answer)).verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>At first I would say\nclarity: 4\nbut on second thoughts",
+        "I would say\nclarity: 4\nor not</think>",
+        "<THINKING>clarity: 4</THINKING>",
+    ],
+)
+def test_a_score_inside_a_thought_is_none_even_where_the_thought_has_no_end(text: str) -> None:
+    with pytest.raises(ValueError, match="there is no line of the form"):
+        ScoresForm((CLEAR,)).parse(text)
+
+
+def test_a_score_after_a_thought_without_a_beginning_is_read() -> None:
+    assert ScoresForm((CLEAR,)).parse("clarity: 2, or so</think>\nclarity: 4").scores == {"clarity": 4.0}
