@@ -1,43 +1,99 @@
-"""The example of docs/judges.md runs as it stands there."""
+"""Every example of docs/judges.md does what the page says, as it stands there."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.cli import main
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
-PAGE = Path(__file__).parents[2] / "docs" / "judges.md"
+PAGE = (Path(__file__).parents[2] / "docs" / "judges.md").read_text("utf-8")
 JUDGE = """
-import json
+import json, re
 
 def judge(messages):
     asked = messages[-1]["content"]
     reason = {"reason": "so it is"}
+    if "Verdict: 1 much better" in asked:
+        return "Verdict: 1 much better" if "Rain, rain" in asked.split("<answer_2")[1] else "Verdict: 2 better"
+    if "Verdict: 1" in asked:
+        return "Verdict: tie"
     if '"items"' in asked:
-        score = "yes" if '"yes" or "no"' in asked else 5
-        return json.dumps({"items": [{"claim": "c", "turn": "1", "score": score, **reason}]})
+        if "turn" in asked:
+            turns = re.findall(r"<turn_(\\\\d+)_user", asked)
+            return json.dumps({"items": [{"turn": turn, "score": 5, **reason} for turn in turns]})
+        return json.dumps({"items": [{"claim": "c", "score": "yes", **reason}]})
     if '"answers"' in asked:
         return json.dumps({"answers": [{"criterion": at, "verdict": "yes", **reason} for at in (1, 2)]})
     if '"score"' in asked:
         return json.dumps({"score": 4, **reason})
-    return json.dumps({"verdict": "yes", **reason})
+    if "looked up" in asked:
+        assert re.search(r'price.*?tea.*?-> .*?3 EUR', asked, re.S), asked
+    if "<answer" in asked and "Nice" in asked:
+        return json.dumps({"verdict": "no", **reason})
+    if "`rhythm" in asked:
+        return "rhythm: 7\\\\nimagery: 6"
+    return json.dumps({"verdict": "yes", **reason}) if "verdict" in asked else "Both have something."
+
+def other(messages):
+    return judge(messages)
+
+def seller(messages, tools=()):
+    last = messages[-1]
+    if last["role"] == "user" and "cost" in last["content"]:
+        call = {"name": "price", "arguments": json.dumps({"item": "tea"})}
+        return {"content": "", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
+    return "3 EUR." if last["role"] == "tool" else "A tea between green and black."
 """
 
 
-def test_a_rubric_of_every_kind_scores_a_case(suite: Suite) -> None:
-    (example,) = [
-        code
-        for code in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-        if "rubric(" in code
+def example(holding: str) -> str:
+    """The page's one example in Python that holds these words."""
+    examples: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (code,) = [code for code in examples if f"def test_{holding}(" in code]
+    return code
+
+
+def commands() -> list[list[str]]:
+    """The commands that the page shows, word by word."""
+    blocks = re.findall(r"^```\n((?:evalsuite|pytest) .*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    return [
+        shlex.split(line, comments=True) for block in blocks for line in block.splitlines() if line.strip()
     ]
+
+
+@pytest.fixture
+def page(suite: Suite) -> Suite:
+    """A suite of nothing but the page's examples, and a judge who answers them."""
     (suite.path / "test_capitals.py").unlink()
-    suite.pytester.makepyfile(test_explains=example, judges=JUDGE)
-    suite.run("--judge-model=function:judges:judge").assert_outcomes(passed=1)
-    (record,) = suite.records()
-    assert record["scores"] == {
+    suite.pytester.makepyfile(judges=JUDGE.replace("\\\\", "\\"))
+    return suite
+
+
+def test_every_example_in_python_is_run_by_a_test_of_this_file() -> None:
+    assert re.findall(r"```python\n.*?def (test_\w+)\(", PAGE, re.DOTALL) == [
+        "test_poems",
+        "test_explains",
+        "test_shop",
+        "test_better",
+        "test_canary",
+    ]
+
+
+def test_a_rubric_of_every_kind_scores_a_case_and_so_do_panels_pairs_and_canaries(page: Suite) -> None:
+    named = ("poems", "explains", "better", "canary")
+    page.pytester.makepyfile(**{f"test_{name}": example(name) for name in named})
+    page.run("--judge-model=function:judges:judge").assert_outcomes(passed=5)
+    records = {record["case"]: record for record in page.records()}
+    scores = {case.partition("::")[2]: record["scores"] for case, record in records.items()}
+    assert scores["test_explains[sky]"] == {
         "plain": 1.0,
         "clear": 4.0,
         "list": 1.0,
@@ -49,5 +105,73 @@ def test_a_rubric_of_every_kind_scores_a_case(suite: Suite) -> None:
         "follows": 1.0,
         "conversation": 5.0,
     }
-    assert record["notes"]["plain"] == "so it is"
-    assert record["facts"]["plain"]["signature"].startswith("rubric|judge:function:judges:judge|")
+    (explained,) = [record for record in records.values() if record["benchmark"] == "explains"]
+    assert explained["notes"]["plain"] == "so it is"
+    assert explained["facts"]["plain"]["signature"].startswith("rubric|judge:function:judges:judge|")
+    assert scores["test_poems[rain]"] == {"rhythm": 7.0, "imagery": 6.0}
+    assert scores["test_better[rain]"] == {"preference": 0.875, "often_preference": 0.5}
+    assert [scores[f"test_canary[{one}]"]["factual"] for one in ("right", "wrong")] == [1.0, 0.0]
+
+
+def test_a_conversation_of_two_turns_with_tools_is_judged_turn_by_turn_and_call_by_call(page: Suite) -> None:
+    page.pytester.makepyfile(test_shop=example("shop"))
+    page.model = ("--model=function:judges:seller",)
+    page.run("--judge-model=function:judges:judge").assert_outcomes(passed=1)
+    (record,) = page.records()
+    assert record["facts"]["conversation"]["parts"] == {"1. 1": 5.0, "2. 2": 5.0}
+
+
+LABELLED = """
+from evalsuite import Sample, benchmark
+from evalsuite.judging import faithful
+
+SAMPLES = [
+    Sample(
+        f"{at}",
+        "Say it.",
+        metadata={"passages": ["So it is."]} | ({"human": "no" if at % 8 == 0 else "yes"} if at < 40 else {}),
+    )
+    for at in range(80)
+]
+
+def answer(sample, model):
+    return "It is so." if int(sample.id) % 8 else "Nice."
+
+@benchmark("qa", SAMPLES, solver=answer, scorers=[faithful(passes=0.5)])
+def test_qa(scores):
+    assert "faithful" in scores
+"""
+
+
+def test_the_commands_of_the_page_label_certify_and_gate(
+    page: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page.pytester.makepyfile(test_qa=LABELLED)
+    label, *judging, gated = commands()
+    ((_, _, judge, *gates),) = [gated]
+    assert judge == "--judge-model=gpt-4"
+    ran = page.run("--run=RUN", "--judge-model=function:judges:judge", *gates)
+    assert "judge.kappa: " in ran.stdout.str()
+    assert "qa.corrected_faithful: " in ran.stdout.str()
+    assert ran.ret in (0, 10), "there are labels enough for both gates"
+    monkeypatch.chdir(page.path)
+    monkeypatch.syspath_prepend(page.path)
+    assert main(label[1:]) == 0
+    sheet = (page.path / "labels.csv").read_text("utf-8")
+    for person in ("ann", "ben"):
+        (page.path / f"{person}.csv").write_text(
+            sheet.replace("so.,", "so.,yes").replace("Nice.,", "Nice.,no")
+        )
+    models = {"gpt-4": "function:judges:judge", "gpt-4o-mini": "function:judges:other"}
+    assert len(judging) == 3
+    for command in judging:
+        assert main([models.get(word, word) for word in command[1:]]) in (0, 10)
+    shown = capsys.readouterr().out
+    for part in (
+        "Agreement with people",
+        "People among themselves",
+        "Judges compared",
+        "Probes",
+        "judge.kappa",
+    ):
+        assert part in shown

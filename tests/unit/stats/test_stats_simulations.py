@@ -307,8 +307,8 @@ def test_shares_near_one_keep_their_lower_bound_below_the_truth(failing: float) 
             assert wrong / repetitions <= 0.036 + beyond_chance(0.036, repetitions)
 
 
-@pytest.mark.parametrize("labels", [30, 100])
-@pytest.mark.parametrize("failing", [0.01, 0.1, 0.2])
+@pytest.mark.parametrize("labels", [30, 50, 100, 300])
+@pytest.mark.parametrize("failing", [0.01, 0.05, 0.2])
 def test_prediction_powered_intervals_hold_with_few_labels_and_rare_failures(
     labels: int, failing: float
 ) -> None:
