@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
 
@@ -85,10 +85,20 @@ def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
 
     report = make_report(load_run(folder, own_declarations()))
     summary = summarise(report.run, report.verdict, report.measured, report.sections)
-    kept = json.loads((folder.path / SUMMARY).read_text("utf-8"))
-    again = json.loads(json.dumps(summary))
-    differing = sorted(name for name in {*kept, *again} if kept.get(name) != again.get(name))
-    yield "every number of summary.json", f"{', '.join(differing)} differ" if differing else ""
-    text = (folder.path / REPORT).read_text("utf-8")
+    fault = _difference(folder.path / SUMMARY, json.loads(json.dumps(summary)))
+    yield f"every number of {SUMMARY}", fault
+    text = (folder.path / REPORT).read_text("utf-8", "replace")
     begins = text.startswith(heading(report.verdict, report.run.info.get("model")))
     yield "the verdict on report.md", "" if begins else "it begins with another verdict"
+
+
+def _difference(file: Path, computed: dict[str, Any]) -> str:
+    """What of a file of JSON is not as computed; empty where all of it is."""
+    try:
+        kept = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        return f"it cannot be read ({error})"
+    if not isinstance(kept, dict):
+        return f"it holds {type(kept).__name__}, no object"
+    differing = sorted(name for name in {*kept, *computed} if kept.get(name) != computed.get(name))
+    return f"{', '.join(differing)} differ" if differing else ""

@@ -1,9 +1,7 @@
-"""A table of faults of the journal: what each cost, over many attempts.
+"""Faults of the journal's file.
 
-    python perf/faults/journal_faults.py [ATTEMPTS]
-
-`lost` are answers that would be asked again, `wrong` answers that differ from what was put (there must be none),
-`crashed` attempts that ended otherwise than with one message. Ends with status 1 where anything is wrong.
+`lost` are answers that somebody was told of and that would be asked again, `wrong` answers that differ from what was
+put, `crashed` attempts that ended otherwise than with one message.
 """
 
 from __future__ import annotations
@@ -18,12 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from row import Row
+
 from evalsuite.errors import RunError
 from evalsuite.journal.answers import Answers
 from evalsuite.types import Completion, Message, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ANSWERS = 100
 WRITER = """
@@ -58,10 +58,10 @@ def look(path: Path, kept: int = ANSWERS) -> tuple[int, int, int]:
         return kept, 0, 0
     except Exception:  # noqa: BLE001 - that is what is counted
         return kept, 0, 1
-    found = [answers.get(str(index)) for index in range(kept)]
+    there = [answers.get(str(index)) for index in range(kept)]
     answers.close()
-    wrong = sum(one not in {None, answer(index)} for index, one in enumerate(found))
-    return found.count(None), wrong, 0
+    wrong = sum(completion not in {None, answer(index)} for index, completion in enumerate(there))
+    return there.count(None), wrong, 0
 
 
 def flip(path: Path, chance: random.Random) -> int:
@@ -114,23 +114,25 @@ FAULTS = {
     "the file cut off at a random byte": truncate,
     "a full disk from a random page on": fill_disk,
 }
+DAMAGE = {"one flipped bit anywhere in the file", "the file cut off at a random byte"}
+"""What is lost there was lost on the disk."""
 
 
-def main(attempts: int) -> int:
-    """Prints the table."""
-    chance, all_wrong = random.Random(0), 0
-    print("| fault | attempts | answers | lost | wrong | crashed |\n|---|--:|--:|--:|--:|--:|")
+def measure(name: str, fault: Callable[[Path, random.Random], int], attempts: int) -> Row:
+    """Tries one fault so many times."""
+    chance, totals = random.Random(0), [0, 0, 0]
+    kept = 0
+    for _ in range(attempts):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "journal.sqlite"
+            told = fault(path, chance)
+            kept += told
+            totals = [sum(pair) for pair in zip(totals, look(path, told), strict=True)]
+    note = f"of {kept} answers in all"
+    return Row(f"journal: {name}", attempts, *totals, note=note, may_lose=name in DAMAGE)
+
+
+def rows(*, short: bool) -> Iterator[Row]:
+    """The part of the table."""
     for name, fault in FAULTS.items():
-        totals = [0, 0, 0, 0]
-        for _ in range(attempts):
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "journal.sqlite"
-                kept = fault(path, chance)
-                totals = [sum(pair) for pair in zip(totals, (kept, *look(path, kept)), strict=True)]
-        all_wrong += totals[2] + totals[3]
-        print(f"| {name} | {attempts} | {' | '.join(map(str, totals))} |", flush=True)
-    return int(all_wrong > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 50))
+        yield measure(name, fault, 5 if short else 50)

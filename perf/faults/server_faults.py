@@ -1,11 +1,9 @@
-"""A table of faults of a model's server: what the gateway makes of each.
-
-    python perf/faults/server_faults.py [CALLS]
+"""Faults of a model's server: what the gateway makes of each.
 
 Each fault is met in two ways: by the first attempt of every call, after which the server is well, and by all
-attempts. `lost` are calls without an answer (all of them, where the fault never ends), `wrong` are answers that
-the server did not give or that are none, `crashed` are failures other than an error with words of evalsuite's own.
-Ends with status 1 where anything is wrong or crashed, or an answer is lost for the numbers beside it.
+attempts. `lost` are calls without an answer (all of them, where the fault never ends, or is final), `wrong` are
+answers that the server did not give or that are none, `crashed` are failures other than an error in evalsuite's own
+words.
 """
 
 from __future__ import annotations
@@ -13,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from row import Row
 
 from evalsuite.errors import EvalsuiteError
 from evalsuite.gateway.opening import open_gateway
@@ -198,21 +197,25 @@ def crashed(error: BaseException) -> bool:
     return not isinstance(error, EvalsuiteError) or unforeseen
 
 
-async def run(calls: int) -> int:
-    """Prints the table."""
+async def measure(calls: int) -> list[Row]:
+    """All rows, measured at once."""
     server = await asyncio.start_server(Server().serve, "127.0.0.1", 0, limit=2**20)
     port = server.sockets[0].getsockname()[1]
     pairs = [(name, way) for name in FAULTS for way in ("once", "always")]
     with tempfile.TemporaryDirectory() as folder:
-        rows = await asyncio.gather(*(meet(*pair, port, calls, Path(folder)) for pair in pairs))
+        counts = await asyncio.gather(*(meet(*pair, port, calls, Path(folder)) for pair in pairs))
     server.close()
-    print("| fault | met by | calls | lost | wrong | crashed |\n|---|---|--:|--:|--:|--:|")
-    for (name, way), row in zip(pairs, rows, strict=True):
-        met = "the first attempt" if way == "once" else "all attempts"
-        print(f"| {name} | {met} | {calls} | {' | '.join(map(str, row))} |")
-    harmed = any(row[0] for (name, _), row in zip(pairs, rows, strict=True) if name in HARMLESS)
-    return int(harmed or any(wrong or broken for _, wrong, broken in rows))
+    return [
+        Row(
+            f"server: {name}, met by {'the first attempt' if way == 'once' else 'all attempts'}",
+            calls,
+            *count,
+            may_lose=name not in HARMLESS,
+        )
+        for (name, way), count in zip(pairs, counts, strict=True)
+    ]
 
 
-if __name__ == "__main__":
-    sys.exit(asyncio.run(run(int(sys.argv[1]) if len(sys.argv) > 1 else 5)))
+def rows(*, short: bool) -> list[Row]:
+    """The part of the table."""
+    return asyncio.run(measure(1 if short else 5))

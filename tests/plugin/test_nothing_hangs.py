@@ -143,6 +143,8 @@ def test_a_signal_that_ends_the_run_leaves_a_report_and_says_how_to_go_on(
                 process.send_signal(number)
     assert process.returncode == 128 + number, said
     assert f"ended by {number.name}; go on with --resume last" in said
+    assert "report: reports/r/report.md" in said
+    assert "go on with it: --resume r" in said
     assert f"it was ended by {number.name}" in suite.report("r")
     assert sum(record["outcome"] == "passed" for record in suite.records("r")) >= 1
 

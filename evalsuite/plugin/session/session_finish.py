@@ -46,6 +46,10 @@ def conclude(session: pytest.Session) -> None:
         report_decisions(config, controller.report)
         remember_cases(config, controller.report.verdict, controller.below)
         spare_the_summary(config)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if ended_by() and terminal is not None:
+        # pytest's own summary is left out where a signal ended the session.
+        show_summary(terminal)
 
 
 def _not_collected(config: pytest.Config) -> str:
