@@ -221,6 +221,13 @@ class Settings:
         "once",
         "NAME|FILE",
     )
+    sandbox: str = _setting(
+        "auto",
+        "what holds programs that a model writes: auto (default: bubblewrap, else Landlock, on this machine), "
+        "bubblewrap, landlock, docker:IMAGE, or the address of a SandboxFusion server",
+        "TIER",
+        kept=False,
+    )
     run: str | None = _setting(
         None, "name of this run's folder (default: date, time and model)", "NAME", kept=False
     )

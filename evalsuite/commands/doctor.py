@@ -20,6 +20,8 @@ ASKED = (
     "judge_key_env",
     "reports",
     "data",
+    "sandbox",
+    "program_env",
 )
 """The settings that can be wrong on a machine; what ini files say of them counts, too."""
 

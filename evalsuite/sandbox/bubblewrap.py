@@ -40,6 +40,9 @@ ENVIRONMENT = {
 }
 
 
+ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxFusion server"
+
+
 def demand_linux() -> None:
     """Refuses machines whose system calls the walls do not know.
 
@@ -49,7 +52,8 @@ def demand_linux() -> None:
     if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
         raise SandboxUnavailable(
             "model-written code runs only in a sandbox, which needs Linux on x86_64 or aarch64, and this is "
-            f"{platform.system()} on {platform.machine()}: run these cases in a Linux machine or container"
+            f"{platform.system()} on {platform.machine()}: run these cases in a Linux machine or container, or only "
+            f"their programs: {ELSEWHERE}"
         )
 
 

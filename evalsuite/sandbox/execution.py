@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.inside.limits import Limits
 
 ERROR_CHARACTERS = 4000
+DEATH = "the program's process "
+"""How an error begins that says that the process itself has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Execution:
         seconds: wall time within the sandbox, forking and loading of tables included.
         variables_lost: in a session, whether the process ended with this round, so that the next one begins
             afresh; False for a program that has one round only.
-        tier: the walls that held it: `bubblewrap` or `landlock`.
+        tier: what held it: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
         files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, the figures among them that
             matplotlib still had open; at most eight, and 1 MiB in all.
     """
@@ -82,9 +84,9 @@ def _error(how: str, said: str, timeout: float, limits: Limits) -> str | None:
 def _death(how: str) -> str:
     kind, _, number = how.partition(" ")
     if kind == "exit":
-        return f"the program's process ended with status {number}"
+        return f"{DEATH}ended with status {number}"
     try:
         name = signal.Signals(int(number)).name
     except ValueError:
         name = f"signal {number}"
-    return f"the program's process was killed ({name})"
+    return f"{DEATH}was killed ({name})"

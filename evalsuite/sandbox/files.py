@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.sandbox.inside.written_files import HEAD
@@ -31,7 +31,7 @@ class ProgramFile:
     """
 
     name: str
-    content: bytes
+    content: bytes = field(repr=False)
 
     @property
     def is_picture(self) -> bool:

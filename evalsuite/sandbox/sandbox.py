@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox.environments import own_environment
 from evalsuite.sandbox.inside.limits import Limits
+from evalsuite.sandbox.script_hosts import installed
 from evalsuite.sandbox.session import ProgramSession
 from evalsuite.sandbox.unavailable import why
 from evalsuite.sandbox.warm import WarmInterpreter
-from evalsuite.sandbox.ways import TIERS, Tier, ways
+from evalsuite.sandbox.ways import TIERS, script_host, ways
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from evalsuite.sandbox.environments import ProgramEnvironment
     from evalsuite.sandbox.execution import Execution
+    from evalsuite.sandbox.script_hosts import ScriptHost
     from evalsuite.sandbox.tables import TableSource
 
 TIMEOUT = 10.0
@@ -33,7 +35,7 @@ class _Running:
     loop: asyncio.AbstractEventLoop
     turns: asyncio.Semaphore
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    warm: WarmInterpreter | None = None
+    place: WarmInterpreter | ScriptHost | None = None
 
 
 class Sandbox:
@@ -47,7 +49,8 @@ class Sandbox:
         limits: what one program may use.
         preload: modules that are loaded once, before any program; those that are missing are left out.
         tiers: the kinds of walls that will do, of which the strongest that works here is taken:
-            `bubblewrap`, then `landlock`.
+            `bubblewrap`, then `landlock`. Or one elsewhere: `docker:IMAGE`, or the address of a server that speaks
+            SandboxFusion's protocol. By default what the run's `--sandbox` names, else those of this machine.
         environment: what programs may import, see `environments.environment`; by default what the run's
             `--program-env` names, else what this process may import.
     """
@@ -57,12 +60,12 @@ class Sandbox:
         *,
         limits: Limits | None = None,
         preload: Sequence[str] = ("numpy", "pandas"),
-        tiers: Sequence[Tier] = TIERS,
+        tiers: Sequence[str] | None = None,
         environment: ProgramEnvironment | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.preload = tuple(preload)
-        self.tiers = tuple(tiers)
+        self._tiers = None if tiers is None else tuple(tiers)
         self._environment = environment
         self._running: _Running | None = None
 
@@ -71,9 +74,17 @@ class Sandbox:
         """What programs may import."""
         return self._environment or own_environment()
 
-    def prefer(self, environment: ProgramEnvironment) -> None:
-        """Takes a run's environment, unless this sandbox was made for one; to be called before any program."""
+    @property
+    def tiers(self) -> tuple[str, ...]:
+        """The kinds of walls that will do."""
+        return TIERS if self._tiers is None else self._tiers
+
+    def prefer(
+        self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None
+    ) -> None:
+        """Takes what a run names, unless this sandbox was made with its own; to be called before any program."""
         self._environment = self._environment or environment
+        self._tiers = tuple(tiers) if self._tiers is None and tiers is not None else self._tiers
 
     async def run(
         self,
@@ -114,8 +125,10 @@ class Sandbox:
         """
         return ProgramSession(self, tables or {}, timeout)
 
-    async def probe(self) -> Tier:
-        """Sees whether programs can be run here, in a tenth of a second as nothing is preloaded.
+    async def probe(self) -> str:
+        """Sees whether programs can be run, in a tenth of a second as nothing is preloaded.
+
+        Of a place elsewhere it also learns what is installed there.
 
         Returns:
             The tier whose walls would hold them.
@@ -123,34 +136,46 @@ class Sandbox:
         Raises:
             SandboxUnavailable: none can be had; the message says how to get one.
         """
-        warm = await _start(self.tiers, self.environment, self.limits, ())
-        warm.close("it was started to see whether it can be")
-        return warm.tier
+        place = await self._place(())
+        await place.aclose()
+        return place.tier
 
     async def aclose(self) -> None:
         """Ends the warm interpreter and every program; a later `run` starts anew."""
         running, self._running = self._running, None
-        if running is not None and running.warm is not None:
-            running.warm.close("the sandbox was closed while the program ran")
+        if running is not None and running.place is not None:
+            await running.place.aclose()
 
     @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[WarmInterpreter]:
-        """A warm interpreter, and the right to have it run one round."""
+    async def turn(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
+        """A warm interpreter or a place elsewhere, and the right to have it run one round."""
         loop = asyncio.get_running_loop()
         if self._running is None or self._running.loop is not loop:
             await self.aclose()
-            self._running = _Running(loop, asyncio.Semaphore(_cores()))
+            host = script_host(self.tiers[0], self.limits) if len(self.tiers) == 1 else None
+            self._running = _Running(loop, asyncio.Semaphore(host.at_once if host else _cores()))
         running = self._running
         async with running.turns:
             if self._running is not running:
                 raise SandboxError("the sandbox was closed while the program waited for its turn")
-            yield await self._warm(running)
+            yield await self._started(running)
 
-    async def _warm(self, running: _Running) -> WarmInterpreter:
+    async def _started(self, running: _Running) -> WarmInterpreter | ScriptHost:
         async with running.starting:
-            if running.warm is None or not running.warm.alive:
-                running.warm = await _start(self.tiers, self.environment, self.limits, self.preload)
-            return running.warm
+            if running.place is None or not running.place.alive:
+                running.place = await self._place(self.preload)
+            return running.place
+
+    async def _place(self, preload: Sequence[str]) -> WarmInterpreter | ScriptHost:
+        """The first place that works."""
+        if len(self.tiers) == 1 and (host := script_host(self.tiers[0], self.limits)) is not None:
+            try:
+                self._environment = await installed(host, self.limits)
+            except BaseException:
+                await host.aclose()
+                raise
+            return host
+        return await _start(self.tiers, self.environment, self.limits, preload)
 
 
 def _cores() -> int:
@@ -158,7 +183,7 @@ def _cores() -> int:
 
 
 async def _start(
-    tiers: Sequence[Tier], environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]
+    tiers: Sequence[str], environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]
 ) -> WarmInterpreter:
     """The first way that works."""
     failures: dict[str, str] = {}

@@ -9,16 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from evalsuite.errors import SandboxError
-from evalsuite.sandbox.execution import ERROR_CHARACTERS, Execution, execution
+from evalsuite.sandbox.execution import DEATH, ERROR_CHARACTERS, Execution, execution
 from evalsuite.sandbox.files import MOST_BYTES, read_files
+from evalsuite.sandbox.script_hosts import run_program
 from evalsuite.sandbox.tables import payload
+from evalsuite.sandbox.warm import WarmInterpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalsuite.sandbox.sandbox import Sandbox
+    from evalsuite.sandbox.script_hosts import ScriptHost
     from evalsuite.sandbox.tables import TableSource
-    from evalsuite.sandbox.warm import Ending, WarmInterpreter
+    from evalsuite.sandbox.warm import Ending
 
 
 class ProgramSession:
@@ -39,6 +42,8 @@ class ProgramSession:
         self._files: tuple[int, ...] = ()
         self._warm: WarmInterpreter | None = None
         self._key: int | None = None
+        # Where no process keeps variables, the code of the rounds before is run once more.
+        self._earlier: list[str] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -66,12 +71,24 @@ class ProgramSession:
             SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         seconds = self.timeout if timeout is None else timeout
-        async with self._one_round, self.sandbox.turn() as warm:
-            if warm is not self._warm:
-                self._warm, self._key = warm, None
-            ending = await self._round(warm, code, seconds)
-            if not ending.alive:
-                self._key = None
+        async with self._one_round, self.sandbox.turn() as place:
+            if isinstance(place, WarmInterpreter):
+                return await self._here(place, code, seconds)
+            return await self._elsewhere(place, code, seconds)
+
+    async def _elsewhere(self, host: ScriptHost, code: str, seconds: float) -> Execution:
+        content = payload(code, self.tables, last=self._once, same_pandas=False, earlier=self._earlier)
+        result = await run_program(host, content, seconds, self.sandbox.limits)
+        ended = result.timed_out or (result.error or "").startswith(DEATH)
+        self._earlier = [] if ended else [*self._earlier, code]
+        return replace(result, variables_lost=ended and not self._once)
+
+    async def _here(self, warm: WarmInterpreter, code: str, seconds: float) -> Execution:
+        if warm is not self._warm:
+            self._warm, self._key = warm, None
+        ending = await self._round(warm, code, seconds)
+        if not ending.alive:
+            self._key = None
         lost = not (self._once or ending.alive)
         return replace(self._execution(ending, seconds), variables_lost=lost, tier=warm.tier)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from evalsuite.errors import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -48,7 +48,14 @@ class TableFile:
             raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
 
 
-def payload(code: str, tables: Mapping[str, TableSource], *, last: bool, same_pandas: bool = True) -> bytes:
+def payload(
+    code: str,
+    tables: Mapping[str, TableSource],
+    *,
+    last: bool,
+    same_pandas: bool = True,
+    earlier: Sequence[str] = (),
+) -> bytes:
     """What one round needs, in the form that the program's process reads (see `inside/program.py`).
 
     Args:
@@ -57,6 +64,7 @@ def payload(code: str, tables: Mapping[str, TableSource], *, last: bool, same_pa
         last: no other round follows, so the program ends as Python ends: after its threads.
         same_pandas: whether the program has this process's pandas, by which a DataFrame keeps its types and index;
             another version gets it as comma-separated values.
+        earlier: code of the rounds before, to be run once more where no process has kept their variables.
 
     Raises:
         SandboxError: a table is not one, or its name is no name for a variable.
@@ -65,6 +73,7 @@ def payload(code: str, tables: Mapping[str, TableSource], *, last: bool, same_pa
     header = json.dumps(
         {
             "code": code,
+            "earlier": list(earlier),
             "last": last,
             "tables": [
                 {"name": name, "format": kind, "header_rows": rows, "size": len(content)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.sandbox.bubblewrap import ELSEWHERE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -37,7 +39,7 @@ def why(failures: Mapping[str, str]) -> str:
     reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
     return (
         f"model-written code runs only in a sandbox, and none could be started ({reasons}). Most often user "
-        f"namespaces are closed: {advice()}"
+        f"namespaces are closed: {advice()}. Or run programs elsewhere: {ELSEWHERE}"
     )
 
 

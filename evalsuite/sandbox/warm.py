@@ -141,6 +141,10 @@ class WarmInterpreter:
         with contextlib.suppress(SandboxError):
             await self._send({"op": "end", "key": key})
 
+    async def aclose(self) -> None:
+        """Ends it, and every program with it."""
+        self.close("the sandbox was closed while the program ran")
+
     def close(self, reason: str) -> None:
         """Kills everything and lets go of everything; what still waits fails for this reason."""
         if not self.alive:

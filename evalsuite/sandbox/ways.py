@@ -1,4 +1,4 @@
-"""The ways to hold programs on this machine, the strongest first: bubblewrap, then Landlock alone."""
+"""The ways to hold programs: on this machine bubblewrap, then Landlock alone; elsewhere containers and servers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,54 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SandboxUnavailable
+from evalsuite.errors import SandboxUnavailable, SettingsError
 from evalsuite.sandbox import bubblewrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalsuite.sandbox.environments import ProgramEnvironment
+    from evalsuite.sandbox.inside.limits import Limits
+    from evalsuite.sandbox.script_hosts import ScriptHost
 
-Tier = Literal["bubblewrap", "landlock"]
-TIERS: tuple[Tier, ...] = ("bubblewrap", "landlock")
+TIERS = ("bubblewrap", "landlock")
+"""The tiers of this machine, which are tried where no other is named."""
+DOCKER = "docker:"
+SERVERS = ("http://", "https://")
+
+
+def tiers_of(name: str) -> tuple[str, ...]:
+    """What `--sandbox` names: `auto` for the tiers of this machine, else one.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    if name == "auto":
+        return TIERS
+    if name in TIERS or name.startswith(SERVERS) or name.removeprefix(DOCKER) not in {"", name}:
+        return (name,)
+    raise SettingsError(
+        f"--sandbox {name}: it is auto, {', '.join(TIERS)}, docker:IMAGE, or the address of a SandboxFusion server"
+    )
+
+
+def script_host(tier: str, limits: Limits) -> ScriptHost | None:
+    """The place outside of this machine's own walls that a tier names; None for the tiers of this machine.
+
+    Raises:
+        SandboxUnavailable: there is no docker here.
+    """
+    if tier.startswith(SERVERS):
+        from evalsuite.sandbox.fusion_server import FusionServer
+
+        return FusionServer(tier, limits)
+    if tier.startswith(DOCKER):
+        from evalsuite.sandbox.docker import Docker
+
+        return Docker(tier.removeprefix(DOCKER), limits)
+    return None
 
 
 def _nothing() -> None:
@@ -37,7 +73,7 @@ class Way:
         clear: called when the interpreter has ended.
     """
 
-    tier: Tier
+    tier: str
     name: str
     command: Sequence[str]
     folder: str | None = None
@@ -45,7 +81,7 @@ class Way:
     clear: Callable[[], None] = _nothing
 
 
-def ways(tiers: Sequence[Tier], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Way]:
+def ways(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Way]:
     """The ways of these tiers; what cannot even be tried is put among the failures.
 
     Raises:

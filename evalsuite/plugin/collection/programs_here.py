@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.sandbox import Sandbox
+    from evalsuite.settings import Settings
 
 
 def check_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
@@ -28,12 +29,12 @@ def check_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
     if option.collectonly or option.setupplan:
         return
     cases = [case for item in items if (case := case_of(item)) is not None]
-    problem = _problem(cases, session.config.stash[PROCESS].settings.program_env)
+    problem = _problem(cases, session.config.stash[PROCESS].settings)
     if problem:
         refuse(session, items, problem)
 
 
-def _problem(cases: Iterable[Case], program_env: str) -> str:
+def _problem(cases: Iterable[Case], settings: Settings) -> str:
     """Why programs cannot be run here; empty where they can, or where there are none."""
     needing: dict[Sandbox, list[Case]] = {}
     for case in cases:
@@ -44,12 +45,15 @@ def _problem(cases: Iterable[Case], program_env: str) -> str:
     import asyncio
 
     from evalsuite.sandbox.environments import environment
+    from evalsuite.sandbox.ways import TIERS, tiers_of
 
     tried = set()
     for sandbox, affected in needing.items():
         try:
-            sandbox.prefer(environment(program_env))
-            if (sandbox.tiers, sandbox.environment.packages) not in tried:
+            sandbox.prefer(environment(settings.program_env), tiers_of(settings.sandbox))
+            # Of a place elsewhere each sandbox has to learn what is installed there.
+            elsewhere = not set(sandbox.tiers) & set(TIERS)
+            if elsewhere or (sandbox.tiers, sandbox.environment.packages) not in tried:
                 asyncio.run(sandbox.probe())
         except SandboxUnavailable as error:
             return _message(affected, error)

@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import EvalsuiteError, SandboxUnavailable, in_words
+from evalsuite.errors import EvalsuiteError, SandboxUnavailable, SettingsError, in_words
 from evalsuite.plugin.session.model_check import NO_MODEL, default_model
 
 if TYPE_CHECKING:
@@ -65,7 +65,13 @@ def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
     findings = [_machine(), *_model("model", settings.model or default_model(), settings)]
     if settings.judge_model:
         findings += _model("judge", settings.judge_model, settings)
-    return [*findings, _sandbox(fault=programs), *_extras(), _folder(settings, root), *_data(settings, root)]
+    return [
+        *findings,
+        _sandbox(settings, fault=programs),
+        *_extras(),
+        _folder(settings, root),
+        *_data(settings, root),
+    ]
 
 
 def _machine() -> Finding:
@@ -122,18 +128,22 @@ async def _listed(role: str, name: str, backend: Any) -> Finding:
     return Finding(role, OK, f"{name} at {backend.base_url}, which takes the key and lists the model")
 
 
-def _sandbox(*, fault: bool) -> Finding:
+def _sandbox(settings: Settings, *, fault: bool) -> Finding:
+    """Tries the sandbox; a named environment that is not built yet is not built for this."""
     from evalsuite.sandbox import Sandbox
+    from evalsuite.sandbox.ways import tiers_of
 
     try:
-        tier = asyncio.run(Sandbox().probe())
-    except SandboxUnavailable as error:
+        sandbox = Sandbox(tiers=tiers_of(settings.sandbox))
+        tier = asyncio.run(sandbox.probe())
+    except (SandboxUnavailable, SettingsError) as error:
         return Finding("sandbox", MISSING, str(error), fault=fault)
-    if importlib.util.find_spec("pandas") is None:
-        return Finding(
-            "sandbox", MISSING, f"{tier}, but programs find no pandas: pip install pandas", fault=fault
-        )
-    return Finding("sandbox", OK, tier)
+    if settings.program_env != type(settings)().program_env:
+        return Finding("sandbox", OK, f"{tier}, with --program-env {settings.program_env}")
+    there = sandbox.environment.mentioned
+    if "pandas" not in sandbox.environment.installed:
+        return Finding("sandbox", MISSING, f"{tier}, but programs find no pandas: {there}", fault=fault)
+    return Finding("sandbox", OK, f"{tier}: {there}")
 
 
 def _extras() -> Iterator[Finding]:

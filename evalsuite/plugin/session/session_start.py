@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import EvalsuiteError
+from evalsuite.errors import EvalsuiteError, SettingsError
 from evalsuite.plugin.collection.selection import select_again, selection_of
 from evalsuite.plugin.marks import MARK, started_sessions
 from evalsuite.plugin.session.listener import LISTENER, Listener
@@ -139,9 +139,19 @@ def prepare_programs(settings: Settings) -> None:
     """Builds the named environment of programs before any worker needs it.
 
     Raises:
-        SettingsError: there is none of that name.
+        SettingsError: there is none of that name, or no sandbox, or programs run where another one is installed.
         SandboxUnavailable: it cannot be built.
     """
+    if settings.sandbox != Settings().sandbox:
+        from evalsuite.sandbox.ways import TIERS, tiers_of
+
+        if settings.program_env != Settings().program_env and not set(tiers_of(settings.sandbox)) & set(
+            TIERS
+        ):
+            raise SettingsError(
+                f"--program-env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: there, "
+                "programs find what is installed there"
+            )
     if settings.program_env != Settings().program_env:
         from evalsuite.sandbox.environments import environment
 

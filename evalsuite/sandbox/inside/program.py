@@ -39,6 +39,25 @@ _first_process: set[int] = set()
 
 def serve() -> NoReturn:
     """Runs round after round in one namespace, until the channel closes."""
+    names = prepared()
+    number = 0
+    while True:
+        number += 1
+        status = round_of(names, f"<program {number}>" if number > 1 else "<program>")
+        if os.getpid() not in _first_process:
+            os._exit(0)  # a process that the program forked came out at the program's end
+        _end_others()
+        try:
+            os.write(CHANNEL, status)
+            go_on = os.read(CHANNEL, 1)
+        except OSError:  # the program closed the channel
+            os._exit(0 if status == OK else 1)
+        if not go_on:
+            os._exit(0)
+
+
+def prepared() -> dict[str, Any]:
+    """Makes this process the first of a program; returns the namespace that the program runs in."""
     _first_process.add(os.getpid())
     _fresh_streams()
     module = types.ModuleType("__main__")
@@ -47,20 +66,7 @@ def serve() -> NoReturn:
     sys.argv = ["program.py"]
     vars(builtins).update(exit=sys.exit, quit=sys.exit)  # else the work of `site`, which is left out
     _same_chance_for_all(names)
-    number = 0
-    while True:
-        number += 1
-        status = _round(names, f"<program {number}>" if number > 1 else "<program>")
-        if os.getpid() not in _first_process:
-            os._exit(0)  # a process that the program forked came out at the program's end
-        _end_others()
-        try:
-            os.write(CHANNEL, status)
-            told = os.read(CHANNEL, 1)
-        except OSError:  # the program closed the channel
-            os._exit(0 if status == OK else 1)
-        if not told:
-            os._exit(0)
+    return names
 
 
 def give_up(error: BaseException) -> NoReturn:
@@ -110,9 +116,16 @@ def _end_others() -> None:
         pass  # there are none, or none any more
 
 
-def _round(names: dict[str, Any], title: str) -> bytes:
+def round_of(names: dict[str, Any], title: str, begin: Callable[[], object] = lambda: None) -> bytes:
+    """Runs one round; returns its status.
+
+    Args:
+        names: the program's namespace.
+        title: stands for a file's name in tracebacks.
+        begin: called when the tables are there, before the program's first line.
+    """
     try:
-        code, is_last = _load(names)
+        code, earlier, is_last = _load(names)
     except ModuleNotFoundError as error:
         _say(f"{error}: pip install 'evalsuite[sandbox]', or add it to the file that --program-env names")
         return NO_TABLE
@@ -121,6 +134,8 @@ def _round(names: dict[str, Any], title: str) -> bytes:
         return NO_TABLE
     with contextlib.suppress(OSError):  # closed by the program in an earlier round
         os.write(CHANNEL, LOADED)
+    begin()
+    _repeat(earlier, names)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
     program, before = Program(code, title, names), seen()
     steps: list[Callable[[], None]] = [program.run, lambda: save_open_figures(before)]
@@ -136,6 +151,18 @@ def _round(names: dict[str, Any], title: str) -> bytes:
     if errors:
         _say(errors[0])
     return RAISED if errors else OK
+
+
+def _repeat(earlier: list[str], names: dict[str, Any]) -> None:
+    """Runs the rounds before this one once more, where no process kept their variables; they print nothing."""
+    if not earlier:
+        return
+    printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, STDOUT)
+    for number, code in enumerate(earlier, 1):
+        _error_of(Program(code, f"<program {number}>", names).run)
+        _error_of(_flush)
+    os.dup2(printed, STDOUT)
 
 
 def _error_of(step: Callable[[], None]) -> str:
@@ -195,11 +222,11 @@ def _flush() -> None:
     sys.stdout.flush()
 
 
-def _load(names: dict[str, Any]) -> tuple[str, bool]:
+def _load(names: dict[str, Any]) -> tuple[str, list[str], bool]:
     """Reads what the host left in the payload: code, and tables where there are new ones.
 
     Returns:
-        The code, and whether no other round follows it.
+        The code, the rounds to be repeated before it, and whether no other round follows it.
     """
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
@@ -212,8 +239,7 @@ def _load(names: dict[str, Any]) -> tuple[str, bool]:
         at += table["size"]
     if files:
         TableFiles(files, {name: names[name] for name in files}).install()
-    code: str = header["code"]
-    return code, bool(header["last"])
+    return str(header["code"]), list(header["earlier"]), bool(header["last"])
 
 
 def _frame(content: bytes, kind: str, header_rows: int) -> Any:

@@ -11,8 +11,6 @@ import struct
 import sys
 from typing import TYPE_CHECKING
 
-from .isolation import FILES
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,6 +31,8 @@ def seen() -> Seen:
 
 def hand_over(before: Seen) -> None:
     """Writes what is new since `before` where the host looks for it."""
+    from .isolation import FILES  # the host reads this module's constants, and needs none of that one
+
     with contextlib.suppress(Exception):
         new = [entry for entry in _entries() if before.get(entry.name) != _state(entry)]
         for entry in sorted(new, key=lambda entry: entry.name)[:MOST]:

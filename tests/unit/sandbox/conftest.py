@@ -10,6 +10,7 @@ import pytest
 
 from evalsuite.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox import Execution, Limits, Sandbox
+from evalsuite.sandbox.warm import WarmInterpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,8 +76,8 @@ class Lab:
     def processes(self) -> list[int]:
         """The sandbox's processes as the host sees them: bubblewrap, the warm interpreter, programs."""
         assert self.sandbox._running is not None
-        assert self.sandbox._running.warm is not None
-        process = self.sandbox._running.warm.end.peek()[2][0]  # type: ignore[index] # it is alive
+        assert isinstance(self.sandbox._running.place, WarmInterpreter)
+        process = self.sandbox._running.place.end.peek()[2][0]  # type: ignore[index] # it is alive
         return family(process.pid)
 
     def warm_interpreter(self) -> int:

@@ -283,7 +283,7 @@ def test_closing_leaves_no_orphan_for_others_to_wait_for(bare: Lab) -> None:
 
 def test_a_sandbox_that_nobody_closed_is_gone_with_its_process(bare: Lab) -> None:
     code = PARENT.replace(
-        "await sandbox.run(left, timeout=60)", "print(sandbox._running.warm.end.peek()[2][0].pid)"
+        "await sandbox.run(left, timeout=60)", "print(sandbox._running.place.end.peek()[2][0].pid)"
     )
     done = run_python(code, env={**os.environ, "PYTHONWARNINGS": "error"})
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,93 @@
+"""A server on this machine that speaks SandboxFusion's `POST /run_code`, and really runs what it is sent.
+
+Written from the protocol (github.com/bytedance/SandboxFusion, `sandbox/server/sandbox_api.py`). Scripts run in this
+project's own sandbox, within one program that starts them as a process of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.sandbox import Limits, Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_RUN = """
+import base64, json, os, subprocess, sys, time
+started = time.monotonic()
+path = os.environ | {{"PYTHONPATH": os.pathsep.join(sys.path[1:])}}
+open("script.py", "wb").write(base64.b64decode({code!r}))
+try:
+    done = subprocess.run([sys.executable, "-B", "script.py"], capture_output=True, timeout={seconds!r}, env=path)
+    result = ["Finished", done.returncode, done.stdout, done.stderr]
+except subprocess.TimeoutExpired as error:
+    result = ["TimeLimitExceeded", None, error.stdout or b"", error.stderr or b""]
+result[2:] = [part.decode("utf-8", "replace") for part in result[2:]]
+print(json.dumps([*result, time.monotonic() - started]))
+"""
+
+
+@contextmanager
+def fusion_server() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yields its address, and the requests that it has heard."""
+    heard: list[dict[str, Any]] = []
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    sandbox = Sandbox(limits=Limits(output=8 << 20), tiers=("bubblewrap", "landlock"))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            heard.append(asked)
+            code = base64.b64encode(asked["code"].encode()).decode()
+            program = _RUN.format(code=code, seconds=asked["run_timeout"])
+            ran = asyncio.run_coroutine_threadsafe(
+                sandbox.run(program, timeout=asked["run_timeout"] + 20), loop
+            )
+            answer: dict[str, Any] = {"status": "SandboxError", "message": "it broke", "run_result": None}
+            execution = ran.result()
+            if execution.error is None:
+                status, code, stdout, stderr, seconds = json.loads(execution.stdout)
+                answer = {
+                    "status": "Success" if code == 0 else "Failed",
+                    "message": "",
+                    "compile_result": None,
+                    "run_result": {
+                        "status": status,
+                        "return_code": code,
+                        "stdout": stdout,
+                        "stderr": stderr,
+                        "execution_time": seconds,
+                    },
+                    "files": {},
+                }
+            data = json.dumps(answer).encode()
+            self.send_response(200 if self.path == "/run_code" else 404)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """The terminal is the tests'."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", heard
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+        asyncio.run_coroutine_threadsafe(sandbox.aclose(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

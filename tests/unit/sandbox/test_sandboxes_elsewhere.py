@@ -1,0 +1,161 @@
+"""Programs on a server or in a container: the same results as behind this machine's own walls."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import SandboxError, SandboxUnavailable, SettingsError
+from evalsuite.sandbox import Limits, Sandbox, TableFile
+from evalsuite.sandbox.docker import Docker
+from evalsuite.sandbox.ways import TIERS, tiers_of
+from tests.fusion_server import fusion_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+Lab = Any
+TABLES = {"df": TableFile(b"city,people\nOslo,700\nRome,2800\n")}
+
+
+@pytest.fixture(scope="module")
+def remote(lab: Lab) -> Iterator[Lab]:
+    """Programs on a loopback server, which is there only where this machine's own sandbox works."""
+    with fusion_server() as (url, heard):
+        other = type(lab)(tiers=(url,))
+        other.url, other.heard = url, heard
+        yield other
+        other.close()
+
+
+PROGRAMS = {
+    "an exception": "def f():\n    return 1 / 0\nf()",
+    "an exit": "print('so far')\nexit(3)",
+    "a death": "import os; os._exit(4)",
+    "a table by a path that is made up": "print(len(pd.read_csv('/mnt/data/tmp.csv')))",
+    "chance": "import random, numpy; print(random.random(), numpy.random.rand())",
+    "a file": "open('total.txt', 'w').write('3500')\nprint('done')",
+    "threads that end later": "import threading, time\n"
+    "threading.Thread(target=lambda: (time.sleep(0.05), print('late'))).start()",
+}
+
+
+@pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_program_comes_to_the_same_as_here(lab: Lab, remote: Lab, code: str) -> None:
+    here, there = lab.run(code, TABLES), remote.run(code, TABLES)
+    assert (there.stdout, there.error, there.files) == (here.stdout, here.error, here.files)
+    assert there.tier == remote.url
+
+
+def test_a_session_goes_on_where_it_was_and_says_when_its_variables_are_lost(remote: Lab) -> None:
+    codes = (
+        "x = 2\nprint('first')",
+        "1/0",
+        "x + 1",
+        "import os; os._exit(4)",
+        "print('x' in globals(), len(df))",
+    )
+    first, second, third, fourth, fifth = remote.rounds(*codes, tables=TABLES)
+    assert (first.stdout, third.stdout, fifth.stdout) == ("first\n", "3\n", "False 2\n")
+    assert 'File "<program>", line 1' in second.error
+    assert [each.variables_lost for each in (first, second, third, fourth)] == [False, False, False, True]
+
+
+def test_a_program_that_takes_too_long_is_stopped(remote: Lab) -> None:
+    execution = remote.run("print('begun', flush=True)\nwhile True: pass", TABLES, timeout=0.5)
+    assert (execution.stdout, execution.error, execution.timed_out) == (
+        "begun\n",
+        "stopped after 0.5 s",
+        True,
+    )
+
+
+def test_a_table_that_cannot_be_loaded_is_no_fault_of_the_program(remote: Lab) -> None:
+    with pytest.raises(SandboxError, match="tables could not be loaded"):
+        remote.run("print(1)", {"df": TableFile(b"")})
+
+
+def test_the_prompt_names_what_is_installed_there(remote: Lab) -> None:
+    assert remote.sandbox.environment.mentioned.startswith("Python 3.")
+    assert "pandas" in remote.sandbox.environment.installed
+    assert remote.heard[-1]["language"] == "python"
+
+
+def test_a_server_that_is_not_there_is_one_message(new_lab: Callable[..., Lab]) -> None:
+    sandbox = Sandbox(tiers=("http://user:secret@127.0.0.1:9",))
+    import asyncio
+
+    with pytest.raises(SandboxUnavailable, match=r"127\.0\.0\.1:9.*runs no programs") as caught:
+        asyncio.run(sandbox.probe())
+    assert "secret" not in str(caught.value)
+
+
+@pytest.fixture
+def containers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `docker` that runs the command of a container without one, and keeps its own words."""
+    docker = tmp_path / "docker"
+    docker.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/words\n'
+        'if [ "$1" = kill ]; then kill -9 "$(cat ' + f'{tmp_path}/pid)"; exit; fi\n'
+        'while [ "$1" != python:mine ]; do shift; done; shift\n'
+        f"echo $$ > {tmp_path}/pid\n"
+        f'cd {tmp_path} && exec "$@"\n'
+    )
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path / "words"
+
+
+def test_a_container_is_without_network_rights_and_room_but_what_limits_allow(containers: Path) -> None:
+    words = Docker("python:mine", Limits(memory=1 << 30)).words("box")
+    told = " ".join(words)
+    for word in (
+        "--rm",
+        "--network none",
+        "--read-only",
+        "--cap-drop ALL",
+        "--user 65534:65534",
+        "--pids-limit 32",
+    ):
+        assert word in told
+    assert f"--memory {1 << 30} --memory-swap {1 << 30}" in told
+    assert "no-new-privileges" in told
+    assert words[-4:] == ["python:mine", "python3", "-B", "-"]
+    assert not containers.exists()
+
+
+def test_docker_runs_a_program_from_standard_input(containers: Path, new_lab: Callable[..., Lab]) -> None:
+    lab = new_lab(tiers=("docker:python:mine",))
+    execution = lab.run("print(6 * 7)")
+    assert (execution.stdout, execution.error, execution.tier) == ("42\n", None, "docker:python:mine")
+    assert containers.read_text().count("--network none") == 3  # what is installed, and two programs
+
+
+def test_docker_that_is_not_there_or_cannot_start_a_container_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox = Sandbox(tiers=("docker:python:mine",))
+    with pytest.raises(SandboxUnavailable, match="neither docker nor podman"):
+        asyncio.run(sandbox.probe())
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\necho Cannot connect to the Docker daemon >&2\nexit 125\n")
+    docker.chmod(0o755)
+    with pytest.raises(SandboxUnavailable, match="Cannot connect to the Docker daemon"):
+        asyncio.run(sandbox.probe())
+
+
+@pytest.mark.parametrize("name", ["docker", "docker:", "gvisor", "ftp://there"])
+def test_an_unknown_sandbox_lists_what_there_is(name: str) -> None:
+    with pytest.raises(SettingsError, match=r"auto, bubblewrap, landlock, docker:IMAGE"):
+        tiers_of(name)
+
+
+def test_auto_means_this_machines_own_walls() -> None:
+    assert tiers_of("auto") == TIERS
+    assert tiers_of("https://sandbox.example") == ("https://sandbox.example",)
