@@ -160,6 +160,12 @@ class Sandbox:
                 raise SandboxError("the sandbox was closed while the program waited for its turn")
             yield await self._started(running)
 
+    async def room(self) -> None:
+        """Waits until another session may begin, where those that wait for their next round hold much memory."""
+        place = self._running.place if self._running is not None else None
+        if isinstance(place, WarmInterpreter):
+            await place.room(self.limits.waiting)
+
     async def _started(self, running: _Running) -> WarmInterpreter | ScriptHost:
         async with running.starting:
             if running.place is None or not running.place.alive:

@@ -71,6 +71,8 @@ class ProgramSession:
             SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         seconds = self.timeout if timeout is None else timeout
+        if self._key is None and not self._once:
+            await self.sandbox.room()
         async with self._one_round, self.sandbox.turn() as place:
             if isinstance(place, WarmInterpreter):
                 return await self._here(place, code, seconds)

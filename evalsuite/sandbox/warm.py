@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 START_SECONDS = 60.0
 # The warm interpreter stops programs by itself; where it is silent this much longer, it is given up.
 GRACE_SECONDS = 30.0
+ROOM_SECONDS = 300.0
 END_SECONDS = 2.0
 HEAVY = {
     "scipy": "scipy.stats",
@@ -41,11 +42,19 @@ PACKET = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a round ended, in the warm interpreter's words (see `inside/__main__.py`)."""
+    """How a round ended, in the warm interpreter's words (see `inside/__main__.py`).
+
+    Attributes:
+        how: the ending.
+        seconds: that it took.
+        alive: whether another round may follow.
+        memory: bytes that the program has while it waits for that one.
+    """
 
     how: str
     seconds: float
     alive: bool
+    memory: int = 0
 
 
 class WarmInterpreter:
@@ -75,6 +84,9 @@ class WarmInterpreter:
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[Ending]] = {}
         self.keys = 0
+        # Bytes of each session that waits between two rounds.
+        self.waiting: dict[int, int] = {}
+        self._eased = asyncio.Event()
         self._loaded = set(preload)
         self.last_words = ""
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -132,12 +144,29 @@ class WarmInterpreter:
         order = {"op": "start", "key": key, "timeout": seconds, "once": once}
         return await self._round(order, seconds, files)
 
+    async def room(self, most: int) -> None:
+        """Waits until sessions between two rounds have at most so many bytes together, so that another may begin.
+
+        Not for ever: whoever holds a session while it waits for another one would stand in its own way.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ROOM_SECONDS):
+                while self.alive and sum(self.waiting.values()) > most:
+                    self._eased.clear()
+                    await self._eased.wait()
+
+    def _forget(self, key: int) -> None:
+        if self.waiting.pop(key, None) is not None:
+            self._eased.set()
+
     async def proceed(self, key: int, seconds: float) -> Ending:
         """Runs another round of a program that is alive."""
+        self._forget(key)
         return await self._round({"op": "go", "key": key, "timeout": seconds}, seconds)
 
     async def dismiss(self, key: int) -> None:
         """Kills a program, if it is alive."""
+        self._forget(key)
         with contextlib.suppress(SandboxError):
             await self._send({"op": "end", "key": key})
 
@@ -150,6 +179,7 @@ class WarmInterpreter:
         if not self.alive:
             return
         self.loop.remove_reader(self.socket)
+        self._eased.set()
         waiting: list[asyncio.Future[Any]] = [self.ready, *self.rounds.values()]
         for future in waiting:
             if not future.done():
@@ -162,12 +192,15 @@ class WarmInterpreter:
         self.rounds[order["key"]] = future
         try:
             await self._send(order, files)
-            return await asyncio.wait_for(future, seconds + GRACE_SECONDS)
+            ending = await asyncio.wait_for(future, seconds + GRACE_SECONDS)
         except TimeoutError:
             self.close("the sandbox was ended, as its warm interpreter did not answer")
             raise SandboxError("the sandbox's warm interpreter did not answer, and was ended") from None
         finally:
             del self.rounds[order["key"]]
+        if ending.alive:
+            self.waiting[order["key"]] = ending.memory
+        return ending
 
     async def _send(self, order: dict[str, Any], files: Sequence[int] = ()) -> None:
         packet = json.dumps(order).encode()
@@ -192,18 +225,21 @@ class WarmInterpreter:
         if not packet:
             self._lost()
             return
-        said = json.loads(packet)
-        future: asyncio.Future[Any] | None = self.ready if "ready" in said else self.rounds.get(said["key"])
+        answer = json.loads(packet)
+        ready = "ready" in answer
+        future: asyncio.Future[Any] | None = self.ready if ready else self.rounds.get(answer["key"])
         if future is not None and not future.done():
-            future.set_result(
-                None if "ready" in said else Ending(said["ending"], said["seconds"], said["alive"])
-            )
+            future.set_result(None if ready else _ending(answer))
 
     def _lost(self) -> None:
         """Its end of the socket is closed: it is dead, or dying."""
         words = os.pread(self.complaints.fileno(), 4000, 0).decode("utf-8", "replace").strip()
         self.last_words = f": {words}" if words else ""
         self.close(f"the sandbox has ended{self.last_words}")
+
+
+def _ending(answer: dict[str, Any]) -> Ending:
+    return Ending(answer["ending"], answer["seconds"], answer["alive"], answer.get("memory", 0))
 
 
 def _started(

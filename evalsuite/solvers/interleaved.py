@@ -14,13 +14,14 @@ from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.shortening import both_ends
 from evalsuite.solvers import programs
 from evalsuite.solvers.boxed import last_boxed_answer
+from evalsuite.threads import in_thread
 from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalsuite.protocols import Model
-    from evalsuite.types import Completion, Sample
+from evalsuite.types import Completion, Sample
 
 PROMPT = """\
 Answer the question about the data step by step, with Python as your tool.
@@ -72,7 +73,8 @@ class Interleaved:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Goes back and forth between the model and its session."""
-        tables = self.tables(sample)
+        # They may be large files, which are read once for description and programs.
+        tables = await in_thread(programs.read_tables, self.tables, sample)
         described = await programs.description(self.sandbox, tables, self.describe)
         said = list(programs.conversation(self.prompt, sample, described))
         events: list[Mapping[str, Any]] = []

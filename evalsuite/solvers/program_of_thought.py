@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.keywords import generation_params
 from evalsuite.sandbox import Sandbox
 from evalsuite.solvers import programs
+from evalsuite.threads import in_thread
 from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalsuite.protocols import Model
-    from evalsuite.types import Sample
+from evalsuite.types import Sample
 
 PROMPT = """\
 Answer the question about the data by writing one Python program.
@@ -46,7 +47,8 @@ class ProgramOfThought:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Asks once and runs what comes."""
-        tables = self.tables(sample)
+        # They may be large files, which are read once for description and programs.
+        tables = await in_thread(programs.read_tables, self.tables, sample)
         described = await programs.description(self.sandbox, tables, self.describe)
         asked = programs.conversation(self.prompt, sample, described)
         completion = await model.chat(asked, **self.params)

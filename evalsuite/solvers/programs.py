@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SandboxError
@@ -51,6 +52,20 @@ def metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
     """The tables that the sample's metadata name, as `{"tables": {"df": "path/to.csv"}}`."""
     tables: Mapping[str, TableSource] = sample.metadata.get("tables", {})
     return tables
+
+
+def read_tables(tables: Tables, sample: Sample) -> dict[str, TableSource]:
+    """A sample's tables, those that are files as their content.
+
+    Raises:
+        SandboxError: a file cannot be read.
+    """
+    from evalsuite.sandbox.tables import TableFile
+
+    return {
+        name: TableFile.read(source) if isinstance(source, (str, Path)) else source
+        for name, source in tables(sample).items()
+    }
 
 
 def describe_tables(names: Sequence[str]) -> str:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.treb import prompts
 from evalsuite.benchmarks.treb.answers import answer_in_words
 from evalsuite.benchmarks.treb.options import TrebOptions
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, TCOT
-from evalsuite.benchmarks.treb.tables import SourceTable, from_csv, from_markdown
-from evalsuite.errors import DatasetError
+from evalsuite.benchmarks.treb.table_cache import TableCache
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
 from evalsuite.shortening import beginning
 from evalsuite.solvers.interleaved import interleaved
 from evalsuite.solvers.program_of_thought import program_of_thought
+from evalsuite.threads import in_thread
 from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
@@ -37,27 +36,29 @@ class InWords:
     Attributes:
         limit: characters of each table's text.
         params: generation parameters.
+        cache: of the tables.
     """
 
     limit: int
     params: Mapping[str, Any] = field(default_factory=dict)
+    cache: TableCache = field(default_factory=TableCache)
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Asks once; the transcript's fact `json` says whether the answer came in the form asked for."""
-        asked = prompts.in_words(sample, self._tables(sample))
+        asked = prompts.in_words(sample, await in_thread(self._tables, sample))
         completion = await model.chat(asked, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
         if prompts.asks_for_json(sample):
-            answer, found = answer_in_words(completion.text)
-            facts |= {"json": "found" if found else "missing"}
-        said = (*asked, Message("assistant", completion.text))
-        return Transcript(answer, said, completion.reasoning, facts=facts)
+            answer, is_json = answer_in_words(completion.text)
+            facts |= {"json": "found" if is_json else "missing"}
+        messages = (*asked, Message("assistant", completion.text))
+        return Transcript(answer, messages, completion.reasoning, facts=facts)
 
     def _tables(self, sample: Sample) -> list[str]:
         mode = sample.tags["mode"]
-        given = "html" if mode == "tcot_html" else "markdown"
+        form = "html" if mode == "tcot_html" else "markdown"
         return [
-            prompts.table_text(_table(source), source[given], mode, self.limit)
+            prompts.table_text(self.cache.read(source), source[form], mode, self.limit)
             for source in sample.metadata["tables"]
         ]
 
@@ -98,9 +99,10 @@ def solver(setup: Setup) -> Reasoner:
     options = TrebOptions.of(setup)
     half = options.context // 2
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
-    shared: dict[str, Any] = {"tables": tables_of, "timeout": options.timeout, **params}
+    cache = TableCache()
+    shared: dict[str, Any] = {"tables": partial(tables_of, cache=cache), "timeout": options.timeout, **params}
     # A program that imports scipy.stats, as tests of hypotheses do, is otherwise half a second slower.
-    sandbox, words = Sandbox(preload=("numpy", "pandas", "scipy.stats")), InWords(half, params)
+    sandbox, words = Sandbox(preload=("numpy", "pandas", "scipy.stats")), InWords(half, params, cache)
     program = program_of_thought(prompt=_clipping(prompts.with_program, half), sandbox=sandbox, **shared)
     rounds = interleaved(
         rounds=ROUNDS, prompt=_clipping(prompts.with_rounds, half), sandbox=sandbox, **shared
@@ -115,7 +117,7 @@ def solver(setup: Setup) -> Reasoner:
     return Reasoner(modes, sandbox)
 
 
-def tables_of(sample: Sample) -> dict[str, Sent]:
+def tables_of(sample: Sample, cache: TableCache) -> dict[str, Sent]:
     """The tables for the sandbox: `df`, and `df2`, `df3`, ... where there are several.
 
     Raises:
@@ -123,19 +125,9 @@ def tables_of(sample: Sample) -> dict[str, Sent]:
     """
     sources = sample.metadata["tables"]
     return {
-        f"df{number}" if number > 1 else "df": Sent(_table(source).csv().encode(), source["header_rows"])
+        f"df{number}" if number > 1 else "df": Sent(cache.read(source).csv().encode(), source["header_rows"])
         for number, source in enumerate(sources, 1)
     }
-
-
-def _table(source: Mapping[str, Any]) -> SourceTable:
-    path, text, read = source["csv"], source["markdown"], from_markdown
-    if path:
-        text, read = read_text(Path(path)), from_csv
-    try:
-        return read(text, source["header_rows"])
-    except ValueError as error:
-        raise DatasetError(path or "a table in Markdown", "", str(error), "a table") from error
 
 
 def _clipping(

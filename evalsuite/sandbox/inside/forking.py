@@ -177,7 +177,8 @@ class ForkingInterpreter:
         alive = not known.once and known.pause()
         if not alive:
             known.kill()
-        self._tell(key=known.key, ending=ending, seconds=seconds, alive=alive)
+        memory = self._memory({known.pid}) if alive else 0
+        self._tell(key=known.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
 
     def _bury(self, known: Forked) -> None:
         self._hang_up(known)

@@ -21,6 +21,8 @@ class Limits:
         output: bytes that a program may print in a round.
         processes: processes and threads at a time.
         descriptors: open files a process.
+        waiting: bytes that sessions between two rounds may have together before another one begins; each counts for
+            what it has beyond the warm interpreter.
     """
 
     memory: int = 2 << 30
@@ -29,3 +31,4 @@ class Limits:
     output: int = 200_000
     processes: int = 32
     descriptors: int = 128
+    waiting: int = 2 << 30
