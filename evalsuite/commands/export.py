@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.errors import RunError
-from evalsuite.exports.inspect_log import inspect_log
+from evalsuite.exports.inspect_log import file_name, inspect_log
 from evalsuite.exports.latex import latex_table
 from evalsuite.exports.lm_eval import lm_eval_results
 from evalsuite.exports.spreadsheets import inert
@@ -115,7 +115,7 @@ def _write_inspect(runs: Sequence[Run], target: Path) -> list[Path]:
     files = []
     for one in runs:
         for name in one.benchmarks:
-            file = target / f"{one.folder.name}_{name}.json"
+            file = target / file_name(one, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(inspect_log(one, name), indent=1, default=dict), "utf-8")
             files.append(file)

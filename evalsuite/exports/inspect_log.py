@@ -53,6 +53,13 @@ def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
     }
 
 
+def file_name(run: Run, benchmark: str) -> str:
+    """As inspect names its logs, time first: others its viewer passes over. Underscores divide the parts."""
+    begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00").replace(":", "-")
+    parts = [part.replace("_", "-") for part in (begun, benchmark, run.folder.name)]
+    return f"{'_'.join(parts)}.json"
+
+
 def _score(run: Run, benchmark: str, name: str) -> dict[str, Any]:
     estimate = estimate_of(run, benchmark, name)
     mean = {"name": "mean", "value": estimate.value if estimate else 0.0, "params": {}}

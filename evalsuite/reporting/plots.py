@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.reporting.markdown import ABSENT
 from evalsuite.results.estimate import Estimate
@@ -29,15 +29,15 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def draw_all(charts: Iterable[Chart], folder: Path) -> list[str]:
-    """Draws charts into a folder, each as `<name>.svg`, and gives the names of those that were drawn.
+def draw_all(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
+    """Draws charts into a folder, each as `<name>.<kind>`, and gives the names of those that were drawn.
 
     One that cannot be drawn is passed over: its numbers are in the report's tables.
     """
     wanted = [chart for chart in charts if chart.labels and _has_values(chart)]
     if not wanted or not can_draw():
         return []
-    return [chart.name for chart in wanted if _drawn(chart, folder / f"{chart.name}.svg")]
+    return [chart.name for chart in wanted if _drawn(chart, folder / f"{chart.name}.{kind}")]
 
 
 def _drawn(chart: Chart, file: Path) -> bool:
@@ -58,7 +58,7 @@ def _has_values(chart: Chart) -> bool:
 
 
 def draw(chart: Chart, file: Path) -> None:
-    """Draws one chart."""
+    """Draws one chart, as SVG or PDF by the end of the file's name."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -75,7 +75,8 @@ def draw(chart: Chart, file: Path) -> None:
         figure = Figure(figsize=_size(chart), layout="constrained")
         DRAWERS[chart.kind](chart, figure)
         figure.suptitle(chart.title, fontsize=11)
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": "evalsuite"}, facecolor="white")
+        date = "CreationDate" if file.suffix == ".pdf" else "Date"
+        figure.savefig(file, metadata={date: None, "Creator": "evalsuite"}, facecolor="white")
 
 
 def _size(chart: Chart) -> tuple[float, float]:

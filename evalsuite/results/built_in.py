@@ -92,9 +92,10 @@ class BuiltInMetrics(dict[str, Metric]):
             if name.startswith(JUDGE) and name not in AMOUNTS:
                 return Metric(range=(-1.0, 1.0))
             return SHARE if REPEATED.fullmatch(name) else Metric(better="lower")
-        for pattern, metric in self.items():
+        # `hallucination*` says more than `*`, whichever stands first.
+        for pattern in sorted(self, key=len, reverse=True):
             if fnmatchcase(name, pattern):
-                return metric
+                return self[pattern]
         raise KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -79,7 +80,10 @@ def test_jsonl_names_the_run_of_each_record(exported: Suite) -> None:
 
 def test_the_inspect_log_has_samples_and_scores(exported: Suite) -> None:
     assert main(["export", "one", "--to", "inspect", "-o", "logs"]) == 0
-    log = json.loads((exported.path / "logs" / "one_capitals.json").read_text("utf-8"))
+    (file,) = (exported.path / "logs").iterdir()
+    # The viewer passes over names without the time in front.
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00_capitals_one\.json", file.name)
+    log = json.loads(file.read_text("utf-8"))
     assert log["results"]["scores"][0]["metrics"]["mean"]["value"] == pytest.approx(1 / 3)
     assert [sample["scores"]["exact_match"]["value"] for sample in log["samples"]] == [1.0, 0.0, 0.0]
 
@@ -102,6 +106,27 @@ def test_a_paper_has_its_tables_and_an_appendix(exported: Suite) -> None:
     assert "SHA-256" in (exported.path / "paper" / "appendix.tex").read_text("utf-8")
 
 
+def test_a_difference_that_is_shown_has_stars_and_the_prompt_is_in_the_appendix(exported: Suite) -> None:
+    exported.pytester.makepyfile(
+        test_many="""
+        from evalsuite import Sample, benchmark, exact_match, generate
+        SAMPLES = [Sample(id=str(n), input="right_%_" + str(n), target="right_%_" + str(n)) for n in range(20)]
+        @benchmark("many", SAMPLES, solver=generate(), scorers=[exact_match()])
+        def test_many(scores):
+            pass
+        """,
+        wrong="def answer(messages): return 'no'",
+    )
+    exported.run("--run", "good", "test_many.py")
+    exported.run("--run", "bad", "--model=function:wrong:answer", "test_many.py", model=False)
+    assert main(["paper", "good", "bad", "--label", "G", "--label", "B"]) == 0
+    tables, appendix = (
+        (exported.path / "paper" / name).read_text("utf-8") for name in ("tables.tex", "appendix.tex")
+    )
+    assert r"& 0.000 [0.000, 0.168]$^{***}$ \\" in tables
+    assert r"[user] right\_\%\_0" in appendix
+
+
 def test_a_run_is_opened_from_python(exported: Suite) -> None:
     run = evalsuite.load_run(exported.path / "reports" / "one")
     frame = run.frame()
@@ -115,7 +140,13 @@ def test_latex_compiles(exported: Suite) -> None:
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex here")
     main(["export", "one", "--to", "latex"])
-    body = r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{benchmarks}\end{document}"
+    exported.run("--run", "two")
+    main(["paper", "one", "two", "--label", "A_1", "--label", "B"])
+    body = (
+        r"\documentclass{article}\usepackage{booktabs,graphicx}\newcommand{\evalsuitefigures}{paper/}"
+        r"\begin{document}\input{benchmarks}\input{paper/tables}\input{paper/figures}\input{paper/appendix}"
+        r"\end{document}"
+    )
     (exported.path / "x.tex").write_text(body)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"]
     subprocess.run(command, check=True, cwd=exported.path, capture_output=True)
