@@ -1,24 +1,22 @@
-"""The controlling process: it holds the gateway and the run's folder, hears every report, and decides."""
+"""The controlling process: it hears every report, keeps its record, and decides at the end."""
 
 from __future__ import annotations
 
 import json
-import platform
-import threading
 import time
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.gates import parse_gates
-from evalsuite.decisions.planned_order import PlannedOrder
 from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError, SettingsError
-from evalsuite.json_codec import decode_record, dumps, encode_record, encode_usage
+from evalsuite.json_codec import decode_record, dumps, encode_record
 from evalsuite.plugin.marks import RECORD
+from evalsuite.plugin.session.early_end import EarlyEnd
+from evalsuite.plugin.session.open_run import OpenRun, remarks
 from evalsuite.plugin.session.provenance import versions
-from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
-from evalsuite.results.runs import COMMENT, REPORT, RunFolder, find_folder, make_folder
+from evalsuite.plugin.session.run_gateway import RunGateway
+from evalsuite.results.runs import COMMENT, REPORT, find_folder
 from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
@@ -28,22 +26,15 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from evalsuite.batches.desk import BatchDesk
     from evalsuite.decisions.quarantine import Quarantine
-    from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.errors import EvalsuiteError
-    from evalsuite.gateway.channel import ChannelServer
-    from evalsuite.gateway.gateway import Gateway
-    from evalsuite.gateway.loop import BackgroundLoop
-    from evalsuite.journal.journal import Counted, Journal
     from evalsuite.journal.lease import Lease
     from evalsuite.journal.planned import PlannedCase
-    from evalsuite.models.protocol import Backend
     from evalsuite.plugin.session.watchers import Watchers
     from evalsuite.protocols import Benchmark
     from evalsuite.reporting.write import RunReport
-    from evalsuite.results.runs import Run
+    from evalsuite.results.runs import Run, RunFolder
     from evalsuite.settings import Settings
 
 CRASH = "WorkerDied"
@@ -83,194 +74,65 @@ class Controller:
         quarantine: Quarantine | None,
     ) -> None:
         self.settings, self.model = settings, model
-        self.reports = root / settings.reports
-        self.gates = parse_gates(settings.gate)
-        self._quarantine = quarantine
-        self.started = datetime.now(UTC)
-        self.hopeless: EvalsuiteError | None = None
+        self._reports = root / settings.reports
+        self._gates = parse_gates(settings.gate)
+        self._quarantine, self._watchers = quarantine, watchers
+        self._planned = {planned.case: planned for planned in cases}
+        self._run = OpenRun(
+            settings, self._reports, self._info(command, selection, narrowed=narrowed), cases, lease
+        )
+        self.asked = RunGateway(settings, self._reports, self._run, self._give_up, self._leave)
+        self.early = EarlyEnd(settings, self._gates, self._reports, stop)
+        self._stop = stop
+        self._clock = time.monotonic()
+        self._root, self._live = root, live
+        self._hopeless: EvalsuiteError | None = None
         self.verdict: Verdict | None = None
         self.report: RunReport | None = None
-        # What is waited for by nobody any more, with --detach.
+        # Why nobody waits for the batches any more, with --detach.
         self.detached = ""
         # What the terminal says besides.
         self.aside = ""
-        self._planned = {planned.case: planned for planned in cases}
-        self.lease = lease
-        self._opening = threading.RLock()
-        self._clock = time.monotonic()
+        # Failed reports that fail no session, by case.
         self._failures: dict[str, int] = {}
-        self.decided_early = False
         # Cases below their threshold that a gate decides about, by benchmark.
         self.below: dict[str, list[str]] = {}
         # Benchmarks of which a scored case was there, so that the names of its metrics are known.
-        self._known: set[str] = set()
-        self._servers: dict[Any, ChannelServer] = {}
-        self._early = self._make_early() if settings.stop_when_decided else None
-        self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
-        self._command, self._selection, self._stop = command, selection, stop
-        self._narrowed = narrowed
-        self._root, self._live, self._watchers = root, live, watchers
+        self._scored: set[str] = set()
         # Where the workers of this session say that their benchmarks were declared.
         self._places: set[str] = set()
         # What scorers declare of their scores, by benchmark.
         self._metrics: dict[str, dict[str, Any]] = {}
 
-    def _make_early(self) -> EarlyStop:
-        from evalsuite.decisions.early_comparisons import early_comparisons
-        from evalsuite.decisions.sequential_gates import EarlyStop
-        from evalsuite.decisions.verdict import comparison_rules
-        from evalsuite.results.runs import load_run
-
-        settings = self.settings
-        if not settings.baseline:
-            return EarlyStop(self.gates)
-        baseline = load_run(find_folder(self.reports, settings.baseline))
-        return EarlyStop(
-            self.gates, early_comparisons(baseline, self.gates, comparison_rules(settings.plain()))
-        )
-
-    def plan(self, items: Sequence[str]) -> None:
-        """Takes note of the order in which results are to be heard, by node id."""
-        self._order = PlannedOrder(items)
-
-    def pass_over(self, item: str) -> None:
-        """An item that is no case has come to its end."""
-        self._hear_early(item, None)
-
-    @cached_property
-    def background(self) -> BackgroundLoop:
-        """The event loop of the gateway."""
-        from evalsuite.gateway.loop import BackgroundLoop
-
-        return BackgroundLoop()
-
-    @cached_property
-    def folder(self) -> RunFolder:
-        """The run's folder, made on first use."""
-        if self.settings.resume:
-            folder = find_folder(self.reports, self.settings.resume)
-        else:
-            folder = make_folder(self.reports, self.settings.run, self.model or "", self.started)
-        if self.lease is None:
-            from evalsuite.journal.lease import Lease
-
-            self.lease = Lease(folder.path)
-        self.lease.sign(platform.node(), self.started.isoformat(timespec="seconds"))
-        folder.write_info(self._info())
-        return folder
-
-    @property
-    def journal(self) -> Journal:
-        """The run's journal, made on first use; from any thread."""
-        with self._opening:
-            return self._journal
-
-    @cached_property
-    def _journal(self) -> Journal:
-        from evalsuite.journal.journal import Journal
-
-        folder = self.folder.path
-        alone = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
-        journal = Journal(folder / JOURNAL)
-        if alone:
-            take_in(journal, folder / RECORDS)
-        journal.begin(self.started.isoformat(timespec="seconds"), self._command)
-        journal.plan(self._planned.values())
-        return journal
-
-    def _info(self, **more: Any) -> dict[str, Any]:
+    def _info(self, command: str, selection: dict[str, Any], *, narrowed: bool) -> dict[str, Any]:
         from evalsuite.gateway.concealment import public_settings
 
-        settings = public_settings(self.settings).plain()
         return {
-            "started": self.started.isoformat(timespec="seconds"),
-            "command": self._command,
+            "command": command,
             "model": self.model,
-            "settings": settings,
-            "selection": self._selection,
-            "narrowed": self._narrowed,
+            "settings": public_settings(self.settings).plain(),
+            "selection": selection,
+            "narrowed": narrowed,
             **({"quarantine": self._quarantine.plain()} if self._quarantine else {}),
             "versions": versions(self.settings.program_env),
-            **more,
         }
 
-    @cached_property
-    def gateway(self) -> Gateway:
-        """The run's gateway; to be had in the loop's thread only."""
-        from evalsuite.gateway.opening import open_gateway
-        from evalsuite.journal.answers import Answers
-
-        replayed = self.settings.replay
-        if replayed:
-            answers = Answers.open(find_folder(self.reports, replayed).path / JOURNAL, read_only=True)
-        else:
-            answers = self.journal.answers
-            if self.settings.batch:
-                from evalsuite.journal.batches import Batches
-
-                Batches(self.journal.database).carry_over()
-        return open_gateway(self.settings, answers, self._give_up, self._in_place)
-
     @property
-    def asking(self) -> bool:
-        """Whether any case has asked a model."""
-        return "gateway" in self.__dict__
+    def folder(self) -> RunFolder:
+        """The run's folder, made on first use."""
+        return self._run.folder
 
-    def _in_place(self, backend: Backend, model: str) -> Backend:
-        """The backend itself, or what stands in its place: a replay, a gateway service, batches."""
-        if self.settings.replay:
-            from evalsuite.models.replay import ReplayBackend
-
-            return ReplayBackend(backend, RunFolder(self.reports / self.settings.replay).name)
-        if self.settings.gateway:
-            from evalsuite.service.address import parse_services
-            from evalsuite.service.remote import RemoteBackend
-
-            return RemoteBackend(backend, parse_services(self.settings.gateway))
-        if self.settings.batch:
-            from evalsuite.batches.choice import in_batches
-            from evalsuite.journal.batches import Batches
-
-            return in_batches(backend, model, Batches(self.journal.database), self.desk)
-        return backend
-
-    @cached_property
-    def desk(self) -> BatchDesk:
-        """The batches of this session."""
-        from evalsuite.batches.desk import BatchDesk
-
-        def leave(reason: str) -> None:
-            self.detached = reason
-            self._stop(reason)
-
-        return BatchDesk(
-            detach=self.settings.detach,
-            tell=self.gateway.notices.append,
-            on_detached=leave,
-        )
+    def _leave(self, reason: str) -> None:
+        self.detached = reason
+        self._stop(reason)
 
     def _give_up(self, error: EvalsuiteError) -> None:
-        self.hopeless = error
+        self._hopeless = error
         self._stop(str(error))
-
-    def hear_worker(self, channel: Any, text: str | None) -> None:
-        """Has a worker's request answered; without text, the worker is gone."""
-        self._server(channel).hear(text)
-
-    def stop_worker(self, channel: Any, reason: str) -> None:
-        """Has a worker end early, whether or not it has asked for anything."""
-        self._server(channel).stop(reason)
-
-    def _server(self, channel: Any) -> ChannelServer:
-        if channel not in self._servers:
-            from evalsuite.gateway.channel import ChannelServer
-
-            self._servers[channel] = ChannelServer(channel, self.background, lambda: self.gateway)
-        return self._servers[channel]
 
     def covers(self, benchmark: str) -> bool:
         """Whether a gate decides about a benchmark."""
-        return any(gate.covers(benchmark) for gate in self.gates)
+        return any(gate.covers(benchmark) for gate in self._gates)
 
     def hear(self, report: pytest.TestReport) -> None:
         """Keeps the record that rides on a report, or makes one for a case whose worker died."""
@@ -319,42 +181,34 @@ class Controller:
         from evalsuite.results.runs import load_run
 
         try:
-            return load_run(find_folder(self.reports, self.settings.baseline or ""))
+            return load_run(find_folder(self._reports, self.settings.baseline or ""))
         except RunError:
             # The verdict says what is wrong with it.
             return None
 
     def _keep(self, case: str, same: str, line: str) -> None:
-        self.journal.record(case, same, line)
+        self._run.journal.record(case, same, line)
         self._watchers.record(line)
-        if self.gates:
-            self._look_at(decode_record(json.loads(line)))
-        if self._early is not None:
+        if self._gates or self.early.possible:
             record = decode_record(json.loads(line))
-            heard = None if self._is_held(record.case) else (record.benchmark, Row.of(record))
-            self._hear_early(record.case, heard)
+            self._look_at(record)
+            decides = not self._is_held(record.case)
+            self.early.hear(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _look_at(self, record: Record) -> None:
         """Sees that gates speak of metrics that there are, and takes note of what `--lf` may mean."""
         if record.excused == "gate":
             self.below.setdefault(record.benchmark, []).append(record.case)
-        if record.scores and record.outcome != "error" and record.benchmark not in self._known:
-            self._known.add(record.benchmark)
+        if record.scores and record.outcome != "error" and record.benchmark not in self._scored:
+            self._scored.add(record.benchmark)
             from evalsuite.decisions.gates import misspelt
 
             there = {*record.scores, *self._metrics.get(record.benchmark, {})}
-            problem = next(filter(None, (misspelt(gate, record.benchmark, there) for gate in self.gates)), "")
+            problem = next(
+                filter(None, (misspelt(gate, record.benchmark, there) for gate in self._gates)), ""
+            )
             if problem:
                 self._give_up(SettingsError(problem))
-
-    def _hear_early(self, item: str, result: tuple[str, Row] | None) -> None:
-        if self._early is None:
-            return
-        for benchmark, row in self._order.arrive(item, result):
-            self._early.hear(benchmark, row)
-        if self._early.decided and not self.decided_early:
-            self.decided_early = True
-            self._stop("every gate is decided")
 
     def _lost(self, report: pytest.TestReport, planned: PlannedCase) -> Record:
         """The record of a case that ended its worker."""
@@ -382,24 +236,22 @@ class Controller:
         """
         from evalsuite.reporting.write import append_step_summary, write_run
 
-        usage = self.background.run(self._usage()) if self.asking else None
+        usage = self.asked.usage()
         # Not by the clock on the wall, which somebody may set back.
         seconds = time.monotonic() - self._clock
-        stopped = None if self.decided_early else str(self.hopeless) if self.hopeless else interrupted
-        counted = self.journal.counted()
-        if counted.missing and not (stopped or self.decided_early):
+        stopped = None if self.early.decided else str(self._hopeless) if self._hopeless else interrupted
+        counted = self._run.journal.counted()
+        if counted.missing and not (stopped or self.early.decided):
             stopped = f"{len(counted.missing)} cases left no record, among them {counted.missing[0]}"
-        self.journal.end(datetime.now(UTC).isoformat(timespec="seconds"), stopped)
-        export_records(self.journal, self.folder.path)
-        told = {
+        facts = {
             "seconds": round(seconds, 1),
             "stopped": stopped,
             "usage": usage,
-            "early": self._told_early(planned),
+            "early": self.early.facts(planned),
             "metrics": self._metrics,
-            "remarks": remarks(counted, self.journal.lost, self.journal.answers.damaged),
+            "remarks": remarks(self._run.journal, counted),
         }
-        self.folder.write_info(self._info(**told))
+        self._run.end(stopped, facts)
         self.report = write_run(self.folder, self._declarations(), self._watchers.sections)
         self.verdict = self.report.verdict
         self._watchers.verdict(self.verdict, self.folder.path)
@@ -412,58 +264,7 @@ class Controller:
     def _declarations(self) -> Declarations:
         return Declarations(self._root, self._live, frozenset(self._places))
 
-    def _told_early(self, planned: int) -> dict[str, Any] | None:
-        if self._early is None or not self.decided_early:
-            return None
-        gates = [{"gate": one.gate.text, "verdict": one.verdict} for one in self._early.gates]
-        compared = [{"subject": str(one.subject), "verdict": one.verdict} for one in self._early.comparisons]
-        cases = self._order.arrived
-        return {"cases": cases, "planned": max(planned, cases), "gates": gates, "compared": compared}
-
-    async def _usage(self) -> dict[str, Any]:
-        return encode_usage(self.gateway.used())
-
-    def waits(self) -> list[str]:
-        """A few words on each batch that is waited for."""
-        return self.desk.waits() if "desk" in self.__dict__ else []
-
-    async def _let_batches_go(self) -> None:
-        """What waits for a batch would hold up the end of the session; the next one collects it."""
-        from evalsuite.journal.batches import Batches
-
-        self.desk.release()
-        Batches(self.journal.database).tidy()
-
     def close(self) -> None:
-        """Closes the gateway and the loop, as far as they were made."""
-        if self.asking and self.settings.batch and not self.settings.replay:
-            self.background.run(self._let_batches_go())
-        if self.asking:
-            self.background.run(self.gateway.aclose())
-        if "background" in self.__dict__:
-            self.background.close()
-        if "_journal" in self.__dict__:
-            self.journal.close()
-        if self.lease is not None:
-            self.lease.release()
-
-
-def remarks(counted: Counted, lost: int, damaged: int) -> list[str]:
-    """What a reader of the report must know of the run's journal."""
-    lines = []
-    if counted.left_out:
-        lines.append(
-            f"{len(counted.left_out)} cases of earlier sessions are left out, as this suite does not ask for them, "
-            f"or not so: {', '.join(counted.left_out[:3])}{' ...' if len(counted.left_out) > 3 else ''}"
-        )
-    if counted.damaged:
-        lines.append(
-            f"the records of {len(counted.damaged)} cases are damaged and left out: {counted.damaged[0]} ..."
-        )
-    if lost:
-        lines.append(
-            f"the journal was damaged: {lost} of its rows were lost, and what was in them was asked again"
-        )
-    if damaged:
-        lines.append(f"{damaged} kept answers were damaged and asked again")
-    return lines
+        """Closes what was opened."""
+        self.asked.close()
+        self._run.close()

@@ -84,7 +84,7 @@ class Listener:
             lease=self.lease,
             quarantine=self.quarantine,
         )
-        controller.plan(self._order())
+        controller.early.plan(self._order())
         return controller
 
     def _order(self) -> list[str]:
@@ -136,7 +136,7 @@ class Listener:
         reason = for_terminal(reason)
         _stop_session(self._config, reason)
         for channel in self._channels:
-            self.controller.stop_worker(channel, reason)
+            self.controller.asked.stop_worker(channel, reason)
 
     def _hear_worker(self, channel: Any, text: str | None) -> None:
         if text is not None and text.startswith(PLAN):
@@ -144,7 +144,7 @@ class Listener:
             return
         # The first request brings with it the code that answers it.
         if text is not None or self.begun:
-            self.controller.hear_worker(channel, text)
+            self.controller.asked.hear_worker(channel, text)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -159,7 +159,7 @@ class Listener:
         elif report.when == "teardown" and self.settings.stop_when_decided:
             self._passed_over.add(report.nodeid)
             if self.begun:
-                self.controller.pass_over(report.nodeid)
+                self.controller.early.hear(report.nodeid, None)
         elif self.settings.baseline and self.begun and (report.failed or hasattr(report, "wasxfail")):
             self.controller.recall(report)
 

@@ -17,11 +17,12 @@ from evalsuite.plugin.session.signals import listen
 from evalsuite.settings import Settings, restore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.gateway.effects import Effect
     from evalsuite.gateway.gateway import CaseAsker, Gateway
     from evalsuite.gateway.loop import BackgroundLoop
-    from evalsuite.plugin.session.controller import Controller
     from evalsuite.types import Completion, Request
 
 
@@ -114,8 +115,8 @@ def _start_controller(config: pytest.Config) -> None:
         settings,
         listener.model,
         1,
-        lambda: listener.controller.background,
-        lambda _: LocalAsker(listener.controller),
+        lambda: listener.controller.asked.background,
+        lambda _: LocalAsker(lambda: listener.controller.asked.gateway),
     )
     config.stash[PROCESS].quarantine = listener.quarantine
 
@@ -162,21 +163,20 @@ class LocalAsker:
     """The way to the gateway within its own process.
 
     Args:
-        controller: makes the gateway when it is asked first.
+        gateway: gives the gateway, made when it is asked first.
     """
 
-    def __init__(self, controller: Controller) -> None:
-        self._controller = controller
+    def __init__(self, gateway: Callable[[], Gateway]) -> None:
+        self._gateway = gateway
 
     async def ask(self, request: Request) -> Completion:
-        gateway: Gateway = self._controller.gateway
-        return await gateway.ask(request)
+        return await self._gateway().ask(request)
 
     async def recall(self, effect: Effect) -> Any:
-        return await self._controller.gateway.recall(effect)
+        return await self._gateway().recall(effect)
 
     async def keep(self, effect: Effect, result: Any) -> None:
-        await self._controller.gateway.keep(effect, result)
+        await self._gateway().keep(effect, result)
 
 
 def make_importable(config: pytest.Config, settings: Settings) -> None:

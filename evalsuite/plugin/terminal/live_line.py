@@ -155,7 +155,7 @@ class LiveLine:
 
     @property
     def _asking(self) -> bool:
-        return self._listener.begun and self._listener.controller.asking
+        return self._listener.begun and self._listener.controller.asked.asking
 
     def _show(self) -> None:
         if self._file is not None and self._file.is_terminal:
@@ -181,14 +181,14 @@ class LiveLine:
     def _announce(self, file: StatusFile) -> None:
         """Prints what the gateway has reported since the last look: outages, fewer connections than asked for."""
         if self._asking:
-            notices = self._listener.controller.gateway.notices
+            notices = self._listener.controller.asked.gateway.notices
             while self._announced < len(notices):
                 self._announced += 1
                 file.print(for_terminal(notices[self._announced - 1]))
 
     def parts(self, now: float) -> list[tuple[int, str]]:
         """What is shown, each part with its rank: the greater it is, the sooner a narrow terminal goes without."""
-        gateway = self._listener.controller.gateway
+        gateway = self._listener.controller.asked.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
         if self._answered_before is None:
             # A resumed run has the answers of its earlier sessions.
@@ -196,7 +196,7 @@ class LiveLine:
         answers = paid.calls - self._answered_before
         parts = [(0, f"evalsuite {self._done}/{self._total} cases"), (4, f"{answers} answers")]
         parts += [(1, outage) for outage in gateway.outages()]
-        parts += [(1, waits) for waits in self._listener.controller.waits()]
+        parts += [(1, waits) for waits in self._listener.controller.asked.waits()]
         parts += [
             (5, f"{places.in_flight} calls in flight"),
             (6, f"{self._speed(now, paid.completion_tokens):.0f} tokens/s"),

@@ -1,0 +1,88 @@
+"""An early end of the session: once the gates and the comparison are decided, nothing more need be paid for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.decisions.planned_order import PlannedOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from evalsuite.decisions.gates import Gate
+    from evalsuite.decisions.sequential_gates import EarlyStop
+    from evalsuite.results.tally import Row
+    from evalsuite.settings import Settings
+
+
+class EarlyEnd:
+    """Hears results in the planned order and ends the session when all is decided.
+
+    Heard as they come, fast answers would come first and decide wrongly.
+
+    Args:
+        settings: of the run; they say whether it may end early.
+        gates: of the run.
+        reports: the folder of all runs, for the baseline.
+        stop: ends the session, with a reason.
+    """
+
+    def __init__(
+        self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]
+    ) -> None:
+        self._stop = stop
+        self._tests = _tests(settings, gates, reports) if settings.stop_when_decided else None
+        self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
+        self.decided = False
+
+    @property
+    def possible(self) -> bool:
+        """Whether this session may end early at all."""
+        return self._tests is not None
+
+    def plan(self, items: Sequence[str]) -> None:
+        """Takes note of the order in which results are to be heard, by node id."""
+        self._order = PlannedOrder(items)
+
+    def hear(self, item: str, result: tuple[str, Row] | None) -> None:
+        """Hears what came of an item.
+
+        Args:
+            item: its node id.
+            result: benchmark and row; None for an item that decides nothing.
+        """
+        if self._tests is None:
+            return
+        for benchmark, row in self._order.arrive(item, result):
+            self._tests.hear(benchmark, row)
+        if self._tests.decided and not self.decided:
+            self.decided = True
+            self._stop("every gate is decided")
+
+    def facts(self, planned: int) -> dict[str, Any] | None:
+        """What was decided, for the run's info; None where the session did not end early.
+
+        Args:
+            planned: how many cases there were to run.
+        """
+        if self._tests is None or not self.decided:
+            return None
+        gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]
+        compared = [
+            {"subject": str(test.subject), "verdict": test.verdict} for test in self._tests.comparisons
+        ]
+        cases = self._order.arrived
+        return {"cases": cases, "planned": max(planned, cases), "gates": gates, "compared": compared}
+
+
+def _tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
+    from evalsuite.decisions.early_comparisons import early_comparisons
+    from evalsuite.decisions.sequential_gates import EarlyStop
+    from evalsuite.decisions.verdict import comparison_rules
+    from evalsuite.results.runs import find_folder, load_run
+
+    if not settings.baseline:
+        return EarlyStop(gates)
+    baseline = load_run(find_folder(reports, settings.baseline))
+    return EarlyStop(gates, early_comparisons(baseline, gates, comparison_rules(settings.plain())))
