@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from evalsuite.judging import multiple_evidence, pairwise, panel, rubric, single, weighted
     from evalsuite.models.protocol import Backend, RateLimited, Transient
-    from evalsuite.plugin.collection.cases import benchmark
+    from evalsuite.plugin.collection.decorator import benchmark
     from evalsuite.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
     from evalsuite.reporting.case_metrics import (
         auroc,
@@ -119,7 +119,7 @@ _HOMES = {
     ),
     "evalsuite.content": ("audio", "file", "image"),
     "evalsuite.sample_files": ("load_samples",),
-    "evalsuite.plugin.collection.cases": ("benchmark",),
+    "evalsuite.plugin.collection.decorator": ("benchmark",),
     "evalsuite.models.protocol": ("Backend", "RateLimited", "Transient"),
     "evalsuite.protocols": ("Benchmark", "Dataset", "JudgedScorer", "Model", "Scorer", "Setup", "Solver"),
     "evalsuite.reporting.section": (

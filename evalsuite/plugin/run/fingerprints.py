@@ -18,7 +18,8 @@ from evalsuite.json_codec import digest, encode_message
 from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
-    from evalsuite.plugin.collection.cases import Bound, Case
+    from evalsuite.plugin.collection.bound import Bound
+    from evalsuite.plugin.collection.cases import Case
     from evalsuite.settings import Settings
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")

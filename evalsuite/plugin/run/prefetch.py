@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from evalsuite.gateway.gateway import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
-    from evalsuite.plugin.collection.cases import Bound, Case
+    from evalsuite.plugin.collection.bound import Bound
+    from evalsuite.plugin.collection.cases import Case
     from evalsuite.settings import Settings
     from evalsuite.types import Score, Transcript, Usage
 

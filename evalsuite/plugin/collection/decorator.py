@@ -1,0 +1,191 @@
+"""The `@benchmark` decorator: it marks a test function with what was declared."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalsuite.declarations import being_imported
+from evalsuite.entry_points import find_target, load, names
+from evalsuite.errors import EvalsuiteError, SettingsError
+from evalsuite.keywords import refuse_unknown
+from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
+from evalsuite.protocols import Benchmark, Dataset
+from evalsuite.results.judge_labels import CANARY
+from evalsuite.solvers.fixed_answer import answer_of, fixed_answer
+from evalsuite.types import Metric
+
+if TYPE_CHECKING:
+    from evalsuite.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer
+    from evalsuite.reporting.case_metrics import CaseMetric, Measure
+    from evalsuite.types import Sample
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least")
+FORGOTTEN = (
+    'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
+    "in the root directory (or run pytest with -p evalsuite.plugin)"
+)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What `@benchmark` was given.
+
+    Attributes:
+        benchmark: samples, solver and scorers.
+        epochs: times each sample is asked where the run does not say; None is once.
+        at_least: epochs of a sample that must hold for the sample to hold; None is all.
+        args: passed on to the benchmark in its `Setup`.
+        shipped: the same, over `args`, in a run on the shipped samples in the default modes.
+    """
+
+    benchmark: Benchmark
+    epochs: int | None
+    at_least: int | None
+    args: dict[str, Any]
+    shipped: Mapping[str, Any]
+
+
+def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
+    name: str | Benchmark,
+    samples: Sequence[Sample] | None = None,
+    *,
+    solver: AnySolver | None = None,
+    scorers: Sequence[Scorer | JudgedScorer | ModelScorer] = (),
+    epochs: int | None = None,
+    at_least: int | None = None,
+    shipped: Mapping[str, Any] | None = None,
+    metrics: Sequence[CaseMetric | Measure] = (),
+    canary: bool = False,
+    **args: Any,
+) -> Callable[[Test], Test]:
+    """Makes a test function into a benchmark: one pytest item a sample and epoch.
+
+    The function is an ordinary test. Its fixtures `sample`, `transcript`, `scores`, `model` and `judge`
+    are those of its case; what it asserts is its threshold.
+
+    Args:
+        name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else;
+            without samples, the name of a benchmark that comes with evalsuite or with an installed package.
+        samples: with ids that are unique within the benchmark.
+        solver: makes the transcripts: a ready one, or any plain or async function of (sample, model) that
+            returns text or a Transcript; None leaves it to the test, through the fixture `model`.
+        scorers: score the transcripts.
+        epochs: times each sample is asked, unless `--epochs` says otherwise.
+        at_least: the sample holds if so many of its epochs do; without it, each epoch must.
+        shipped: arguments, over `args`, for a run on the samples that come with the benchmark, in its default
+            modes: what makes a demonstration short. A run on official files (`--data`), or in a mode that was
+            chosen (`--mode`), is without them.
+        metrics: over all cases at once (`macro_f1()`), or any named function of a `Tally`; gates name them. A
+            `Benchmark` has its own, as `derived`.
+        canary: the cases watch the judge: each sample's metadata has a fixed `answer` and people's label, `human`;
+            no model is asked, `--limit` spares them, and a baseline is compared with by what its judge said of them.
+        args: whatever the `Benchmark` takes in `Setup.args`.
+
+    Raises:
+        SettingsError: the declaration makes no sense.
+    """
+    _demand_plugin()
+    if canary:
+        samples, solver = _canaries(name, samples, solver), fixed_answer
+    if isinstance(name, Benchmark):
+        declared = name
+    elif samples is None:
+        declared = _offered(name)
+    else:
+        refuse_unknown(benchmark, {**args, **(shipped or {})}, _OWN)
+        declared = Benchmark(
+            name=name,
+            title=name,
+            load=lambda _: Dataset(_tagged(samples, solver), "samples in the test file"),
+            solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
+            scorers=lambda _: scorers,
+            **_over_all_cases(name, metrics),
+        )
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", declared.name):
+        raise SettingsError(
+            f"@benchmark({declared.name!r}): a name is lower-case letters, digits and _, so that gates can use it"
+        )
+    if at_least is not None and not 1 <= at_least <= (epochs or 1):
+        raise SettingsError(
+            f"@benchmark({declared.name!r}): at_least={at_least} must be between 1 and epochs={epochs or 1}"
+        )
+    declaration = Declaration(declared, epochs, at_least, args, shipped or {})
+
+    def mark(test: Test) -> Test:
+        import pytest
+
+        pytest.mark.usefixtures(FIXTURE)(test)
+        return getattr(pytest.mark, MARK)(declaration)(test)  # type: ignore[no-any-return]
+
+    return mark
+
+
+def _tagged(samples: Sequence[Sample], solver: AnySolver | None) -> Sequence[Sample]:
+    """The samples with the tags that their solver gives to all of its cases."""
+    tags = getattr(solver, "tags", None)
+    if not tags or not isinstance(tags, Mapping):
+        return samples
+    return [replace(sample, tags={**tags, **sample.tags}) for sample in samples]
+
+
+def _canaries(
+    name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
+) -> Sequence[Sample]:
+    """The samples with the tag by which they are known."""
+    if samples is None or solver is not None:
+        raise SettingsError(
+            f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
+            "into their metadata, under 'answer'"
+        )
+    from evalsuite.judging.people_facts import check_labels
+
+    for sample in samples:
+        try:
+            answer_of(sample)
+            check_labels(sample)
+        except EvalsuiteError as error:
+            raise SettingsError(f"@benchmark({name!r}, canary=True): {error}") from error
+    return [replace(sample, tags={**sample.tags, CANARY: "judge"}) for sample in samples]
+
+
+def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
+    """Those parts of a `Benchmark` that metrics over all its cases make."""
+    if not metrics:
+        return {}
+    from evalsuite.reporting.case_metrics import as_case_metric, report_with
+
+    read = list(map(as_case_metric, metrics))
+    return {
+        "derived": {metric.name: metric for metric in read},
+        "report": report_with(read, name, name),
+        "metrics": {metric.name: Metric(better="lower") for metric in read if metric.lower_is_better},
+    }
+
+
+def _offered(name: str) -> Benchmark:
+    """The benchmark that evalsuite or an installed package offers by this name."""
+    target = find_target("evalsuite.benchmarks", name)
+    if target is None:
+        there_are = ", ".join(names("evalsuite.benchmarks"))
+        raise SettingsError(
+            f"@benchmark({name!r}) has no samples, and no installed package offers a benchmark of this name; "
+            f"there are {there_are}"
+        )
+    declared = load(target)
+    if not isinstance(declared, Benchmark) or declared.name != name:
+        raise SettingsError(f"@benchmark({name!r}): {target} is no Benchmark named {name!r}")
+    return declared
+
+
+def _demand_plugin() -> None:
+    """Says in one sentence what is missing where pytest runs without the plugin."""
+    if "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:
+        import pytest
+
+        raise pytest.Collector.CollectError(FORGOTTEN)
