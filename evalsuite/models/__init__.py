@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evalsuite.entry_points import SHIPPED, find_target, load, names
@@ -55,6 +56,13 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         raise
     except Exception as error:
         raise SettingsError(f"--model {model}: {target} raised {type(error).__name__}: {error}") from error
+
+
+def import_client(model: str) -> None:
+    """Imports the client that asking a model takes, ahead of the first call: openai's takes most of a second."""
+    kind, colon, _ = model.partition(":")
+    if not colon or find_target("evalsuite.models", kind) is None:
+        import_module("evalsuite.models.openai_client")
 
 
 def runs_other_code(model: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import threading
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,8 @@ class Listener:
         """Gives a worker, before it starts, the settings and a way to the gateway."""
         from evalsuite.gateway.concealment import public_settings
 
+        if not self._channels:
+            self._import_client()
         channel = node.gateway.newchannel()
         node.workerinput["evalsuite"] = {
             # A worker may be on another host: keys and logins stay here.
@@ -131,6 +134,13 @@ class Listener:
         node.workerinput["evalsuite_channel"] = channel
         self._channels.append(channel)
         channel.setcallback(functools.partial(self._hear_worker, channel), endmarker=None)
+
+    def _import_client(self) -> None:
+        """While the workers start, as they will soon ask: only a session that names a model is sure to have cases."""
+        if self.settings.model and not self.settings.replay:
+            from evalsuite.models import import_client
+
+            threading.Thread(target=import_client, args=(self.settings.model,), daemon=True).start()
 
     def _stop(self, reason: str) -> None:
         reason = for_terminal(reason)

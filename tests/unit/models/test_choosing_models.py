@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,3 +74,17 @@ def test_a_local_model_without_its_extra_says_how_to_get_it(
             BackendUnavailable, match=r"needs the extra `litellm`: pip install 'evalsuite\[litellm\]'"
         ):
             attempt()
+
+
+@pytest.mark.parametrize(
+    ("model", "imported"), [("gpt-4", "True"), ("ft:gpt-4o:me", "True"), ("function:a:b", "False")]
+)
+def test_the_client_of_servers_is_imported_ahead_for_models_of_servers_alone(
+    model: str, imported: str
+) -> None:
+    program = (
+        "import sys; from evalsuite.models import import_client; "
+        f"import_client({model!r}); print('openai' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == imported
