@@ -1,1 +1,1 @@
-"""What an application under test is given: a model of its case, clients of the openai package, an endpoint."""
+"""What an application under test gets: the model of its case, clients of the openai package, an endpoint."""

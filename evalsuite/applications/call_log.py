@@ -1,4 +1,4 @@
-"""What a case asked its model, call by call, and the transcript that this makes."""
+"""The calls of a case to its model, and the transcript that is made of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LoggedCall:
 
 @dataclass(slots=True)
 class _Conversation:
-    """Calls of which each goes on where the one before it ended."""
+    """Calls that each continue where the previous one ended."""
 
     messages: list[Message]
     keys: list[object]
@@ -50,7 +50,7 @@ class _Conversation:
         return keys[: len(self.keys)] == self.keys
 
     def observations(self, reply: int) -> dict[str, str]:
-        """What the application answered to the calls of one reply, which it does before the next reply."""
+        """The application's results for the calls of one reply, which it sends before the next reply."""
         answers = itertools.takewhile(lambda message: message.role != "assistant", self.messages[reply + 1 :])
         return {message.tool_call_id or "": message.content for message in answers if message.role == "tool"}
 
@@ -61,26 +61,26 @@ class CallLog:
 
     Attributes:
         calls: those that were answered.
-        failures: why others were not; each means that nothing was measured.
+        failures: the errors of calls that failed for good; each means that nothing was measured.
     """
 
     calls: list[LoggedCall] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
 
     def complete(self, transcript: Transcript) -> Transcript:
-        """The transcript with messages and events as they went over the wire, where it tells none itself."""
+        """The transcript; one without messages and events gets those that went over the wire."""
         if transcript.messages or transcript.events or not self.calls:
             return transcript
         conversations, replies = self._conversations()
         return dataclasses.replace(
             transcript,
-            messages=tuple(message for one in conversations for message in one.messages),
+            messages=tuple(message for conversation in conversations for message in conversation.messages),
             reasoning=transcript.reasoning or self.calls[-1].completion.reasoning,
             events=tuple(self._events(replies)),
         )
 
     def transcript(self) -> Transcript:
-        """All that is known where no solver speaks for itself: the last text is the answer."""
+        """The transcript of a case without a solver: the last text is the answer."""
         texts = [call.completion.text for call in self.calls if call.completion.text]
         return self.complete(Transcript(texts[-1] if texts else ""))
 
@@ -90,8 +90,10 @@ class CallLog:
         replies: list[tuple[_Conversation, int]] = []
         for call in self.calls:
             sent = [_key(message) for message in call.messages]
-            continued = [one for one in conversations if one.goes_on_in(sent)]
-            conversation = max(continued, key=lambda one: len(one.keys), default=_Conversation([], []))
+            continued = [open_one for open_one in conversations if open_one.goes_on_in(sent)]
+            conversation = max(
+                continued, key=lambda candidate: len(candidate.keys), default=_Conversation([], [])
+            )
             if not continued:
                 conversations.append(conversation)
             conversation.messages += [*call.messages[len(conversation.keys) :], call.reply]
@@ -140,7 +142,7 @@ def _parsed(arguments: str) -> dict[str, Any] | None:
 
 
 def _key(message: Message) -> object:
-    """What stays the same of a message when an application sends it again."""
+    """The parts of a message that stay the same when an application sends it again."""
     return (
         message.role,
         message.content.strip(),

@@ -87,9 +87,9 @@ class CaseApi:
         completion = await self._model.chat(asked.messages, tools=asked.tools, **asked.params)
         name = str(body.get("model") or self._model.name)
         response = responses_api.response_object(body, completion, name, self._number())
-        said = asked.messages[1:] if body.get("instructions") else asked.messages
+        spoken = asked.messages[1:] if body.get("instructions") else asked.messages
         reply = Message("assistant", completion.text, completion.tool_calls)
-        self._conversations[response["id"]] = (*said, reply)
+        self._conversations[response["id"]] = (*spoken, reply)
         if body.get("stream"):
             return response_stream(responses_api.response_events(response))
         return json_answer(response)

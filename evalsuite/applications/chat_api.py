@@ -137,7 +137,7 @@ def _logprobs(completion: Completion) -> dict[str, Any] | None:
         return {"token": token, "logprob": logprob, "bytes": list(token.encode("utf-8", "replace"))}
 
     content = [
-        {**entry(one.token, one.logprob), "top_logprobs": [entry(*other) for other in one.top]}
-        for one in completion.logprobs
+        {**entry(token.token, token.logprob), "top_logprobs": [entry(*other) for other in token.top]}
+        for token in completion.logprobs
     ]
     return {"content": content, "refusal": None}

@@ -42,7 +42,7 @@ def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Ch
 
 
 def _messages(items: Sequence[Any]) -> Iterator[Message]:
-    """Items as messages; calls that stand side by side are one assistant's message, as they were said."""
+    """Items as messages; adjacent calls form one assistant message, as the model wrote them."""
     calls: list[ToolCall] = []
     text = ""
     for item in items:

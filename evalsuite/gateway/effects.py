@@ -1,6 +1,6 @@
-"""What a case did to the world: each tool call happens once, whatever is resumed or replayed.
+"""The tool calls of a case: each happens once, even if the run is resumed or replayed.
 
-Tool calls go the way of model calls: the process that runs the case asks the gateway, which holds the journal.
+Tool calls take the same path as model calls: the process that runs the case asks the gateway, which has the journal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A tool call of a case, and where it stands among the others.
+    """A tool call of a case and its place among the others.
 
     Attributes:
         case: pytest's node id.
@@ -41,7 +41,7 @@ class Effect:
 
 
 class Keeper(Protocol):
-    """What remembers tool calls: the gateway itself, or the wire to it."""
+    """Remembers tool calls: the gateway itself, or the wire to it."""
 
     async def recall(self, effect: Effect) -> Any: ...
 

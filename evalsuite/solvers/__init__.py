@@ -1,1 +1,1 @@
-"""How a sample becomes a transcript."""
+"""Solvers: they turn a sample into a transcript."""

@@ -1,4 +1,4 @@
-"""Any function as a solver: what it is called with, and what its result means."""
+"""Any function as a solver: its arguments, and the meaning of its result."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from evalsuite.types import Sample
 
 ANSWER = "answer"
-"""The key of an answer among the other things that an application returns."""
+"""The field of an application's result that is the answer."""
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
     """Solves a sample with an async function, or with a plain one in a thread of its own.
 
-    A plain function gets a model whose methods wait. A model call that failed for good is the case's error
-    even if the function made something else of it: an answer without the model measures nothing.
+    A plain function gets a model whose methods block. A model call that failed for good is the case's error even if the
+    function handled it: an answer without the model measures nothing.
 
     Raises:
-        SolverError: the function returned what is no answer.
+        SolverError: the function returned something that is not an answer.
         ModelError: a call failed for good.
         Exception: whatever the function raised.
     """

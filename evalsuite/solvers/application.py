@@ -1,4 +1,4 @@
-"""An application as it is shipped, as a solver: a function of one's own, or a program in any language."""
+"""Applications as solvers, just as they are shipped: a function, or a program in any language."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 OFFERED = ("client", "endpoint", "model", "sample")
 """What a function may ask for by the names of its parameters."""
 LONGEST_COMPLAINT = 2000
-"""Characters of a failed program's standard error that its message repeats."""
+"""How many characters of a failed program's standard error its error message repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionApplication:
-    """A function of one's own; see `application`."""
+    """Calls a function; made by `application`."""
 
     function: Callable[..., Any]
     answer: str
@@ -75,7 +75,7 @@ def _threaded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class ProgramApplication:
-    """A program; see `application`."""
+    """Runs a program; made by `application`."""
 
     command: Sequence[str]
     answer: str
@@ -142,12 +142,12 @@ def application(
     env: Mapping[str, str] | None = None,
     cwd: Path | str | None = None,
 ) -> FunctionApplication | ProgramApplication:
-    """A solver that runs an application as it is shipped, its model calls answered by the model under test.
+    """A solver that runs an application just as it is shipped; the model under test answers its model calls.
 
     A **function** is called with the sample's input: text, or messages in the OpenAI format. Of its further
     parameters those named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
     `model` and `sample` are given what they name. It returns text, or an object (mapping, dataclass, pydantic
-    model) with the answer; what else the object holds becomes facts of the transcript.
+    model) with the answer; the object's other fields become facts of the transcript.
 
     A **program** gets the input on standard input and wherever `{input}` stands in an argument of its own, and
     finds the model at OPENAI_BASE_URL with OPENAI_API_KEY. What it prints is the answer; where that is a JSON
@@ -157,9 +157,9 @@ def application(
     Args:
         target: a function, or a program's command: a list of arguments, or text that is split as a shell does.
         answer: name of the field that holds the answer.
-        timeout: seconds for one sample; None waits for ever.
+        timeout: seconds for one sample; None for no limit.
         env: further environment variables of a program.
-        cwd: folder in which a program runs; None is that of pytest.
+        cwd: working directory of a program; None for that of pytest.
 
     Raises:
         SettingsError: the command is empty, or a function was given what only programs take.

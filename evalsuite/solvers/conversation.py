@@ -41,27 +41,29 @@ class Conversation:
         async with open_tools(self.loop.tools, sample, effects) as opened:
             silent = dataclasses.replace(sample, input=())
             episode = Episode(self.loop, silent, model, opened, effects)
-            said: list[tuple[str, str]] = []
-            ended = await self._talk(episode, sample, model, said)
+            spoken: list[tuple[str, str]] = []
+            ended = await self._talk(episode, sample, model, spoken)
             transcript = await episode.transcript()
-        answer = next((text for who, text in reversed(said) if who == "agent"), "")
-        exchanges = sum(who == "user" for who, _ in said)
+        answer = next((text for who, text in reversed(spoken) if who == "agent"), "")
+        exchanges = sum(who == "user" for who, _ in spoken)
         facts = {**transcript.facts, "ended": ended, "exchanges": exchanges}
         return dataclasses.replace(transcript, answer=answer, facts=facts)
 
-    async def _talk(self, episode: Episode, sample: Sample, model: Model, said: list[tuple[str, str]]) -> str:
-        """Talks until the user or a limit ends it; returns what did."""
+    async def _talk(
+        self, episode: Episode, sample: Sample, model: Model, spoken: list[tuple[str, str]]
+    ) -> str:
+        """Runs the conversation and returns what ended it."""
         for _ in range(self.max_turns):
-            line = await self.user.speak(sample, said, model)
+            line = await self.user.speak(sample, spoken, model)
             if line is None:
                 return "user"
-            said.append(("user", line))
+            spoken.append(("user", line))
             episode.messages.append(Message("user", line))
             episode.events.append({"kind": "user", "text": line})
             answer = await episode.reply()
             if answer is None:
                 return episode.exhausted() or "turn limit"
-            said.append(("agent", answer))
+            spoken.append(("agent", answer))
         return "exchange limit"
 
 
@@ -75,16 +77,16 @@ def conversation(
 ) -> Conversation:
     """A solver in which the model under test, as an agent with tools, talks to a user.
 
-    The transcript's answer is the agent's last message; its facts say how often the user spoke (`exchanges`), who
-    or what ended the conversation (`user`, `exchange limit`, `turn limit`, `time limit`, `token limit`,
-    `cost limit`), and the `state` of the world at the end where the world has a method `state()`.
+    The transcript's answer is the agent's last message. Its facts hold the number of messages of the user
+    (`exchanges`), what ended the conversation (`user`, `exchange limit`, `turn limit`, `time limit`, `token limit`,
+    `cost limit`), and the final `state` of the world if that has a method `state()`.
 
     Args:
-        agent: tools, or `functions(..., ending="text")` where more is to be said of the agent.
+        agent: tools, or `functions(..., ending="text")` to configure the agent further.
         user: a `Persona` or a `Scripted`.
-        world: makes the world of each conversation; its tools join the agent's.
+        world: makes the world of each conversation; its tools are added to the agent's.
         policy: the agent's system prompt; None keeps that of `agent`.
-        max_turns: times the user speaks, at most.
+        max_turns: maximum number of messages of the user.
 
     Raises:
         SettingsError: the agent ends its turns by a tool, or `max_turns` is less than 1.

@@ -1,6 +1,6 @@
-"""A tool-using episode: the model speaks, its calls are run, it reads what came of them, until it finishes.
+"""A tool-using episode: the model writes calls, they are run, it reads their results, and so on until it finishes.
 
-How a call is written is the business of a turn protocol: `react` (text) or `functions` (the native one).
+How calls are written is up to a turn protocol: `react` (text) or `functions` (native function calling).
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """The solver that both protocols share. Made by `react` and `functions`.
+    """The solver that both protocols share, made by `react` and `functions`.
 
     Attributes:
         protocol: how turns are written and read.
-        tools: the sources of each episode's tools; `finish` is added to them, and `ask_to_user` where
-            there is a user, unless they bring documents of these names themselves.
-        user: who answers `ask_to_user`; None where it is not on offer.
-        max_turns: turns in which the model speaks, at most.
-        patience: turns in a row that are not of the demanded form, after which an episode is given up;
-            None waits for `max_turns`.
-        observation_limit: characters of an observation, at most.
-        tool_seconds: a call of a tool may take.
-        seconds: all calls of an episode together may take; None sets no limit. Time that models take does not
-            count: a replay ends where the run did.
-        tokens: that the model under test may use in an episode, prompts included; None sets no limit.
-        dollars: that the model under test may cost in an episode, in US dollars; None sets no limit.
+        tools: the sources of each episode's tools. `finish` is added to them, and `ask_to_user` if there is a user,
+            unless they bring documents of these names themselves.
+        user: answers `ask_to_user`; None if that is not offered.
+        max_turns: maximum number of turns of the model.
+        patience: number of malformed turns in a row after which an episode is given up; None for no such limit.
+        observation_limit: maximum length of an observation in characters.
+        tool_seconds: time limit of one call.
+        seconds: time limit of all calls of an episode together; None for no limit. The time that models take does not
+            count, so that a replay ends where the run did.
+        tokens: maximum number of tokens that the model under test may use in an episode, prompts included; None for no
+            limit.
+        dollars: maximum cost of the model under test in an episode, in US dollars; None for no limit.
         params: generation parameters.
     """
 
@@ -85,7 +85,7 @@ class ToolLoop:
 
     @property
     def reserved(self) -> frozenset[str]:
-        """Names of tools that the episode adds itself."""
+        """The names of the tools that the episode adds."""
         finish = {FINISH.name} if self.protocol.finishes else set[str]()
         return frozenset(finish | ({ASK_TO_USER.name} if self.user else set()))
 
@@ -98,14 +98,14 @@ class ToolLoop:
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Runs one episode with tools of its own."""
+        """Runs one episode with its own tools."""
         effects: Effects = getattr(model, "effects", None) or Effects()
         async with open_tools(self.tools, sample, effects) as opened:
             return await Episode(self, sample, model, opened, effects).run()
 
 
 class Episode:
-    """One run of the loop; everything that changes during an episode lives here."""
+    """One run of the loop, with everything that changes during an episode."""
 
     def __init__(
         self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects
@@ -129,7 +129,7 @@ class Episode:
         return await self.transcript()
 
     async def reply(self) -> str | None:
-        """Lets the model speak and call until it answers; None where it came to a limit instead."""
+        """Lets the model act until it answers; None if it reached a limit instead."""
         self.answer = None
         for _ in range(self.loop.max_turns):
             self.turns += 1
@@ -139,17 +139,17 @@ class Episode:
         return self.answer
 
     def over(self) -> bool:
-        """Whether the model has answered, or come to a limit before its last turn."""
+        """Whether the model has answered, or reached a limit before its last turn."""
         return self.answer is not None or self.malformed == self.loop.patience or bool(self.exhausted())
 
     async def transcript(self) -> Transcript:
-        """What there is to tell of the episode, the state of its worlds at the end included."""
+        """The episode's transcript, with the final state of its worlds."""
         states = [state for world in self.worlds if (state := await world.state()) is not None]
         facts = {**self.facts(), **({"state": states[0] if len(states) == 1 else states} if states else {})}
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def exhausted(self) -> str:
-        """The limit that the episode has reached; empty for none."""
+        """The limit that the episode has reached, or an empty text."""
         if self.loop.seconds is not None and self.tool_seconds >= self.loop.seconds:
             return "time limit"
         if self.loop.tokens is not None and self.tokens >= self.loop.tokens:
@@ -159,7 +159,7 @@ class Episode:
         return ""
 
     async def turn(self, number: int) -> None:
-        """One message of the model's, and what comes of its calls."""
+        """One message of the model and the results of its calls."""
         protocol = self.loop.protocol
         offered = protocol.offered(self.registry.documents)
         completion = await self.model.chat(self.messages, tools=offered, **self.loop.params)
@@ -180,7 +180,7 @@ class Episode:
         await self.calls(number, turn.calls)
 
     async def calls(self, number: int, calls: Sequence[Call]) -> None:
-        """Runs the calls of a turn, side by side; what follows the end of the episode is not run, but counted."""
+        """Runs the calls of a turn in parallel. Calls after the end of the episode are not run, but counted."""
         names = [call.name for call in calls]
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
         results = await asyncio.gather(*(self.outcome(call) for call in calls[:end]))
@@ -190,7 +190,7 @@ class Episode:
             return
         self.note(number, calls[end], *await self.outcome(calls[end]))
         if self.answer is None:
-            # A call of finish that was not of the demanded form ended nothing.
+            # A malformed call of finish does not end the episode.
             await self.calls(number, calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
@@ -199,7 +199,7 @@ class Episode:
             self.note(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
 
     async def outcome(self, call: Call) -> CallOutcome:
-        """What comes of a call: arguments, faults, who ran it, the observation, and whether it failed."""
+        """The outcome of a call: arguments, faults, executor, observation, and whether it failed."""
         arguments, faults = self.registry.check(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
@@ -216,7 +216,7 @@ class Episode:
         text: str,
         failed: bool,  # noqa: FBT001 - a part of an outcome
     ) -> None:
-        """Writes a call down, and shows the model what came of it."""
+        """Notes a call and shows the model its observation."""
         observation = beginning_and_length(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
@@ -235,7 +235,7 @@ class Episode:
             self.messages.append(self.loop.protocol.observed(call, observation))
 
     async def execute(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
-        """Who ran the call, what came of it, and whether it failed."""
+        """The executor of a call, its observation, and whether it failed."""
         tool = self.registry[name]
         if isinstance(tool.executor, _Finish):
             return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
@@ -244,7 +244,7 @@ class Episode:
         return tool.executor.kind, kept["text"], kept["failed"]
 
     async def really_run(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Runs a tool, and says what the journal keeps of it."""
+        """Runs a tool and returns what the journal stores of it."""
         started, failed = time.monotonic(), False
         limit = self.limit_of(tool)
         try:
@@ -264,7 +264,7 @@ class Episode:
         }
 
     def limit_of(self, tool: Tool) -> float | None:
-        """Seconds that a call may take; a tool that a model plays waits for the model as long as it takes."""
+        """The time limit of a call in seconds; none for a tool that a model plays."""
         if not getattr(tool.executor, "timed", False):
             return None
         if self.loop.seconds is None:
@@ -272,17 +272,17 @@ class Episode:
         return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
 
     def with_controls(self, tools: Sequence[Tool]) -> list[Tool]:
-        """The tools with `finish` and `ask_to_user` run by this episode, by whomever they are documented."""
+        """The tools, with `finish` and `ask_to_user` run by this episode, whoever documented them."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
             controls[FINISH.name] = Tool(FINISH, _Finish(self))
         if self.loop.user:
             controls[ASK_TO_USER.name] = Tool(ASK_TO_USER, _AskUser(self, self.loop.user))
-        found = []
+        combined = []
         for tool in tools:
             control = controls.pop(tool.document.name, None)
-            found.append(Tool(tool.document, control.executor) if control else tool)
-        return [*found, *controls.values()]
+            combined.append(Tool(tool.document, control.executor) if control else tool)
+        return [*combined, *controls.values()]
 
     def ending(self, turns: int) -> str:
         """Why the episode ended."""

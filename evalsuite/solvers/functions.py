@@ -33,11 +33,11 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """The native protocol, in which the server marks calls apart from text.
+    """The native protocol, in which the server separates calls from text.
 
-    The demanded form of a turn: at least one call, every call with a name and with arguments that parse.
-    The message's text is the thought, or the reasoning where there is no text. Where `finish` is not on offer, a
-    message without calls is the answer.
+    A turn is well-formed if it has at least one call and every call has a name and arguments that parse. The thought
+    is the message's text, or the reasoning if there is no text. If `finish` is not offered, a message without calls is
+    the answer.
 
     Attributes:
         system: the system message; empty for none.
@@ -53,7 +53,7 @@ class Functions:
         return (Message("system", self.system), *rest) if self.system else tuple(rest)
 
     def offered(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
-        """The documents in the OpenAI format."""
+        """The tool documents in the OpenAI format."""
         return [document.openai() for document in documents]
 
     def read(self, completion: Completion) -> Turn:
@@ -77,10 +77,10 @@ class Functions:
         return Turn(thought, calls)
 
     def said(self, completion: Completion) -> Message:
-        """The message with its calls made fit to be sent again.
+        """The message, with its calls repaired so that it can be sent again.
 
-        Servers refuse a conversation that holds a call with an impossible name or with arguments that are
-        no JSON; what the model really wrote stands in the turn's event.
+        Servers refuse a conversation that contains a call with an invalid name or with arguments that are not JSON.
+        What the model really wrote is in the turn's event.
         """
         return Message("assistant", completion.text, tuple(map(_sendable, _numbered(completion))))
 
@@ -89,14 +89,14 @@ class Functions:
         return Message("tool", observation, tool_call_id=call.id)
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
-        """What was wrong, as the answer to each call, as the protocol wants every call answered."""
+        """What was wrong, as the answer to each call, because the protocol demands an answer to every call."""
         words = f"{turn.words} {REMINDER}"
         answers = [Message("tool", words, tool_call_id=call.id) for call in _numbered(completion)]
         return answers or [Message("user", words)]
 
 
 def _numbered(completion: Completion) -> list[ToolCall]:
-    """The calls with ids that are there and differ, which not every server takes care of."""
+    """The calls with distinct ids, which not every server provides."""
     ids = [call.id for call in completion.tool_calls]
     distinct = all(ids) and len(set(ids)) == len(ids)
     return [
@@ -129,23 +129,22 @@ def functions(  # noqa: PLR0913 - each has a default and is given by name
     dollars: float | None = None,
     **params: Any,
 ) -> ToolLoop:
-    """A solver that lets the model use tools through the OpenAI API's function calling.
+    """A solver that lets the model use tools through the function calling of the OpenAI API.
 
     Args:
-        tools: `@tool` functions; or classes with `@tool` methods, made with the sample for each episode
-            anew, so that no episode sees another's state.
+        tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each
+            episode, so that episodes do not share state.
         system: the agent's own system prompt; empty for none, None for the one that asks for `finish`.
-        ending: what ends an episode: a call of the tool `finish`, which is added to the tools; or, as in most agents
-            in production, a message in plain text without calls.
-        user: who answers `ask_to_user`; without one it is not on offer.
-        max_turns: turns in which the model speaks, at most.
-        patience: turns in a row that are not of the demanded form, after which an episode is given up;
-            None waits for `max_turns`.
-        observation_limit: characters of an observation, at most; the rest is cut off with a note.
-        tool_seconds: a call of a tool may take; what takes longer is a failure that the model reads.
-        seconds: all calls of an episode together may take; None sets no limit.
-        tokens: that the model may use in an episode, prompts included; None sets no limit.
-        dollars: that the model may cost in an episode, in US dollars; None sets no limit.
+        ending: what ends an episode: `finish`, a call of the tool of that name, which is added to the tools; or `text`,
+            a plain text message without calls, as in most agents in production.
+        user: answers `ask_to_user`, which is only offered if there is a user.
+        max_turns: maximum number of turns of the model.
+        patience: number of malformed turns in a row after which an episode is given up; None for no such limit.
+        observation_limit: maximum length of an observation in characters; the rest is cut off with a note.
+        tool_seconds: time limit of one call; a call that takes longer fails, and the model reads that.
+        seconds: time limit of all calls of an episode together; None for no limit.
+        tokens: maximum number of tokens that the model may use in an episode, prompts included; None for no limit.
+        dollars: maximum cost of the model in an episode, in US dollars; None for no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
     checked = {**PARAMETERS, **generation_params(functions, params)}

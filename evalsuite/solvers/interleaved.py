@@ -76,31 +76,31 @@ class Interleaved:
         # They may be large files, which are read once for description and programs.
         tables = await in_thread(programs.read_tables, self.tables, sample)
         described = await programs.description(self.sandbox, tables, self.describe)
-        said = list(programs.conversation(self.prompt, sample, described))
+        messages = list(programs.conversation(self.prompt, sample, described))
         events: list[Mapping[str, Any]] = []
         ended: dict[str, Any] = {"program": "missing"}
         async with self.sandbox.session(tables, self.timeout) as session:
             while True:
-                completion = await self._ask(model, said)
+                completion = await self._ask(model, messages)
                 code = programs.python_block(completion.text) if len(events) < self.rounds else None
                 if code is None:
                     break
                 execution = await session.run(code)
                 ended = programs.ending(execution)
                 events.append(programs.event(code, execution))
-                said.append(Message("user", self.result(execution, self.rounds - len(events))))
+                messages.append(Message("user", self.result(execution, self.rounds - len(events))))
         boxed = last_boxed_answer(completion.text)
         return Transcript(
             answer=completion.text.strip() if boxed is None else boxed,
-            messages=tuple(said),
+            messages=tuple(messages),
             reasoning=completion.reasoning,
             events=tuple(events),
             facts={"rounds": len(events), **ended, "finish": completion.finish_reason},
         )
 
-    async def _ask(self, model: Model, said: list[Message]) -> Completion:
-        completion = await model.chat(tuple(said), **self.params)
-        said.append(Message("assistant", completion.text))
+    async def _ask(self, model: Model, messages: list[Message]) -> Completion:
+        completion = await model.chat(tuple(messages), **self.params)
+        messages.append(Message("assistant", completion.text))
         return completion
 
     def sandbox_for(self, _sample: Sample) -> Sandbox:

@@ -54,7 +54,7 @@ class ReAct:
     finishes: bool = True
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
-        """A system message with the form and the tools; then the examples, then the sample's input."""
+        """A system message with the form and the tools, then the examples, then the sample's input."""
         shown = "\n".join(document.text() for document in documents)
         system = SYSTEM.replace("{form}", FORM).replace("{documents}", shown)
         if self.examples:
@@ -70,25 +70,24 @@ class ReAct:
         return read_turn(completion.text)
 
     def said(self, completion: Completion) -> Message:
-        """The text as it is, faults included."""
+        """The text as the model wrote it, mistakes included."""
         return Message("assistant", completion.text)
 
     def observed(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
-        """The observation as a user's message: chat models without tools know no other role for it."""
+        """The observation as a user message: chat models without tools have no other role for it."""
         return Message("user", f"Observation: {observation}")
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
-        """What was wrong, and the form once more."""
+        """What was wrong, and the form again."""
         return [Message("user", f"{turn.words} Please reply in this form and stop after it:\n{FORM}")]
 
 
 def read_turn(text: str) -> Turn:
     """Reads one message of the model.
 
-    The demanded form: the three keywords in order, a non-empty action, an input that parses as a JSON
-    object or a Python dict, and nothing but white space after the input. Text before `Thought:` is let
-    pass. Where several things are wrong the first of `keywords`, `empty_action`, `unparseable` and
-    `redundant` is the turn's fault.
+    A turn is well-formed if it has the three keywords in order, a non-empty action, an input that parses as a JSON
+    object or a Python dict, and nothing but white space after the input. Text before `Thought:` is allowed. If several
+    things are wrong, the fault is the first of `keywords`, `empty_action`, `unparseable` and `redundant`.
     """
     _, first, rest = text.partition("Thought:")
     thought, second, rest = rest.partition("Action:")
@@ -124,18 +123,17 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
     """A solver that lets the model use tools through the ReAct text protocol.
 
     Args:
-        tools: `@tool` functions; or classes with `@tool` methods, made with the sample for each episode
-            anew, so that no episode sees another's state.
-        user: who answers `ask_to_user`; without one it is not on offer.
-        examples: worked episodes with other tools, put before the sample's input as turns of the conversation.
-        max_turns: turns in which the model speaks, at most.
-        patience: turns in a row that are not of the demanded form, after which an episode is given up;
-            None waits for `max_turns`.
-        observation_limit: characters of an observation, at most; the rest is cut off with a note.
-        tool_seconds: a call of a tool may take; what takes longer is a failure that the model reads.
-        seconds: all calls of an episode together may take; None sets no limit.
-        tokens: that the model may use in an episode, prompts included; None sets no limit.
-        dollars: that the model may cost in an episode, in US dollars; None sets no limit.
+        tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each
+            episode, so that episodes do not share state.
+        user: answers `ask_to_user`, which is only offered if there is a user.
+        examples: worked episodes with other tools, placed before the sample's input as turns of the conversation.
+        max_turns: maximum number of turns of the model.
+        patience: number of malformed turns in a row after which an episode is given up; None for no such limit.
+        observation_limit: maximum length of an observation in characters; the rest is cut off with a note.
+        tool_seconds: time limit of one call; a call that takes longer fails, and the model reads that.
+        seconds: time limit of all calls of an episode together; None for no limit.
+        tokens: maximum number of tokens that the model may use in an episode, prompts included; None for no limit.
+        dollars: maximum cost of the model in an episode, in US dollars; None for no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
     checked = {**PARAMETERS, **generation_params(react, params)}

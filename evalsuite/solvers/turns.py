@@ -1,4 +1,4 @@
-"""A turn of a tool-using episode, and what a turn protocol must be able to do."""
+"""The turns of a tool-using episode, and the protocol by which they are written and read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Call:
     """One call as the model wrote it.
 
     Attributes:
-        name: the tool's name, which may be no tool's.
-        arguments: parsed.
-        id: the native protocol's name for the call; empty in a text protocol.
+        name: the tool's name as the model wrote it; there may be no such tool.
+        arguments: the parsed arguments.
+        id: the call's id in the native protocol; empty in a text protocol.
     """
 
     name: str
@@ -29,14 +29,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a model said in one turn, as its protocol reads it.
+    """One turn of the model, as its protocol reads it.
 
     Attributes:
-        thought: why it does what it does, in its own words.
-        calls: to be run; none in a turn that is not of the demanded form.
-        fault: why the turn is not of the demanded form, to count by; None where it is.
-        words: the same for the model to read.
-        answer: that ends the episode; None where it goes on, or where a call ends it.
+        thought: the model's reasoning, in its own words.
+        calls: the calls to run; none if the turn is malformed.
+        fault: the kind of malformation; None for a well-formed turn.
+        words: the same, for the model to read.
+        answer: the text that ends the episode; None if it goes on, or if a call ends it.
     """
 
     thought: str
@@ -47,11 +47,11 @@ class Turn:
 
 
 class TurnProtocol(Protocol):
-    """How a model is shown its tools, writes its calls and reads observations."""
+    """How a model is shown its tools, writes calls, and reads observations."""
 
     @property
     def finishes(self) -> bool:
-        """Whether a call of `finish` ends an episode; otherwise an answer in plain text does."""
+        """Whether a call of `finish` ends an episode; otherwise a plain text answer does."""
         ...
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
@@ -63,17 +63,17 @@ class TurnProtocol(Protocol):
         ...
 
     def read(self, completion: Completion) -> Turn:
-        """What the model said."""
+        """Reads a message of the model."""
         ...
 
     def said(self, completion: Completion) -> Message:
-        """What the model said, as later requests repeat it."""
+        """The model's message as later requests repeat it."""
         ...
 
     def observed(self, call: Call, observation: str) -> Message:
-        """An observation, as the model reads it."""
+        """The message by which the model reads an observation."""
         ...
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
-        """What a model reads after a turn that is not of the demanded form."""
+        """The messages that the model reads after a malformed turn."""
         ...

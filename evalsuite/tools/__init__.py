@@ -1,4 +1,4 @@
-"""Tools for tool-using episodes: documents, arguments, executors, and who answers `ask_to_user`."""
+"""Tools for episodes: documents, arguments, executors, worlds, and simulated users."""
 
 from evalsuite.tools.declare import tool
 from evalsuite.tools.documents import ToolDocument

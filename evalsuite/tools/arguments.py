@@ -64,16 +64,16 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
 def check_arguments(
     document: ToolDocument, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """The arguments as the tool wants them, and what is wrong with them.
+    """The arguments in the tool's types, and everything that is wrong with them.
 
-    Values are brought to the documented type where that loses nothing: published documents type every
-    parameter as a string while models write numbers, and the other way round. A null for a parameter that
-    need not be given counts as not given.
+    Values are converted to the documented type if nothing is lost: published documents type every parameter as a
+    string while models write numbers, and the other way round. A null for an optional parameter counts as leaving it
+    out.
     """
     properties, required = document.properties, document.required
     further = document.further
     unknown = [name for name in arguments if name not in properties and further is None]
-    given = {
+    checked = {
         name: fitted(value, document.resolved(properties.get(name, further or {})))
         for name, value in arguments.items()
         if (name in properties or further is not None)
@@ -86,18 +86,18 @@ def check_arguments(
     faults += [
         Fault("missing_parameter", f"{document.name} needs the parameter {beginning(name, LONGEST_NAME)!r}")
         for name in required
-        if name not in given
+        if name not in checked
     ]
     faults += [
         fault
-        for name in given
-        for fault in _type_faults(name, given[name], document.whole(properties.get(name, further or {})))
+        for name in checked
+        for fault in _type_faults(name, checked[name], document.whole(properties.get(name, further or {})))
     ]
     if not faults:
-        faults += _combination_faults(document, given)
+        faults += _combination_faults(document, checked)
     if any("\\" in name for name in unknown):
         faults.append(Fault("escaped_name", "names are written without backslashes"))
-    return given, tuple(faults)
+    return checked, tuple(faults)
 
 
 def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault]:
@@ -114,7 +114,7 @@ def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[Fault
 
 
 def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[Fault]:
-    """What the schema demands of the arguments together: `oneOf`, `anyOf`, `dependentRequired` and their kin."""
+    """Violations of what the schema says about several arguments at once: `oneOf`, `anyOf`, `dependentRequired` ..."""
     from jsonschema import Draft202012Validator
 
     alone = {"type", "properties", "required", "additionalProperties"}
@@ -127,9 +127,9 @@ def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) ->
 
 
 def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value in the type that the schema demands, or unchanged where that is not plainly possible.
+    """A value converted to the type that the schema demands, or unchanged if that is not obvious.
 
-    Of several types the first one counts, unless the value has another one of them already.
+    If the schema allows several types, the first one counts, unless the value already has one of the others.
     """
     demanded = schema.get("type")
     if isinstance(demanded, (list, tuple)):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DeclaredTool(Tool):
-    """A tool made by `@tool`: still callable as the function it was, and bound like a method in a class."""
+    """A tool made by `@tool`: it can still be called as a function, and is bound like a method in a class."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class DeclaredTool(Tool):
         return typing.cast("PythonFunction", self.executor)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function directly, as a test of the tool would."""
+        """Calls the function directly, for example from a test of the tool."""
         return self.function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> DeclaredTool:
@@ -60,18 +60,18 @@ def tool(
     description: str | None = None,
     seconds: float | None = None,
 ) -> DeclaredTool | Callable[[Callable[..., Any]], DeclaredTool]:
-    """Declares a Python function, or a method of a class made anew for each episode, to be a tool.
+    """Makes a tool of a Python function, or of a method of a class that is instantiated for each episode.
 
-    The tool's parameters are those of the signature, with the descriptions of the docstring in Google's,
-    NumPy's or Sphinx's style. Types may be `str`, `int`, `float`, `bool`, `Any`, `Literal`, lists, dicts and
+    The tool's parameters come from the signature, their descriptions from the docstring (Google, NumPy or Sphinx
+    style). Types may be `str`, `int`, `float`, `bool`, `Any`, `Literal`, lists, dicts and
     sequences of these, unions with None, and whatever pydantic knows: an Enum, a date, a dataclass, a TypedDict,
     a pydantic model. The function is called with values of these types.
 
     Args:
-        function: to be declared, where the decorator stands without parentheses.
-        name: as the model must write it; the function's own by default.
-        description: for the model to read; by default the docstring up to its first section.
-        seconds: a call may take; what takes longer is a failure that the model reads.
+        function: the decorated function, if the decorator is used without parentheses.
+        name: the name that the model must use; by default the function's own.
+        description: what the model reads about the tool; by default the docstring up to its first section.
+        seconds: time limit of a call; a call that takes longer fails, and the model reads that.
 
     Raises:
         SettingsError: there is neither docstring nor description, a parameter is not annotated, has a type
@@ -89,7 +89,7 @@ def _declared(
     from_docstring, about = read_docstring(function.__doc__ or "")
     if not (description or from_docstring):
         raise SettingsError(
-            f"tool {name!r} has no docstring; a model knows a tool by it, so write one, or give a description"
+            f"tool {name!r} has no docstring, which is what the model reads about it; write one, or pass description="
         )
     signature = read_signature(function, about)
     document = ToolDocument(name, description or from_docstring, signature.schema, function.__module__)

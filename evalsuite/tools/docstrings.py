@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters: in Google's, NumPy's or Sphinx's style."""
+"""Reads descriptions of a function and its parameters from a docstring in Google, NumPy or Sphinx style."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ABOUT_PARAMETERS = ("Args", "Arguments", "Parameters", "Other Parameters")
 
 
 def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """The description, which is the text before the first section; and what is said of each parameter."""
+    """The text before the first section, and the description of each parameter."""
     lines = inspect.cleandoc(docstring).splitlines()
     starts = [number for number in range(len(lines)) if _starts_section(lines, number)]
     bounds = [*starts, len(lines)]

@@ -1,4 +1,4 @@
-"""What a model is told about a tool, in the shape of OpenAI's function documents."""
+"""What a model reads about a tool, in the form of OpenAI's function definitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ToolDocument:
         name: as the model must write it.
         description: what the tool does, for the model to read.
         parameters: a JSON schema of type `object`.
-        origin: which library folder or class the tool comes from, as names repeat between folders.
+        origin: the library folder or class that the tool comes from; names are unique only within one.
     """
 
     name: str
@@ -29,15 +29,15 @@ class ToolDocument:
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
         """The schema of each parameter, by name."""
-        found: Mapping[str, Mapping[str, Any]] = self.parameters.get("properties", {})
-        return found
+        properties: Mapping[str, Mapping[str, Any]] = self.parameters.get("properties", {})
+        return properties
 
     @property
     def further(self) -> Mapping[str, Any] | None:
         """The schema of parameters that are not named; None where there may be none.
 
-        JSON Schema lets further parameters pass unless it says otherwise; here they must be asked for, since
-        published documents mean the parameters that they list.
+        JSON Schema allows further parameters by default. Here a document must allow them, because published documents
+        mean exactly the parameters they list.
         """
         further = self.parameters.get("additionalProperties", False)
         if further is False:
@@ -50,7 +50,7 @@ class ToolDocument:
         return {**shared, **schema} if shared else schema
 
     def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a schema that is a reference into the document's own definitions refers to."""
+        """A schema with a reference into the document's own definitions followed."""
         for _ in range(8):
             start, _, name = str(schema.get("$ref", "")).rpartition("/")
             if start not in {"#/$defs", "#/definitions"}:
@@ -59,7 +59,7 @@ class ToolDocument:
         return schema
 
     def takes_null(self, name: str) -> bool:
-        """Whether a parameter may be given as null."""
+        """Whether null is a valid value of a parameter."""
         kinds = self.properties.get(name, {}).get("type", ())
         return "null" in ([kinds] if isinstance(kinds, str) else kinds)
 

@@ -1,4 +1,4 @@
-"""How a tool is run: the protocol of executors, what a failing tool raises, what an observation is."""
+"""How tools are run: the executors' protocol, what a failing tool raises, and the text of an observation."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Executor(Protocol):
 
     @property
     def kind(self) -> str:
-        """How calls are run, as records and reports name it: `python`, `simulated`, `recorded`, `live`."""
+        """The name in records and reports: `python`, `simulated`, `recorded`, `live` or `mcp`."""
         ...
 
-    # An executor may have a true `timed`: the time limits of tools hold for it.
+    # An executor with a true attribute `timed` is subject to the time limits of tools.
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         """Runs one call and returns what the tool returned, text or JSON data.
@@ -42,7 +42,7 @@ class Executor(Protocol):
 
 
 def as_text(result: Any) -> str:
-    """What a tool returned as the text of an observation: JSON, but text as it is.
+    """What a tool returned, as the text of an observation: text as it is, anything else as JSON.
 
     Raises:
         ToolFailure: it can be written neither as text nor as JSON.
@@ -57,7 +57,7 @@ def as_text(result: Any) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """A value as plain JSON data, or the text of what JSON has not.
+    """A value as plain JSON data, with the text of anything that JSON cannot express.
 
     Raises:
         ToolFailure: it can be written neither as text nor as JSON.
@@ -66,7 +66,7 @@ def as_json(value: Any) -> Any:
 
 
 def words_of(error: BaseException) -> str:
-    """An error's kind and message, whatever its own `__str__` does."""
+    """An error's type and message, even if its `__str__` raises."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - a hostile __str__

@@ -1,4 +1,4 @@
-"""Faults that are injected into a world, to see what an agent makes of them."""
+"""Faults injected into a world, to see how an agent copes with them."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """Faults by tool and number of the call, from 1.
+    """Faults by tool and number of the call, counted from 1.
 
     Attributes:
-        faults: kind (`fails`, `slow`, `stale`, `poisoned`) and what it needs to know.
+        faults: the kind of each (`fails`, `slow`, `stale`, `poisoned`) and its argument.
     """
 
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
     def plus(self, tool: str, at: int, kind: str, detail: Any) -> Injected:
-        """With one more."""
+        """These faults and one more."""
         return Injected({**self.faults, (tool, at): (kind, detail)})
 
     def counting(self, effects: Effects) -> FaultCounter:
-        """For one episode, some calls of which may have happened before it was resumed."""
+        """A counter for one episode, which knows the calls made before the episode was resumed."""
         return FaultCounter(self.faults, effects)
 
     def plain(self) -> list[str]:
-        """Each fault in words, as records and tags name it."""
+        """The faults in words, for records and tags."""
         return [f"{tool} {_WORDS[kind]} {at}" for (tool, at), (kind, _) in sorted(self.faults.items())]
 
 
 class FaultCounter:
-    """Counts the calls of an episode, and knows what is to go wrong with which."""
+    """Counts the calls of an episode and says which of them go wrong."""
 
     def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: Effects) -> None:
         self.faults, self._effects = faults, effects
@@ -58,19 +58,19 @@ class FaultCounter:
         self.results: dict[str, Any] = {}
 
     def next(self, tool: str) -> tuple[str, Any]:
-        """What is to go wrong with the next call of a tool: a kind, which is empty for nothing."""
+        """The fault of a tool's next call: its kind, empty for none, and its argument."""
         self._calls[tool] += 1
         earlier = sum(name == tool for name, _ in self._effects.recalled)
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
 
     def around(self, tool: str, executor: Executor) -> Executor:
-        """The executor, with its faults if it has any."""
+        """The executor, wrapped if any of the tool's calls go wrong."""
         return Faulty(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
 
 
 @dataclass(frozen=True, slots=True)
 class Faulty:
-    """An executor some of whose calls go wrong."""
+    """An executor with calls that go wrong."""
 
     executor: Executor
     tool: str
@@ -79,11 +79,11 @@ class Faulty:
 
     @property
     def kind(self) -> str:
-        """As that of the executor."""
+        """The wrapped executor's."""
         return self.executor.kind
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        """Runs a call, or what takes its place."""
+        """Runs a call, or lets it go wrong."""
         kind, detail = self.counter.next(self.tool)
         if kind == "fails":
             raise ToolFailure(str(detail))

@@ -1,4 +1,4 @@
-"""Keeps what simulated tools and users said, so that the same call gets the same observation in every run."""
+"""Stores the observations of simulated tools and users, so that equal calls get equal observations in every run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE = "tool_observations.sqlite"
-# One row a distinct question to a simulating model. `key` is the SHA-256 of the question as canonical JSON;
-# the question itself is kept to be read. Nothing is ever overwritten: the first answer counts.
+# One row for each distinct question to a simulating model. `key` is the SHA-256 of the question as canonical
+# JSON; the question itself is stored for people to read. Rows are never overwritten: the first answer counts.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS observations (
   key TEXT PRIMARY KEY,
@@ -27,10 +27,10 @@ CREATE TABLE IF NOT EXISTS observations (
 class ObservationLibrary:
     """Observations by question, in one SQLite file that outlives the run.
 
-    Several processes may use one file: each statement is a transaction of its own.
+    Several processes may share the file: each statement is its own transaction.
 
     Args:
-        folder: where the file `tool_observations.sqlite` lies; None keeps everything in memory.
+        folder: holds the file `tool_observations.sqlite`; None keeps everything in memory.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -38,22 +38,22 @@ class ObservationLibrary:
         self._connection: sqlite3.Connection | None = None
 
     def find(self, question: Any) -> str | None:
-        """The observation kept for a question, which is plain JSON data; None where there is none.
+        """The stored observation for a question (plain JSON data), or None.
 
         Raises:
             ToolError: the file cannot be used.
         """
         try:
-            found = self._connect().execute(
+            rows = self._connect().execute(
                 "SELECT observation FROM observations WHERE key = ?", (_key(question),)
             )
-            row = found.fetchone()
+            row = rows.fetchone()
         except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from error
         return row[0] if row else None
 
     def keep(self, question: Any, observation: str) -> str:
-        """Keeps an observation, and returns the one that is kept: the first one for this question.
+        """Stores an observation unless the question has one already; returns the stored one.
 
         Raises:
             ToolError: the file cannot be used.
@@ -87,7 +87,7 @@ class ObservationLibrary:
         place = self._folder / FILE if self._folder else "in memory"
         return ToolError(
             f"the library of tool observations ({place}) cannot be used: {error}; "
-            "if the file is damaged, delete it, and simulated tools will be asked afresh"
+            "if the file is damaged, delete it and simulated tools will be asked again"
         )
 
 

@@ -97,29 +97,29 @@ class _PythonReader:
         return self.word()
 
     def mapping(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        pairs: dict[str, Any] = {}
         self.at += 1
         while self.peek() != "}":
             if self.peek() not in {"'", '"'}:
                 self.fail("is no quoted name")
             name = self.string()
             self.expect(":")
-            found[name] = self.value(depth + 1)
+            pairs[name] = self.value(depth + 1)
             if self.peek() != "}":
                 self.expect(",")
         self.at += 1
-        return found
+        return pairs
 
     def sequence(self, depth: int) -> Any:
-        found, close, commas = [], {"[": "]", "(": ")"}[self.text[self.at]], 0
+        items, close, commas = [], {"[": "]", "(": ")"}[self.text[self.at]], 0
         self.at += 1
         while self.peek() != close:
-            found.append(self.value(depth + 1))
+            items.append(self.value(depth + 1))
             if self.peek() != close:
                 self.expect(",")
                 commas += 1
         self.at += 1
-        return found[0] if close == ")" and len(found) == 1 and not commas else found
+        return items[0] if close == ")" and len(items) == 1 and not commas else items
 
     def string(self) -> str:
         for quote, pattern in _STRINGS.items():
@@ -152,8 +152,8 @@ class _PythonReader:
         self.at += 1
 
     def fail(self, why: str) -> NoReturn:
-        found = repr(self.text[self.at : self.at + 20]) if self.at < len(self.text) else "the end of the text"
-        raise ValueError(f"{found} at character {self.at + 1} {why}")
+        shown = repr(self.text[self.at : self.at + 20]) if self.at < len(self.text) else "the end of the text"
+        raise ValueError(f"{shown} at character {self.at + 1} {why}")
 
 
 def _unescaped(escape: re.Match[str]) -> str:

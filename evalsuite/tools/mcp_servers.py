@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A server whose tools an agent uses, started or connected to for each episode.
+    """A server whose tools an agent may use; it is started, or connected to, for each episode.
 
-    Its list of tools is journalled as its calls are, so that a replay neither starts it nor connects to it.
+    The list of its tools is journalled like its calls, so a replay neither starts nor contacts the server.
 
     Attributes:
-        command: starts the server: the program and its arguments. Empty where there is a `url`.
-        url: of a server that speaks streamable HTTP.
+        command: the program that is the server, and its arguments; empty if there is a `url`.
+        url: address of a server that speaks streamable HTTP.
         env: further environment variables of the command.
     """
 
@@ -41,7 +41,9 @@ class McpServer:
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url) or isinstance(self.command, str):
-            raise SettingsError("McpServer needs a command, as a list of words, or a url, and not both")
+            raise SettingsError(
+                "McpServer needs either a command, as a list of words, or a url, and not both"
+            )
 
     async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
         """The server's tools.
@@ -59,12 +61,12 @@ class McpServer:
 
     @property
     def name(self) -> str:
-        """What stands for it in records."""
+        """Its name in records."""
         return self.url or " ".join(self.command)
 
 
 class _Connection:
-    """A session with a server, held by a task of its own: its scopes must be left where they were entered."""
+    """A session with a server, held open by its own task, because its scopes must be left by the task that entered."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -73,7 +75,7 @@ class _Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def session(self) -> Any:
-        """The session, begun if need be.
+        """The session, which the first call begins.
 
         Raises:
             ToolError: the server cannot be reached.
@@ -97,7 +99,7 @@ class _Connection:
                 await session.initialize()
                 ready.set_result(session)
                 await self._end.wait()
-        except Exception as error:  # noqa: BLE001 - whatever it is, somebody waits for the session
+        except Exception as error:  # noqa: BLE001 - somebody waits for the session
             if not ready.done():
                 ready.set_exception(
                     ToolError(f"the MCP server {self._server.name} cannot be reached: {words_of(error)}")
@@ -116,7 +118,7 @@ class _Connection:
         return stdio_client(StdioServerParameters(command=program, args=arguments, env=env))
 
     async def tools(self) -> dict[str, Any]:
-        """The server's documents, as the journal keeps them."""
+        """The server's tool documents, in the form in which the journal stores them."""
         listed = await (await self.session()).list_tools()
         plain = [tool.model_dump(mode="json", by_alias=True) for tool in listed.tools]
         return {
@@ -131,7 +133,7 @@ class _Connection:
         }
 
     async def close(self) -> None:
-        """Ends the session and, with it, a server that was started."""
+        """Ends the session, and the server if it was started for it."""
         self._end.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)

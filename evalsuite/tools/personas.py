@@ -1,4 +1,4 @@
-"""Who an agent talks to in a conversation: a script, or a person played by a model."""
+"""The users that an agent talks to: a script, or a person played by a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evalsuite.types import Sample
 
 END = "###END###"
-"""What a simulated user says when the conversation is over."""
+"""The line by which a simulated user ends the conversation."""
 
 _ROLE = """\
 You play a person who talks to an assistant. Stay in this role whatever the assistant says. Write only what the \
@@ -35,12 +35,12 @@ Say {end} and nothing else when {stop}."""
 class Speaker(Protocol):
     """The other side of a conversation."""
 
-    async def speak(self, sample: Sample, said: Sequence[tuple[str, str]], model: Model) -> str | None:
+    async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
         """What the user says next; None ends the conversation.
 
         Args:
-            sample: what the conversation is about.
-            said: so far, as pairs of `user` or `agent` and a text; empty at the beginning.
+            sample: the sample of the conversation.
+            spoken: the conversation so far, as pairs of speaker (`user` or `agent`) and text.
             model: the case's handle, for a user played by a model.
         """
         ...
@@ -48,32 +48,32 @@ class Speaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """Says prepared lines, in order, and then ends the conversation.
+    """Says prepared lines in order, then ends the conversation.
 
     Attributes:
-        lines: what is said; None takes the list `user` of the sample's metadata, after the sample's input.
+        lines: the lines; None means the sample's input followed by the list `user` of its metadata.
     """
 
     lines: Sequence[str] | None = None
 
-    async def speak(self, sample: Sample, said: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
+    async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
         """The next line."""
         lines = self.lines
         if lines is None:
             lines = [str(sample.input), *sample.metadata.get("user", ())]
-        spoken = sum(who == "user" for who, _ in said)
-        return lines[spoken] if spoken < len(lines) else None
+        turn = sum(who == "user" for who, _ in spoken)
+        return lines[turn] if turn < len(lines) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """A user played by a model: the one of `--user-model`, else the judge.
+    """A user played by a model: that of `--user-model`, or else the judge.
 
     Attributes:
-        goal: what the person wants; None takes the sample's input.
-        knows: what the person can tell when asked; None takes `knows` of the sample's metadata.
-        stop: when the person ends the conversation, as a clause.
-        max_tokens: of one line, at most.
+        goal: what the person wants; None means the sample's input.
+        knows: what the person can say when asked; None means `knows` of the sample's metadata.
+        stop: when the person ends the conversation, as a clause that follows "when".
+        max_tokens: limit of one line.
     """
 
     goal: str | None = None
@@ -81,8 +81,8 @@ class Persona:
     stop: str = "you have what you want, or see that you will not get it"
     max_tokens: int = 300
 
-    async def speak(self, sample: Sample, said: Sequence[tuple[str, str]], model: Model) -> str | None:
-        """What the model says in the person's place.
+    async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
+        """The person's next line, written by the model.
 
         Raises:
             SettingsError: no model is named that could play the user.
@@ -93,7 +93,7 @@ class Persona:
         if name is None:
             raise SettingsError("a Persona is played by a model: name one with --user-model or --judge-model")
         prompt = [Message("system", self._role(sample)), Message("user", "Hello, how can I help you?")]
-        prompt += [Message("assistant" if who == "user" else "user", text) for who, text in said]
+        prompt += [Message("assistant" if who == "user" else "user", text) for who, text in spoken]
         completion = await player_of(model, name, base_url).chat(
             prompt, temperature=0, max_tokens=self.max_tokens
         )

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """Calls a function: an async one directly, any other in a thread, so that nothing else waits for it.
+    """Calls a function: an async one directly, any other in a thread of its own, so that nothing else waits for it.
 
     Attributes:
-        function: the user's.
-        signature: turns arguments as JSON into what the function takes.
-        seconds: a call may take; None leaves that to the episode.
+        function: the user's function.
+        signature: converts JSON arguments into the types of the function's parameters.
+        seconds: time limit of a call; None leaves it to the episode.
     """
 
     function: Callable[..., Any]
@@ -42,10 +42,10 @@ class PythonFunction:
             ToolFailure: the function raised, or took too long.
             EvalsuiteError: the function itself uses evalsuite, which failed.
         """
-        read = self.signature.read(arguments) if self.signature else dict(arguments)
+        values = self.signature.read(arguments) if self.signature else dict(arguments)
         try:
             async with asyncio.timeout(self.seconds) as limit:
-                return await self._called(read)
+                return await self._called(values)
         except TimeoutError as error:
             if limit.expired():
                 raise ToolFailure(f"no answer within {self.seconds:g} seconds") from None
@@ -67,5 +67,5 @@ class PythonFunction:
         except RaisedInThread as error:
             raise ToolFailure(str(error)) from error
         except BaseException as error:
-            # A tool that calls sys.exit, or worse, must not end the event loop.
+            # A tool that calls sys.exit must not end the event loop.
             raise ToolFailure(words_of(error)) from error

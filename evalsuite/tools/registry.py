@@ -28,12 +28,12 @@ class Tool:
 
 
 ToolSource: TypeAlias = "Tool | World | OpenedTools | Callable[[Sample], object]"
-"""A tool without state, or what makes an episode's own: called with the sample, it returns tools or an object
-whose `@tool` methods are tools (a class will do); see `worlds.World`."""
+"""A tool without state, or something that makes the tools of one episode: called with the sample, it returns tools
+or an object with `@tool` methods (a class does this); see `worlds.World`."""
 
 
 class Registry:
-    """Tools by name. Where two have one name, as in some published folders, the first one counts."""
+    """Tools by name. If two share a name, as in some published folders, the first one counts."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
@@ -52,7 +52,7 @@ class Registry:
         return tuple(tool.document for tool in self._tools.values())
 
     def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-        """A call's arguments as the tool wants them, and what is wrong with the call."""
+        """A call's arguments in the tool's types, and everything that is wrong with the call."""
         if name in self._tools:
             return check_arguments(self._tools[name].document, arguments)
         faults = [
@@ -67,19 +67,19 @@ class Registry:
 
 
 def tools_of(made: object) -> list[Tool]:
-    """The tools that a source made: tools themselves, or the `@tool` methods of an object, in their order.
+    """The tools that a source made: a list of tools, or the `@tool` methods of an object, in their order.
 
     Raises:
         SettingsError: there are none.
     """
     if isinstance(made, Sequence):
-        found = [entry for entry in made if isinstance(entry, Tool)]
-        rest = len(made) - len(found)
+        tools = [entry for entry in made if isinstance(entry, Tool)]
+        rest = len(made) - len(tools)
     else:
-        found, rest = [getattr(made, name) for name in tool_methods(type(made))], 0
-    if rest or not found:
+        tools, rest = [getattr(made, name) for name in tool_methods(type(made))], 0
+    if rest or not tools:
         raise SettingsError(f"{made!r} holds no tools; decorate its functions or methods with @tool")
-    return found
+    return tools
 
 
 def documents_of(kind: type) -> list[ToolDocument]:

@@ -1,4 +1,4 @@
-"""A typed function's parameters: their JSON schema, and arguments as JSON made into what the function takes."""
+"""The parameters of a typed function: their JSON schema, and the conversion of JSON arguments to their types."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Signature:
 
     Attributes:
         schema: a JSON schema of type `object`.
-        adapters: of the parameters whose values JSON has not (a date, a dataclass), pydantic's type adapter.
+        adapters: pydantic's type adapters of the parameters whose values JSON cannot express (a date, a dataclass).
     """
 
     schema: Mapping[str, Any]
     adapters: Mapping[str, Any]
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments as the function takes them.
+        """The arguments in the types of the function's parameters.
 
         Raises:
-            ToolFailure: a value fits the schema and still not the type.
+            ToolFailure: a value fits the schema but not the type.
         """
         values = dict(arguments)
         for name in values.keys() & self.adapters.keys():
@@ -49,11 +49,11 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Si
     """The parameters of a function.
 
     Args:
-        function: whose annotations are read.
-        about: what is said of each parameter.
+        function: the function whose annotations are read.
+        about: the description of each parameter.
 
     Raises:
-        SettingsError: a parameter has no type, or one that no JSON schema describes, or no name.
+        SettingsError: a parameter has no type, a type that no JSON schema describes, or cannot be passed by name.
     """
     hints, adapters, definitions = _hints(function), dict[str, Any](), dict[str, Any]()
     properties: dict[str, Any] = {}

@@ -25,7 +25,7 @@ message such as the tool would give."""
 
 
 def player_of(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
-    """The model that plays a tool or a user for a case, whose usage is counted apart where the case can do so."""
+    """A model that plays a tool or a user for a case. Its usage is counted separately where that is possible."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
 
@@ -35,10 +35,10 @@ class Simulator:
     """The model that plays tools and users.
 
     Attributes:
-        model: the name by which it is asked.
-        base_url: where it is served, if not at the backend's usual place.
-        library: what it said before.
-        max_tokens: of an answer, at most.
+        model: its name.
+        base_url: where it is served, if not at the backend's usual address.
+        library: its earlier answers.
+        max_tokens: limit of an answer.
     """
 
     model: str
@@ -47,7 +47,7 @@ class Simulator:
     max_tokens: int = 512
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """The simulating model's answer, from the library if it was ever asked the same before.
+        """The simulating model's answer, taken from the library if the question was ever asked before.
 
         Args:
             messages: the question, which must not depend on the case's epoch.
@@ -57,8 +57,8 @@ class Simulator:
             ModelError: the call failed for good.
             ToolError: the answer is empty or cut off, or the library cannot be used.
         """
-        said = [[message.role, message.content] for message in messages]
-        question = {"model": self.model, "base_url": self.base_url, "messages": said}
+        plain = [[message.role, message.content] for message in messages]
+        question = {"model": self.model, "base_url": self.base_url, "messages": plain}
         kept = self.library.find(question)
         if kept is not None:
             return kept
@@ -75,13 +75,13 @@ class Simulator:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Lets the simulator answer each call from the tool's document."""
+    """Has the simulator answer each call, given the tool's document."""
 
     simulator: Simulator
     kind: str = "simulated"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
-        """What the simulator says the tool returns.
+        """What the tool returns, according to the simulator.
 
         Raises:
             ModelError: the simulating model could not be asked.

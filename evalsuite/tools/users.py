@@ -1,4 +1,4 @@
-"""Who answers when a model calls `ask_to_user`."""
+"""The users who answer calls of `ask_to_user`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class User(Protocol):
 
     @property
     def kind(self) -> str:
-        """How, as records and reports name it: `scripted` or `simulated`."""
+        """The name in records and reports: `scripted`, `simulated` or `recorded`."""
         ...
 
     async def reply(
@@ -48,7 +48,7 @@ class User(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScriptedUser:
-    """Says what stands in the sample's metadata as a list `user`, in order, and then has nothing to add."""
+    """Replies with the list `user` of the sample's metadata, in order, and then has nothing to add."""
 
     kind: str = "scripted"
 
@@ -66,7 +66,7 @@ class ScriptedUser:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedUser:
-    """A user played by a model, which knows the request and what was asked before."""
+    """A user played by a model, which is shown the request and the earlier questions."""
 
     simulator: Simulator
     kind: str = "simulated"
@@ -74,8 +74,10 @@ class SimulatedUser:
     async def reply(
         self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model
     ) -> str:
-        """What the simulator says in the user's place."""
+        """The user's reply, according to the simulator."""
         request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
-        earlier = "".join(f"The assistant asked: {asked}\nYou answered: {said}\n" for asked, said in before)
+        earlier = "".join(
+            f"The assistant asked: {asked}\nYou answered: {answer}\n" for asked, answer in before
+        )
         asked = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
         return await self.simulator.say((Message("system", _ROLE), Message("user", asked)), model)

@@ -1,7 +1,7 @@
-"""Worlds: what the tools of one episode act on, made anew for each episode and closed after it.
+"""Worlds: what the tools of an episode act on. Each episode gets its own, which is closed at the end.
 
-A world is an object with `@tool` methods. It is made when the first of its tools really runs, so a replay,
-which takes every result from the journal, never makes one.
+A world is an object with `@tool` methods. It is made when the first of its tools really runs; a replay takes every
+result from the journal and so never makes one.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class OpenedTools(Protocol):
-    """A source that must be opened for each episode, as the server of a protocol must."""
+    """A source of tools that must be opened for each episode, such as a server."""
 
     async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:
-        """The episode's tools; what must be closed after it goes on the stack."""
+        """The episode's tools. Whatever must be closed at the end goes on the stack."""
         ...
 
 
 class World:
-    """A class, or a function of the sample, that makes the world of an episode; and what goes wrong in it.
+    """How the world of an episode is made, and what goes wrong in it.
 
     Args:
-        make: called with the sample. What it makes may be a context manager, async or not, or have a
-            `close` or `aclose`. A coroutine is awaited. Of a class, the tools are known without making one;
-            a function is called in a replay, too, so it should do nothing but make an object.
-        outside: whether its tools act on anything beyond the object itself. An episode that was interrupted
-            and is resumed makes none of its calls again; if everything is in memory (False), the calls are
-            made again on the new object, whose state is the same then. Otherwise the world needs a method
-            `restore(calls)`, which is given the names and arguments of the calls made so far.
+        make: a class, or a function of the sample, sync or async. The object may be a context manager, async or not,
+            or have a `close` or `aclose`. The tools of a class are known without making an object; a function is also
+            called in a replay, so it should do nothing but make the object.
+        outside: whether the tools act on anything beyond the object itself. When an interrupted episode is resumed,
+            none of its calls are made again. If all state is in memory (False), they are repeated on the new object,
+            which brings it to the same state. Otherwise the world needs a method `restore(calls)`, which gets the names
+            and arguments of the calls made so far.
     """
 
     def __init__(self, make: Callable[[Sample], Any], *, outside: bool = True) -> None:
@@ -55,29 +55,29 @@ class World:
 
     @property
     def documents(self) -> list[ToolDocument]:
-        """The tools of a class; of a function, none are known beforehand."""
+        """The tools of a class; those of a function are not known beforehand."""
         return documents_of(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
-        """The tool's call number `at` fails, and its effect does not happen."""
+        """Makes call number `at` of a tool fail, without any effect."""
         return self._with(tool, at, "fails", message)
 
     def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
-        """The tool's call number `at` takes longer."""
+        """Makes call number `at` of a tool take longer."""
         return self._with(tool, at, "slow", seconds)
 
     def stale(self, tool: str, *, at: int = 2) -> World:
-        """The tool's call number `at` returns what the call before it returned."""
+        """Makes call number `at` of a tool return what the call before it returned."""
         return self._with(tool, at, "stale", None)
 
     def poisoned(self, tool: str, text: str, *, at: int = 1) -> World:
-        """The result of the tool's call number `at` ends with a text that tries to lead the model astray."""
+        """Appends a text that tries to mislead the model, a prompt injection, to the result of call number `at`."""
         return self._with(tool, at, "poisoned", text)
 
     def _with(self, tool: str, at: int, kind: str, detail: Any) -> World:
         documents = self.documents
         if documents and tool not in {document.name for document in documents}:
-            raise SettingsError(f"{self.make!r} has no tool {tool!r} that could go wrong")
+            raise SettingsError(f"{self.make!r} has no tool {tool!r}, so it cannot go wrong")
         changed = World(self.make, outside=self.outside)
         changed.injected = self.injected.plus(tool, at, kind, detail)
         return changed
@@ -88,9 +88,9 @@ class OpenWorld:
     """The world of one episode.
 
     Attributes:
-        world: where it comes from.
-        sample: of the episode.
-        effects: of the episode.
+        world: how it is made.
+        sample: the episode's sample.
+        effects: the episode's tool calls.
         stack: closes what was opened.
     """
 
@@ -105,7 +105,7 @@ class OpenWorld:
     STATE: ClassVar[str] = "state of the world"
 
     async def tools(self) -> list[Tool]:
-        """Its tools. Calls of one world wait for each other, so that its state needs no locks."""
+        """Its tools. Calls to one world run one after another, so its state needs no locks."""
         kind = self.world.make if isinstance(self.world.make, type) else None
         if kind is None:
             self._made = await self._make()
@@ -139,10 +139,10 @@ class OpenWorld:
         return made
 
     async def object(self) -> Any:
-        """The world itself, as it was after the calls that the journal holds.
+        """The object, in the state after the calls that the journal holds.
 
         Raises:
-            ToolError: those calls cannot be caught up with.
+            ToolError: the object cannot be brought to that state.
         """
         if self._made is None:
             self._made = await self._make()
@@ -171,7 +171,7 @@ class OpenWorld:
                 await _quietly(by_name[name], arguments)
 
     async def state(self) -> Any:
-        """What the world's `state()` says of itself after the episode; None where it has none."""
+        """What the world's `state()` returns after the episode; None if it has no such method."""
         kind = self.world.make if isinstance(self.world.make, type) else type(self._made)
         if not callable(getattr(kind, "state", None)) or isinstance(getattr(kind, "state", None), Tool):
             return None
@@ -188,7 +188,7 @@ class OpenWorld:
 
 @dataclass(frozen=True, slots=True)
 class InWorld:
-    """Runs a tool of a world, which is made now if it is not there yet."""
+    """Runs a tool of a world, which the first call makes."""
 
     world: OpenWorld
     method: str
@@ -223,8 +223,8 @@ class EpisodeTools:
     """What an episode may use.
 
     Attributes:
-        tools: of all sources, in their order.
-        worlds: that they act on.
+        tools: the tools of all sources, in their order.
+        worlds: the worlds that they act on.
     """
 
     tools: list[Tool]
@@ -235,7 +235,7 @@ class EpisodeTools:
 async def open_tools(
     sources: Sequence[ToolSource], sample: Sample, effects: Effects | None = None
 ) -> AsyncIterator[EpisodeTools]:
-    """One episode's tools; what was made for the episode is closed at the end."""
+    """The tools of one episode. What was made for the episode is closed at the end."""
     effects = effects or Effects()
     async with AsyncExitStack() as stack:
         opened = EpisodeTools([], [])
@@ -254,18 +254,18 @@ async def open_tools(
 
 
 def demand_distinct(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
-    """Refuses tools that could not be told apart, before anything is asked.
+    """Refuses tools with equal names before any model is asked.
 
     Raises:
-        SettingsError: two tools have one name, or a tool has the name of one that the solver adds.
+        SettingsError: two tools have one name, or a tool has the name of a tool that the solver adds.
     """
     seen: set[str] = set()
     for source in sources:
         for document in _documents(source):
             if document.name in reserved:
                 raise SettingsError(
-                    f"a tool is named {document.name!r}, as the one that ends an episode or asks the user; give it "
-                    "another name: @tool(name=...)"
+                    f"a tool is named {document.name!r}, like the tool that ends an episode or asks the user; rename "
+                    "it: @tool(name=...)"
                 )
             if document.name in seen:
                 raise SettingsError(f"two tools are named {document.name!r}; rename one: @tool(name=...)")

@@ -1,4 +1,4 @@
-"""ToolEyes' samples: the published queries where `--data` has them, else the shipped ones."""
+"""ToolEyes' samples: the published queries if `--data` has them, otherwise the shipped ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHIPPED = Path(__file__).parent / "data" / "queries.json"
 
 
 def load(setup: Setup) -> Dataset:
-    """One sample a query and mode.
+    """One sample per query and mode.
 
     Raises:
         DatasetError: the published files are missing or not of the published form.
@@ -52,7 +52,7 @@ def load(setup: Setup) -> Dataset:
 
 
 def _published(folder: Path) -> Path:
-    """The queries' file, which the authors' repository keeps in a folder of its own."""
+    """The file of queries, which has its own folder in the authors' repository."""
     elsewhere = folder / "Test_Data" / QUERIES
     return elsewhere if elsewhere.exists() else folder / QUERIES
 
@@ -98,7 +98,7 @@ def _sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: S
         id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
         input=query.text,
         target=query.reference,
-        # The modes of one query are no independent cases: intervals take them as one cluster.
+        # The modes of a query are not independent cases, so intervals treat them as one cluster.
         tags={**tags, "cluster": query.id},
         metadata={
             "subject": query.subject,

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from evalsuite.reporting.section import Cell
     from evalsuite.reporting.table_rows import LabelledCases
 
-# What can go wrong in a turn, in the order in which an episode meets it.
+# What can go wrong in a turn, in the order in which it is checked.
 FAULTS = {
-    "keywords": "a keyword missing or out of order",
-    "no_call": "no call where one was due",
+    "keywords": "a keyword is missing or out of order",
+    "no_call": "no call where one was expected",
     "empty_action": "no tool named",
     "unparseable": "input that cannot be parsed",
     "redundant": "redundant text after the input",
@@ -81,7 +81,9 @@ def failures(lines: Sequence[LabelledCases]) -> Table:
         shares = [_share(line, fault) for line in lines]
         if any(counts):
             rows.append([words, *(cell for pair in zip(counts, shares, strict=True) for cell in pair)])
-    return Table("What went wrong", columns, rows, "Each count is of turns or calls; a call may count twice.")
+    return Table(
+        "What went wrong", columns, rows, "Counts of turns or calls; a call may be counted more than once."
+    )
 
 
 def _count(line: LabelledCases, fault: str) -> int:

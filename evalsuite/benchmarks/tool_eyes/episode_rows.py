@@ -1,4 +1,4 @@
-"""What is read off the cases of a line: headings, episodes, means over repetitions."""
+"""Small readings of a line's cases: headings, episodes, means over repetitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def named(metric: str) -> str:
 
 
 def episodes(tally: Tally) -> list[Row]:
-    """The rows that hold an episode."""
+    """The rows with an episode."""
     return [row for row in tally if row.outcome != "error" and "turns" in row.facts]
 
 

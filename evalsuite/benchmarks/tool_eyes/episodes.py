@@ -1,4 +1,4 @@
-"""ToolEyes' solver: which tools, which user and which protocol a sample gets."""
+"""ToolEyes' solver: the tools, the user and the protocol of each sample."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Episodes:
     """Runs each sample in its mode, with the tools of its subject.
 
-    The shipped tools are made anew for each episode, as is what replays a recording.
+    Each episode gets its own instance of the shipped tools, or its own view of a recording.
 
     Args:
         setup: of the run.
@@ -73,7 +73,7 @@ class Episodes:
         self.simulator.library.close()
 
     def _players(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
-        """What makes an episode's executor (None: the tools run themselves), and who answers questions."""
+        """Makes the executor of an episode (None: the tools run themselves) and the user who answers questions."""
         kind = self.options.executor or ("python" if shipped else "simulated")
         if shipped != (kind == "python"):
             raise SettingsError(
@@ -105,7 +105,7 @@ class Episodes:
             "observation_limit": options.observation_limit,
         }
         max_tokens = options.tokens_of(mode)
-        # The shipped tools keep everything in memory.
+        # The shipped tools keep all state in memory.
         tools = [World(self.tools, outside=False)]
         if mode in RELEASED_MODES:
             prompts = read_prompts(self.data)

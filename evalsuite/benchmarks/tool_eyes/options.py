@@ -21,21 +21,20 @@ class ToolEyesOptions:
     """The further arguments of `@benchmark(TOOL_EYES, ...)`.
 
     Attributes:
-        queries: of each scenario at most so many, the first ones; None for all.
-        executor: how the published tools are run: `simulated`, `recorded` or `live`. The shipped ones are
-            Python.
-        observations: the folder in which what simulated tools and users said is kept for later runs; unless
-            given the run's folder of reports.
-        recording: for `recorded`: the folder of the run that holds the observations.
+        queries: maximum number of queries per scenario, the first ones; None for all.
+        executor: how the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python.
+        observations: folder that keeps the observations of simulated tools and users for later runs; by default the
+            folder of reports.
+        recording: for `recorded`: the folder of the run with the observations.
         library: for `live`: the folder `Tool_Library` with the published `tool.py` files.
-        allow_network: for `live`: these tools call services on the internet, which must be allowed here.
-        allow_code: for `live`: whether tools that execute code of the model's are run; False leaves their queries
-            out, None refuses a run that has some.
-        max_turns: turns in which the model speaks, at most; 9 in the paper.
-        patience: turns in a row that are not of the demanded form, after which an episode is given up;
-            None, as in the paper, waits for `max_turns`.
-        max_tokens: of each turn; None takes 512, and in the released modes the 1,024 of the released code.
-        observation_limit: characters of an observation.
+        allow_network: for `live`: must be True, because these tools call services on the internet.
+        allow_code: for `live`: whether to run tools that execute code written by the model. False leaves their queries
+            out; None refuses a run that has such queries.
+        max_turns: maximum number of turns of the model; 9 in the paper.
+        patience: number of malformed turns in a row after which an episode is given up; None, as in the paper, for no
+            such limit.
+        max_tokens: limit of each turn; None for 512, or 1,024 in the released modes as in the released code.
+        observation_limit: maximum length of an observation in characters.
     """
 
     queries: int | None = None

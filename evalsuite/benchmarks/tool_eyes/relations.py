@@ -1,4 +1,4 @@
-"""Do scenarios differ, and which capabilities go together?"""
+"""Do the scenarios differ, and which capabilities are correlated?"""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def anova(lines: Sequence[LabelledCases]) -> Table:
                 test = welch_anova(*present)
                 rows.append([line.label, named(metric), _or_none(test.statistic), _or_none(test.pvalue)])
     note = (
-        "Welch's analysis of variance over the scenarios; a small p says that the model does not do equally "
-        "well in all of them. A dash: a scenario has fewer than two samples, or all its scores are equal."
+        "Welch's analysis of variance over the scenarios; a small p means that the model is not equally good "
+        "in all of them. A dash: a scenario has fewer than two samples, or all its scores are equal."
     )
     columns = [Column("Run"), Column("Score"), Column("F", "number", 2), Column("p", "number", 4)]
     return Table("Do scenarios differ?", columns, rows, note)
 
 
 def correlations(line: LabelledCases, number: int) -> list[Block]:
-    """Which capabilities go together within a run; nothing where fewer than two were measured."""
+    """Correlations of capabilities within a run; nothing if fewer than two were measured."""
     measured = [name for name in CAPABILITIES if line.tally.values(name)]
     if len(measured) < 2:
         return []
@@ -51,7 +51,7 @@ def correlations(line: LabelledCases, number: int) -> list[Block]:
 
 
 def correlations_over_runs(lines: Sequence[LabelledCases]) -> list[Block]:
-    """Figure 6 of the paper: which capabilities go together from model to model; needs three runs with a judge."""
+    """Figure 6 of the paper: correlations of capabilities over models; needs three runs with a judge."""
     judged = [line for line in lines if line.tally.values(OVERALL)]
     if len(judged) < 3:
         return []

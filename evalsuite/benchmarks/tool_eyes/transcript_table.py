@@ -1,4 +1,4 @@
-"""Episodes as tables to read: the worst one and a typical one."""
+"""The worst episode and a typical one, as tables."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ COLUMNS = (Column("Turn"), Column("What the model said"), Column("What came of i
 def episode_tables(label: str, tally: Tally, read: Callable[[str], Record]) -> list[Table]:
     """The worst episode and, where there is another one, a typical one.
 
-    The worst one has the lowest overall score, or without a judge the lowest format alignment; a typical
-    one has the score in the middle. Cases with one score are taken in their order.
+    The worst one has the lowest overall score or, without a judge, the lowest format alignment. The typical one has
+    the median score. Cases with equal scores are taken in their order.
 
     Args:
-        label: of the run.
-        tally: its cases.
-        read: fetches a case's whole record.
+        label: the run's label.
+        tally: the run's cases.
+        read: loads the whole record of a case.
     """
     metric = OVERALL if tally.values(OVERALL) else "format_alignment"
     ranked = sorted(tally.scored(metric), key=lambda row: row.scores[metric])
@@ -49,17 +49,17 @@ def _table(title: str, row: Row, record: Record) -> Table:
 
 def _turns(transcript: Transcript) -> list[tuple[str, str, str]]:
     turns = [event for event in transcript.events if event["kind"] == "turn"]
-    said = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
-    cells = [_cells(turn, text, transcript.events) for turn, text in zip(turns, said, strict=True)]
+    texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
+    cells = [_cells(turn, text, transcript.events) for turn, text in zip(turns, texts, strict=True)]
     return [
         (str(turn["turn"]), _one_line(words), _one_line(came))
         for turn, (words, came) in zip(turns, cells, strict=True)
     ]
 
 
-def _cells(turn: Mapping[str, Any], said: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+def _cells(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
     if turn["fault"] is not None:
-        return said or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
+        return message or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
     calls = [event for event in events if event["kind"] == "call" and event["turn"] == turn["turn"]]
     written = "; ".join(
         f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in calls

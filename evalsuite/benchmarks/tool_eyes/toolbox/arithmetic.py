@@ -65,13 +65,13 @@ class Arithmetic:
         Args:
             number: 2 to 1,000,000,000.
         """
-        rest, factor, found = bounded("number", number, 2, 10**9), 2, []
+        rest, factor, factors = bounded("number", number, 2, 10**9), 2, []
         while factor * factor <= rest:
             while rest % factor == 0:
-                found.append(factor)
+                factors.append(factor)
                 rest //= factor
             factor += 1
-        return [*found, rest] if rest > 1 else found
+        return [*factors, rest] if rest > 1 else factors
 
 
 class _Expression:
@@ -158,10 +158,10 @@ class _Expression:
 
 
 _PRODUCTS: dict[str, Callable[[_Number, _Number], _Number]] = {
-    "*": lambda one, other: one * other,
-    "/": lambda one, other: one / other,
-    "//": lambda one, other: one // other,
-    "%": lambda one, other: one % other,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / right,
+    "//": lambda left, right: left // right,
+    "%": lambda left, right: left % right,
 }
 
 

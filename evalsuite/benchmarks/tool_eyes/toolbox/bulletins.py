@@ -37,12 +37,12 @@ class Bulletins:
         wanted = re.findall(r"\w+", short("keywords", keywords, 200).lower())
         if not wanted:
             raise ValueError("give at least one word to search for")
-        found = [
+        matching = [
             {"number": entry["number"], "date": entry["date"], "headline": entry["headline"]}
             for entry in self.data["bulletins"]
             if all(word in f"{entry['headline']} {entry['text']}".lower() for word in wanted)
         ]
-        return sorted(found, key=lambda entry: entry["date"], reverse=True)
+        return sorted(matching, key=lambda entry: entry["date"], reverse=True)
 
     @tool
     def read_bulletin(self, number: int) -> dict[str, Any]:

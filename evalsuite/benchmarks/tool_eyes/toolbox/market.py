@@ -41,10 +41,10 @@ class Market:
         """
         begin, end = (read_date(short("day", day, 30)).isoformat() for day in (first, last))
         prices = zip(self.days, self._closes(symbol), strict=True)
-        found = {day: price for day, price in prices if begin <= day <= end}
-        if not found:
+        within = {day: price for day, price in prices if begin <= day <= end}
+        if not within:
             raise ValueError(f"no trading in this period; prices go from {self.days[0]} to {self.days[-1]}")
-        return found
+        return within
 
     @tool
     def moving_average(self, symbol: str, days: int) -> float:
@@ -86,7 +86,7 @@ class Market:
         }
 
     def _closes(self, symbol: str) -> list[float]:
-        found = self.closes.get(symbol.strip().upper())
-        if found is None:
+        closes = self.closes.get(symbol.strip().upper())
+        if closes is None:
             raise ValueError(f"no such share; there are {', '.join(self.closes)}")
-        return found
+        return closes

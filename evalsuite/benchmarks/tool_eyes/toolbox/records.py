@@ -56,10 +56,10 @@ class Records:
         Args:
             name: the city's English name.
         """
-        found = self._rows("SELECT * FROM cities WHERE name = ? COLLATE NOCASE", name.strip())
-        if not found:
+        cities = self._rows("SELECT * FROM cities WHERE name = ? COLLATE NOCASE", name.strip())
+        if not cities:
             raise ValueError("no city of this name is in the database")
-        return found[0]
+        return cities[0]
 
     @tool
     def find_companies(self, city: str = "", sector: str = "") -> list[dict[str, Any]]:
@@ -102,10 +102,10 @@ class Records:
         left = iter(range(_STEPS))
         self.database.set_progress_handler(lambda: next(left, None) is None, 1000)
         try:
-            found: Sequence[sqlite3.Row] = self.database.execute(query, values).fetchmany(_ROWS)
+            rows: Sequence[sqlite3.Row] = self.database.execute(query, values).fetchmany(_ROWS)
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise ValueError(f"the database refused: {error}") from error
-        return [dict(row) for row in found]
+        return [dict(row) for row in rows]
 
 
 def _authorize(action: int, *details: str | None) -> int:

@@ -58,8 +58,8 @@ class TextAnalysis:
             text: the text.
             count: how many words, 1 to 50.
         """
-        found = Counter(_words(short("text", text)))
-        ranked = sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
+        counts = Counter(_words(short("text", text)))
+        ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         return dict(ranked[: bounded("count", count, 1, 50)])
 
     @tool
@@ -70,8 +70,8 @@ class TextAnalysis:
             first: one text.
             second: the other text.
         """
-        one, other = set(_words(short("first", first))), set(_words(short("second", second)))
-        return {"only_first": sorted(one - other), "only_second": sorted(other - one)}
+        words, others = set(_words(short("first", first))), set(_words(short("second", second)))
+        return {"only_first": sorted(words - others), "only_second": sorted(others - words)}
 
 
 def _words(text: str) -> list[str]:
