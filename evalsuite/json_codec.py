@@ -152,6 +152,8 @@ def encode_completion(completion: Completion) -> Plain:
         plain["logprobs"] = [[one.token, one.logprob, one.top] for one in completion.logprobs]
     if completion.embeddings:
         plain["embeddings"] = list(completion.embeddings)
+    if completion.facts:
+        plain["facts"] = dict(completion.facts)
     return plain
 
 
@@ -168,6 +170,7 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
         if logprobs is None
         else tuple(TokenLogprob(token, logprob, _pairs(top)) for token, logprob, top in logprobs),
         embeddings=tuple(plain.get("embeddings", ())),
+        facts=plain.get("facts", {}),
     )
 
 

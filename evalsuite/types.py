@@ -237,6 +237,7 @@ class Completion:
         usage: tokens and cost of this completion when it was made.
         logprobs: one entry a generated token, where the backend gives them; else None.
         embeddings: of an embedding request, a vector a text, in the form of `vectors.encode_vector`.
+        facts: what an application returned beside its answer (the passages that it found), as plain data.
     """
 
     text: str
@@ -246,6 +247,7 @@ class Completion:
     usage: Usage = field(default_factory=Usage)
     logprobs: tuple[TokenLogprob, ...] | None = None
     embeddings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,6 @@ class Rubric:
         read = [vote.reading for vote in votes if vote.reading]
         spoken = min(read, key=lambda reading: abs(reading.value - value))
         lost = len(votes) - len(read)
-        cut = sum(bool(said.get("cut_off")) for vote in votes for said in vote.log)
         facts: dict[str, Any] = {
             "verdict": None,
             "calls": sum(said["role"] == "assistant" for vote in votes for said in vote.log),
@@ -139,7 +138,6 @@ class Rubric:
         }
         facts |= {"parts": dict(spoken.parts)} if spoken.parts else {}
         facts |= {"unreadable": lost} if lost else {}
-        facts |= {"cut_off": cut} if cut else {}
         return Score(
             value, spoken.reason, {self.name: facts}, tuple(said for vote in votes for said in vote.log)
         )

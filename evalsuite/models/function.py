@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
     from evalsuite.types import Request
 
+UNDERSTOOD = frozenset(
+    {"content", "reasoning_content", "tool_calls", "finish_reason", "usage", "logprobs", "embeddings", "role"}
+)
+"""The parts of an answer as the OpenAI API has them; others are the application's own."""
+
 
 class FunctionBackend:
     """`function:package.module:name`.
@@ -28,7 +33,8 @@ class FunctionBackend:
     The function is called with the messages, a list of objects in the OpenAI chat format, and with those
     generation parameters (and `tools`) that its signature takes. It returns the answer's text, or an object
     with `content` and, if it likes, `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and `logprobs` (pairs
-    of token and logprob, with a third item for the alternatives). Asked with `api="embeddings"` it returns an object
+    of token and logprob, with a third item for the alternatives); whatever else it holds becomes facts of the case, for
+    judges to see. Asked with `api="embeddings"` it returns an object
     with `embeddings`, a vector for each message. A plain function runs
     in a thread. What it raises becomes the case's error.
 
@@ -111,6 +117,7 @@ class FunctionBackend:
                 ),
                 logprobs=None if logprobs is None else tuple(_logprob(*one) for one in logprobs),
                 embeddings=tuple(map(encode_vector, said.get("embeddings") or ())),
+                facts=_plain({name: value for name, value in said.items() if name not in UNDERSTOOD}),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RequestRefused(
@@ -132,6 +139,11 @@ def _accepted(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[st
         return dict(given)
     names = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
     return {name: value for name, value in given.items() if name in names}
+
+
+def _plain(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """As the facts would be read back from the journal."""
+    return json.loads(dumps(facts)) if facts else {}
 
 
 def _logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:

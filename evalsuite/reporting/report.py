@@ -11,6 +11,7 @@ from evalsuite.reporting.attempts import attempts_table
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
+from evalsuite.reporting.truncation_note import judges_cut_off
 from evalsuite.results.tally import RunView
 from evalsuite.shortening import both_ends
 from evalsuite.types import Usage
@@ -38,9 +39,10 @@ def view(run: Run, name: str, label: str) -> RunView:
 
 
 def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
-    """A benchmark's section, with how its repeated attempts fare where it has some."""
+    """A benchmark's section, with judges' answers that were cut off, and how its repeated attempts fare."""
     section, attempts = _own_section(name, views, bench), attempts_table(views)
-    return section if attempts is None else Section(section.title, [*section.blocks, attempts])
+    cut = [note for one in views for note in judges_cut_off(one.label, one.tally)]
+    return Section(section.title, [*cut, *section.blocks, *([] if attempts is None else [attempts])])
 
 
 def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:

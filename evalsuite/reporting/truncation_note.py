@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evalsuite.reporting.section import Passage
@@ -35,9 +34,9 @@ def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
 
     Args:
         label: of the run or the judge.
-        tally: its cases, with the fact `cut_off` where judges left it, perhaps below the prefix of their scores.
+        tally: its cases, with the fact `cut_off` where an answer of a judge was.
     """
-    cut = [row for row in tally if any(facts.get("cut_off") for facts in (row.facts, *_nested(row.facts)))]
+    cut = [row for row in tally if row.facts.get("cut_off")]
     if cut:
         yield Passage(
             "",
@@ -45,7 +44,3 @@ def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
             "What was cut is not read as a score: the judge was asked again, or gave no verdict. Give it more room "
             "with max_tokens where the judge is declared.",
         )
-
-
-def _nested(facts: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    return (fact for fact in facts.values() if isinstance(fact, Mapping))

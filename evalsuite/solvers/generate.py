@@ -32,14 +32,14 @@ class Generate:
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Asks once."""
+        """Asks once; what an application returns beside its answer becomes facts."""
         asked = self.messages(sample)
         completion = await model.chat(asked, **self.params)
         return Transcript(
             answer=completion.text,
             messages=(*asked, Message("assistant", completion.text, completion.tool_calls)),
             reasoning=completion.reasoning,
-            facts={"finish": completion.finish_reason},
+            facts={**completion.facts, "finish": completion.finish_reason},
         )
 
 

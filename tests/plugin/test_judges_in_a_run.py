@@ -29,6 +29,10 @@ def broken(messages):
 
 def mute(messages):
     return "no comment"
+
+def breathless(messages):
+    whole = "looked up" if "Is it short" in messages[-1]["content"] else ""
+    return {"content": whole and "Verdict: yes\\nas", "finish_reason": "length"}
 """
 POEMS = """
 from evalsuite import Sample, benchmark, generate, pairwise, panel
@@ -116,6 +120,25 @@ def test_a_judge_that_fails_takes_no_other_score_with_it(judges: Suite) -> None:
     assert record["scores"] == {"clarity": 8.0, "exact_match": 1.0}
     assert record["outcome"] == "error"
     assert "depth" in record["error"]
+
+
+CUT = """
+from evalsuite import Sample, benchmark, generate, rubric
+
+@benchmark("cut", [Sample(id="rain", input="Rain")], solver=generate(), scorers=[
+    rubric("Is it short?", name="short"), rubric("Is it wet?", name="wet")])
+def test_cut(scores):
+    assert scores["short"] == 1.0
+"""
+
+
+def test_a_report_says_that_answers_of_the_judge_were_cut_off_read_or_not(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_cut=CUT)
+    judges.run("--judge-model=function:judges:breathless").assert_outcomes(errors=1)
+    (record,) = judges.records()
+    assert record["scores"] == {"short": 1.0}
+    assert record["facts"]["cut_off"] == 1 + 3
+    assert "in 1 of 1 cases an answer of the judge was cut off at the limit on tokens" in judges.rendered()
 
 
 def test_an_error_says_that_it_was_the_judge_who_could_not_be_asked(judges: Suite) -> None:

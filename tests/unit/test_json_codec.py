@@ -47,6 +47,7 @@ completions = st.builds(
     text,
     usages,
     st.none() | st.lists(logprobs, max_size=2).map(tuple),
+    facts=objects,
 )
 transcripts = st.builds(
     Transcript,

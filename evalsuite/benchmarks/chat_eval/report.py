@@ -15,7 +15,6 @@ from evalsuite.benchmarks.chat_eval.labelled import corrected
 from evalsuite.benchmarks.chat_eval.paired_modes import paired_modes
 from evalsuite.reporting.judges import agreement_table, bias_table, corrected_table
 from evalsuite.reporting.section import Column, Passage, Section, Table
-from evalsuite.reporting.truncation_note import judges_cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +44,6 @@ def report(views: Sequence[RunView]) -> Section:
     named = [(judge.name, judge.tally) for judge in judges]
     blocks: list[Block | None] = [
         _about(views),
-        *(note for judge in judges for note in judges_cut_off(judge.name, judge.tally)),
         _on_pairs(comparing),
         *paired_modes(views),
         _by_category(comparing),

@@ -124,6 +124,8 @@ class Findings:
         declaration = case.bound.declaration
         if declaration.at_least is not None:
             self.facts["at_least"] = declaration.at_least
+        if cut := sum(bool(entry.get("cut_off")) for log in self.logs.values() for entry in log):
+            self.facts["cut_off"] = cut
         return Record(
             case=item.nodeid,
             benchmark=case.bound.name,

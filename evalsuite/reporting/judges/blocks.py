@@ -10,22 +10,19 @@ from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.judges.bias import bias_table
 from evalsuite.reporting.judges.people import people_table
 from evalsuite.reporting.judges.signatures import signatures_table
-from evalsuite.reporting.truncation_note import judges_cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.section import Passage, Table
+    from evalsuite.reporting.section import Table
     from evalsuite.results.tally import RunView, Tally
 
 
-def judge_blocks(views: Sequence[RunView]) -> list[Table | Passage]:
+def judge_blocks(views: Sequence[RunView]) -> list[Table]:
     """Biases in comparisons and agreement among judges, wherever cases have left ballots."""
-    found = [(_name(view, prefix), view.tally, prefix) for view in views for prefix in prefixes(view.tally)]
-    tables: list[Table | Passage | None] = [
-        note for view in views for note in judges_cut_off(view.judge or view.label, view.tally)
-    ]
-    for name, tally, prefix in found:
+    judges = [(_name(view, prefix), view.tally, prefix) for view in views for prefix in prefixes(view.tally)]
+    tables: list[Table | None] = []
+    for name, tally, prefix in judges:
         if any(case.verdict is not None for case in judged(tally, prefix)):
             tables.append(bias_table(f"Biases of {name}", [(name, tally)], prefix))
         tables.append(agreement_table(f"Agreement within {name}", [(name, tally)], prefix))
@@ -35,14 +32,14 @@ def judge_blocks(views: Sequence[RunView]) -> list[Table | Passage]:
 
 def prefixes(tally: Tally) -> list[str]:
     """The prefixes of the judges that left ballots, none being the empty one; in order."""
-    known = {""} if any(row.facts.get("ballots") for row in tally) else set()
+    plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
     nested = {
         name
         for row in tally
         for name, fact in row.facts.items()
         if isinstance(fact, Mapping) and fact.get("ballots")
     }
-    return sorted(known | nested)
+    return sorted(plain | nested)
 
 
 def _name(view: RunView, prefix: str) -> str:

@@ -134,6 +134,14 @@ def test_an_object_with_all_there_is_to_say_is_read(serve: Serve, once: Once) ->
     )
 
 
+def test_what_an_application_returns_beside_its_answer_are_facts_in_plain_data(
+    serve: Serve, once: Once
+) -> None:
+    said = {"content": "4", "role": "assistant", "passages": ("a", "b"), "found": {3}, 7: "seven"}
+    facts = once(serve(lambda messages: said)).facts
+    assert facts == {"passages": ["a", "b"], "found": [3], "7": "seven"}
+
+
 def test_reasoning_in_tags_is_taken_out(serve: Serve, once: Once) -> None:
     completion = once(serve(lambda messages: "<think>hm</think>42"))
     assert (completion.text, completion.reasoning) == ("42", "hm")
