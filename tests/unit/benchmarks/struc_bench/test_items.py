@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalsuite.benchmarks.struc_bench.dataset import load
 from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, format_of, read_items, write_items
 from evalsuite.errors import DatasetError
+from evalsuite.protocols import Setup
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,3 +127,26 @@ def test_a_folder_in_which_no_file_can_be_told_is_an_error(
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no such file"):
         find_files(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        ("latex_test.json", r"\begin{unknowntable}A & B\end{unknowntable}"),
+        ("table_test.json", "There is no table in this sentence."),
+        ("html_test.json", "<dl><dt>Otters</dt><dd>12</dd></dl>"),
+    ],
+)
+def test_an_item_whose_table_cannot_be_read_is_refused_on_loading(
+    tmp_path: Path, name: str, output: str
+) -> None:
+    readable = {"latex": r"\begin{tabular}{l}A\end{tabular}", "table": "| A |\n| 1 |", "html": "<td>A</td>"}
+    kind = name.partition("_")[0]
+    path = written(tmp_path, [{**GOOD, "output": readable[kind]}, {**GOOD, "output": output}], name)
+    with pytest.raises(DatasetError) as error:
+        load(Setup("gpt-4", modes=("direct",), data=tmp_path))
+    form = {"latex": "latex", "table": "markdown", "html": "html"}[kind]
+    assert f"{path}, item 1, field 'output': found {output!r}" in str(error.value)
+    assert f"expected a table that can be read as {form} (docs/struc_bench.md lists the markup)" in str(
+        error.value
+    )

@@ -133,6 +133,22 @@ def test_the_judge_s_marks_in_both_orders_are_averaged(pytester: pytest.Pytester
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_judgement_that_cannot_be_read_costs_the_p_score_and_nothing_else(
+    pytester: pytest.Pytester,
+) -> None:
+    judge = "\n\ndef moody(messages):\n    return 'Fine.' if 'Pears' in messages[1]['content'] else judge(messages)\n"
+    app = pytester.path / "app.py"
+    app.write_text(app.read_text("utf-8") + judge, "utf-8")
+    records = run(pytester, "--judge-model=function:app:moody")
+    unread, read = records["latex-000"], records["markdown-000"]
+    assert unread["outcome"] == "failed", "for its table, as the suite asserts, and no error"
+    assert unread["scores"]["p_readable"] == 0.0
+    assert "p_content" not in unread["scores"]
+    assert unread["scores"]["table_score"] > 0.5
+    assert (read["scores"]["p_readable"], read["scores"]["p_content"]) == (1.0, 10.0)
+
+
+@pytest.mark.usefixtures("folder")
 def test_without_a_judge_the_p_score_is_a_dash_that_is_explained(pytester: pytest.Pytester) -> None:
     records = run(pytester)
     assert "p_content" not in records["html-000"]["scores"]
@@ -140,12 +156,16 @@ def test_without_a_judge_the_p_score_is_a_dash_that_is_explained(pytester: pytes
 
 
 @pytest.mark.usefixtures("folder")
-def test_both_modes_side_by_side_have_a_row_each_and_one_row_of_wanted_tables(
+def test_all_modes_side_by_side_have_a_row_each_and_one_row_of_wanted_tables(
     pytester: pytest.Pytester,
 ) -> None:
-    modes = ("--mode=struc_bench=direct", "--mode=struc_bench=format_cot")
+    modes = (f"--mode=struc_bench={mode}" for mode in ("direct", "format_cot", "format_facts"))
     records = run(pytester, *modes)
-    assert len(records) == 8
+    assert len(records) == 12
+    facts = records["latex-000-format_facts"]["input"]
+    assert "The table has 2 columns.\n" in facts
+    assert "Its caption is “Prices”.\n" in facts
+    assert "two columns (0)" not in facts
     assert "It has two columns (0)." in records["latex-000-format_cot"]["input"]
     assert "two columns" not in records["latex-000-direct"]["input"]
     text = report(pytester)
