@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import DatasetError
+from evalsuite.builders.struc_bench.session import add_model_options
+from evalsuite.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +23,8 @@ SUFFIXES: dict[str, Format] = {
     ".md": "markdown",
     ".txt": "markdown",
 }
+
+PICTURES = (".svg", ".png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", metavar="FILE", type=Path, help="also write the tables as Markdown")
     parser.add_argument(
-        "--plot", metavar="FILE", type=Path, help="also draw the correlations as SVG (extra `plots`)"
+        "--plot",
+        metavar="FILE",
+        type=Path,
+        help="also draw the correlations, as .svg or .png (extra `plots`)",
     )
+    parser.add_argument(
+        "--judgements",
+        metavar="FILE",
+        type=Path,
+        default=Path("judgements.sqlite"),
+        help="where answers of --model are kept, which are not asked for twice (default: judgements.sqlite)",
+    )
+    judge = parser.add_argument_group("a judge", "With --model its P-Score is measured beside the metrics.")
+    add_model_options(judge, required=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,17 +73,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_agreement(options: argparse.Namespace) -> int:
+    from evalsuite.builders.struc_bench.session import model_settings
     from evalsuite.metaeval.agreement import agreements, is_readable, measure
+    from evalsuite.metaeval.judged_tables import judged
     from evalsuite.metaeval.rated_tables import read_rated_tables
     from evalsuite.metaeval.table_report import agreement_chart, agreement_table
 
     everything = [rated for path in options.files for rated in read_rated_tables(path)]
     rated = everything if options.all else [one for one in everything if is_readable(one)]
     left_out = len(everything) - len(rated)
+    if options.plot and options.plot.suffix not in PICTURES:
+        raise SettingsError(f"--plot {options.plot}: the name of a picture ends in {' or '.join(PICTURES)}")
     title = f"Agreement with people: {len(rated)} outputs" + (
         f", {left_out} unreadable left out" if left_out else ""
     )
-    lines = agreements(rated, measure(rated))
+    values = measure(rated)
+    if options.model:
+        values |= judged(rated, model_settings(vars(options)), options.judgements)
+    lines = agreements(rated, values)
     _show([agreement_table(lines, title)], options.to)
     if options.plot:
         from evalsuite.reporting.plots import draw

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = "osD^vPX*"
 
+DATED = {".svg": "Date", ".pdf": "CreationDate"}
+"""What a format calls the date in it, which is left out."""
 LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
 """What a line of the legend takes, the mark before a name, and a letter of it: inches at the font's size."""
 
@@ -58,7 +60,7 @@ def _has_values(chart: Chart) -> bool:
 
 
 def draw(chart: Chart, file: Path) -> None:
-    """Draws one chart, as SVG or PDF by the end of the file's name."""
+    """Draws one chart, as SVG, PDF or PNG by the end of the file's name."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -75,8 +77,10 @@ def draw(chart: Chart, file: Path) -> None:
         figure = Figure(figsize=_size(chart), layout="constrained")
         DRAWERS[chart.kind](chart, figure)
         figure.suptitle(chart.title, fontsize=11)
-        date = "CreationDate" if file.suffix == ".pdf" else "Date"
-        figure.savefig(file, metadata={date: None, "Creator": "evalsuite"}, facecolor="white")
+        metadata: dict[str, Any] = {"Creator": "evalsuite"}
+        if file.suffix in DATED:
+            metadata[DATED[file.suffix]] = None
+        figure.savefig(file, metadata=metadata, facecolor="white", dpi=160)
 
 
 def _size(chart: Chart) -> tuple[float, float]:

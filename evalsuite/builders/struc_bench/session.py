@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.settings import OPTIONS, read_settings
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import _ActionsContainer  # what parsers and their groups have in common
     from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     from evalsuite.gateway.gateway import Gateway
@@ -31,15 +31,20 @@ TAKEN = (
 """Those of the house's options that a build with a model has."""
 
 
-def add_model_options(parser: ArgumentParser) -> None:
-    """Adds the options of `TAKEN`, with the words of the table of options; the model must be named."""
+def add_model_options(parser: _ActionsContainer, *, required: bool = True) -> None:
+    """Adds the options of `TAKEN`, with the words of the table of options.
+
+    Args:
+        parser: of the command, or a group of its options.
+        required: whether the model must be named.
+    """
     for option in OPTIONS:
         if option.name in TAKEN:
             parser.add_argument(
                 option.flag,
                 dest=option.name,
                 metavar=option.metavar,
-                required=option.name == "model",
+                required=required and option.name == "model",
                 action="append" if option.repeat else "store",
                 help=option.help.partition(". Default: ")[0],
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.cell_text import cell_value
-from evalsuite.metrics.tables.well_formed import faults
+from evalsuite.metrics.tables.well_formed import faults, what_tex_refuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +72,12 @@ def _facts_of_text(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[
     if not faults(wanted):
         text = "The markup is complete: whatever begins also ends, and no row is too long"
         yield FormFact("well_formed", text, not faults(predicted))
+    if wanted.markup == "latex" and not any(what_tex_refuses(wanted)):
+        text = (
+            "TeX accepts it: columns are specified, rules stand between rows, signs of formulas in formulas"
+        )
+        accepted = predicted.markup == "latex" and not any(what_tex_refuses(predicted))
+        yield FormFact("compiles", text, accepted)
     count = len(wanted.tables)
     tables = "is one table" if count == 1 else f"are {count} tables"
     yield FormFact("tables", f"There {tables}", len(predicted.tables) == count)

@@ -50,15 +50,24 @@ def _html_faults(reading: MarkupReading) -> Iterator[str]:
 
 def _latex_faults(reading: MarkupReading) -> Iterator[str]:
     yield from _pairs_unbalanced(reading.text)
+    for table in reading.tables:
+        if table.alignment and table.width > len(table.alignment):
+            yield f"a row of {table.width} cells in {len(table.alignment)} columns"
+
+
+def what_tex_refuses(reading: MarkupReading) -> Iterator[str]:
+    """What is complete LaTeX but would not compile, each in a few words.
+
+    Where HTML or raw text was wanted nobody compiles anything, so it is asked for LaTeX alone.
+    """
+    if reading.markup != "latex":
+        return
     if environment := NO_COLUMNS.search(reading.text):
         yield f"{environment[1]} without its columns"
     if not OTHER_FORMULA.search(reading.text) and (sign := _sign_outside_formulas(reading.text)):
         yield f"{sign} outside of a formula"
-    for table in reading.tables:
-        if table.alignment and table.width > len(table.alignment):
-            yield f"a row of {table.width} cells in {len(table.alignment)} columns"
-        if table.stray_rules:
-            yield "a horizontal rule within a row"
+    if any(table.stray_rules for table in reading.tables):
+        yield "a horizontal rule within a row"
 
 
 def _pairs_unbalanced(text: str) -> Iterator[str]:

@@ -68,6 +68,33 @@ def test_metrics_and_judges_are_measured_against_ratings(
     assert "<svg" in picture.read_text()
 
 
+def test_a_judge_is_asked_once_and_measured_beside_the_metrics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judging_app.py").write_text(
+        "import json, pathlib\n\n\ndef judge(messages):\n"
+        "    with pathlib.Path('asked').open('a') as file:\n        file.write('x')\n"
+        "    text = messages[-1]['content']\n    mark = 2 if '99' in text else 6 if '13' in text else 10\n"
+        "    return json.dumps({'reasoning': 'Compared.', 'content': mark, 'structure': 5})\n"
+    )
+    arguments = [
+        "metaeval",
+        "tables",
+        str(_tables(tmp_path)),
+        "--model=function:judging_app:judge",
+        "--plot=out.png",
+    ]
+    for _ in range(2):
+        assert main(arguments) == 0
+    line = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("p_content"))
+    assert float(line.split()[3]) > 0.95, line
+    # Nine readable outputs in both orders, which for the three right ones are the same; and nothing twice.
+    assert len((tmp_path / "asked").read_text()) == 15
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["metaeval", "tables", "rated.jsonl", "--plot=out.gif"]) == 2
+
+
 def test_a_judge_that_gives_peoples_marks_agrees_wholly_and_the_difference_is_paired(tmp_path: Path) -> None:
     rated = read_rated_tables(_tables(tmp_path))
     by_name = {line.metric: line for line in agreements(rated, measure(rated))}

@@ -126,21 +126,20 @@ def test_equal_values_are_equal_in_raw_text(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("complete", "faulty"),
+    ("fact", "complete", "faulty"),
     [
-        ("Score", "S_core"), ("Score", "S#1"), ("Dev &", r"Dev \hline &"), ("{lcc}", ""), ("Alpha", "{Alpha"),
-        ("Dev & Test", "Dev & Test & All"), (r"\end{tabular}", ""), ("Alpha", "$Alpha"),
-        (r"\end{table}", r"\end{tabel}"),
+        ("well_formed", "Alpha", "{Alpha"), ("well_formed", "Dev & Test", "Dev & Test & All"),
+        ("well_formed", r"\end{tabular}", ""), ("well_formed", "Alpha", "$Alpha"),
+        ("well_formed", r"\end{table}", r"\end{tabel}"), ("compiles", "Score", "S_core"), ("compiles", "Score", "S#1"),
+        ("compiles", "Dev &", r"Dev \hline &"), ("compiles", "{lcc}", ""),
     ],
 )  # fmt: skip
-def test_latex_that_would_not_compile_is_not_well_formed(complete: str, faulty: str) -> None:
-    def is_well_formed(answer: str) -> bool:
-        return {fact.name: fact.fulfilled for fact in table_score(answer, LATEX, format="latex").facts}[
-            "well_formed"
-        ]
+def test_latex_that_would_not_compile_lacks_a_fact_of_form(fact: str, complete: str, faulty: str) -> None:
+    def fulfils(answer: str) -> bool:
+        return {fact.name: fact.fulfilled for fact in table_score(answer, LATEX, format="latex").facts}[fact]
 
-    assert is_well_formed(LATEX)
-    assert not is_well_formed(LATEX.replace(complete, faulty, 1))
+    assert fulfils(LATEX)
+    assert not fulfils(LATEX.replace(complete, faulty, 1))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +148,7 @@ def test_latex_that_would_not_compile_is_not_well_formed(complete: str, faulty: 
 def test_signs_of_formulas_are_no_fault_where_latex_takes_them(cell: str) -> None:
     table = rf"\begin{{tabular}}{{l}}a \\ {cell}" + "\n \\\\ b\\end{tabular}"
     facts = {fact.name for fact in table_score(table, table, format="latex").facts}
-    assert "well_formed" in facts
+    assert {"well_formed", "compiles"} <= facts
 
 
 def test_a_tick_is_no_cross() -> None:
