@@ -32,7 +32,7 @@ NUMBER_WORDS = (
 
 TOKEN = re.compile(
     r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
-    r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?:(?P<scientific>(?<![\w.])\d+(?:\.\d+)?e[-+\u2212]?\d{1,2}(?![\w.]))"
+    r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?:(?P<scientific>(?<![\w.])\d+(?:\.\d+)?(?:e|\s?e\s?[-+\u2212]\s?)\d{1,2}(?![\w.]))"
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))"
     # Grades and the like: A+ is not A.
     r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
@@ -112,7 +112,9 @@ def _tokens(text: str) -> Iterator[str]:
         elif match["number"]:
             yield _plain_number(match["number"], "-" if match["minus"] else "")
         elif match["scientific"]:
-            yield _plain_number(match["scientific"].replace("\u2212", "-"), "-" if match["minus"] else "")
+            yield _plain_number(
+                "".join(match["scientific"].replace("\u2212", "-").split()), "-" if match["minus"] else ""
+            )
         elif match["word"]:
             yield NUMBER_WORDS.get(match["word"], match["word"])
         else:

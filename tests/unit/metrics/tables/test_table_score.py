@@ -115,6 +115,7 @@ def test_equal_values_are_equal_in_latex(one: str, other: str) -> None:
         ("a&nbsp;b", "a b"),
         ("`x`", "x"),
         ("a<br>b", "a b"),
+        (r"$0.29 \mathrm{e}-7$", "0.29e-7"),
         ("[a](http://b)", "a"),
         (r"t\_a", "t_a"),
         (r"$\frac{1}{8}$", "1/8"),
