@@ -273,8 +273,9 @@ class Transcript:
 class Metric:
     """What a score can be, and which way is better.
 
-    A scorer declares its scores in an attribute `metrics`, a benchmark those of its scorers and its derived ones
-    in `Benchmark.metrics`, both by name.
+    A scorer declares its scores in an attribute `metrics`, all of them or none; a benchmark those of its scorers and
+    its derived ones in `Benchmark.metrics`, both by name. Where every scorer declares its scores, a gate on any other
+    name is refused before anything is asked.
 
     The range is what `--max-regression` is a share of, and what an interval cannot leave. Without one, a score
     that is not 0 or 1 is compared with a baseline only where `--margin` says which loss would matter.

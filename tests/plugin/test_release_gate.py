@@ -565,12 +565,22 @@ def test_a_gate_on_a_misspelt_metric_ends_the_run_after_its_first_scored_case(
     numbers: Suite, parallel: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAST", "400")
+    # A function of the user's declares nothing: what it scores is known when it has scored.
+    scorer = "lambda sample, transcript: {'exact_match': float(transcript.answer == sample.target)}"
+    numbers.pytester.makepyfile(test_numbers=NUMBERS.replace("exact_match()]", f"{scorer}]"))
     result = numbers.run(*parallel, model("good"), "--gate=numbers.exact_macth >= 0.5")
-    assert result.ret != 0
+    assert result.ret == 12
     words = "no such metric; did you mean exact_match?"
     result.stdout.fnmatch_lines([f"*{words}*"])
     assert words in first_screen(numbers.rendered())
     assert len(numbers.records()) < 200
+
+
+def test_a_misspelt_metric_of_declared_scorers_is_refused_before_anything_is_asked(numbers: Suite) -> None:
+    result = numbers.run(model("good"), "-o", "evalsuite_gates=numbers.exact_macth >= 0.5")
+    assert result.ret == 4
+    assert "no such metric; did you mean exact_match?" in result.stderr.str()
+    assert not numbers.runs()
 
 
 def test_deciding_by_other_gates_leaves_what_the_run_decided(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from evalsuite.plugin.collection.refusal import refuse
@@ -26,11 +27,15 @@ def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
     settings = session.config.stash[PROCESS].settings
     bare = [mode for mode in settings.mode if "=" not in mode]
     # Gates of an ini file may be about cases that this command does not collect: they are decided at the end.
-    gates = () if session.config.option.collectonly else session.config.getoption("evalsuite_gate") or ()
-    if not bare and not gates:
+    collected_only = session.config.option.collectonly
+    gates = () if collected_only else session.config.getoption("evalsuite_gate") or ()
+    named = () if collected_only else settings.gate
+    if not bare and not named:
         return
     cases = [case for item in items if (case := case_of(item)) is not None]
-    problem = cases and (_unknown_mode(bare, cases) or _baseless_gate(gates, cases))
+    problem = cases and (
+        _unknown_mode(bare, cases) or _baseless_gate(gates, cases) or _unknown_metric(named, cases)
+    )
     if problem:
         refuse(session, items, problem)
 
@@ -65,6 +70,22 @@ def _baseless_gate(texts: Sequence[str], cases: Sequence[Case]) -> str:
             return (
                 f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {asked}{near(asked, known)}"
             )
+    return ""
+
+
+def _unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
+    """A gate on a metric that a collected benchmark does not have, as far as its scorers declare all of theirs."""
+    from evalsuite.decisions.gates import PASS_RATE, near, parse_gates
+    from evalsuite.results.built_in import built_in
+
+    bounds = {case.bound.name: case.bound for case in cases}
+    for gate in parse_gates(texts):
+        bound = bounds.get(gate.benchmark)
+        if bound is None or gate.metric in {"*", PASS_RATE} or built_in(gate.metric) is not None:
+            continue
+        metrics = bound.every_metric
+        if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):
+            return f"gate '{gate.text}': no such metric{near(gate.metric, {*metrics, PASS_RATE})}"
     return ""
 
 

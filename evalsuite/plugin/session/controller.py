@@ -87,6 +87,8 @@ class Controller:
         self._clock = time.monotonic()
         self._root, self._live = root, live
         self._hopeless: EvalsuiteError | None = None
+        # Whether a gate speaks of a metric that there is not.
+        self.undecidable = False
         self.verdict: Verdict | None = None
         self.report: RunReport | None = None
         # Why nobody waits for the batches any more, with --detach.
@@ -208,6 +210,7 @@ class Controller:
                 filter(None, (misspelt(gate, record.benchmark, there) for gate in self._gates)), ""
             )
             if problem:
+                self.undecidable = True
                 self._give_up(SettingsError(problem))
 
     def _lost(self, report: pytest.TestReport, planned: PlannedCase) -> Record:

@@ -74,6 +74,8 @@ def exit_status(session: pytest.Session, controller: Controller, *, stopped: boo
     if controller.early.decided and own == pytest.ExitCode.INTERRUPTED:
         # Stopping was the point.
         own = 1 if session.testsfailed else 0
+    if controller.undecidable:
+        return INCOMPLETE
     if verdict is None or stopped or own not in {0, 1, 5}:
         return own
     if verdict.status >= 10:
