@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.compared_metrics import declared, subjects
+from evalsuite.decisions.derived_planning import derived_variance
 from evalsuite.decisions.gates import score_of, select
 from evalsuite.decisions.pairing import by_question, common_questions
 from evalsuite.results.built_in import RESOURCES
@@ -195,17 +196,42 @@ def sights(
 def _sight(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> Sight | None:
+    if subject.metric in baseline.benchmarks[subject.benchmark].derived:
+        return _derived_sight(subject, asked, baseline, earlier, detect)
     tally = select(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     scores = _scores(by_question(tally), subject.metric)
     width = _width(baseline, subject, scores)
     if len(scores) < 2 or width is None:
         return None
-    whole = len(by_question(baseline.benchmarks[subject.benchmark].tally))
-    questions = max(2, round(asked.questions * len(by_question(tally)) / whole))
+    questions = _questions(asked, baseline, subject, tally)
     before = max(map(len, scores.values()))
     loss = detect * width
     variance, source = _variance(subject, tally, scores, earlier, loss, width)
     return Sight(subject, questions, before, asked.epochs, loss, variance, source, before > 1)
+
+
+def _derived_sight(
+    subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
+) -> Sight | None:
+    """What can be seen of a metric that is no mean over cases, whose range is declared."""
+    bench, limits = (
+        baseline.benchmarks[subject.benchmark],
+        declared(baseline, subject.benchmark, subject.metric).range,
+    )
+    tally = select(bench.tally, subject.tag, subject.value)
+    before = earlier.benchmarks.get(subject.benchmark) if earlier else None
+    expected = derived_variance(bench.derived[subject.metric], tally, before.tally if before else None)
+    if limits is None or expected is None:
+        return None
+    loss = detect * (limits[1] - limits[0])
+    questions = _questions(asked, baseline, subject, tally)
+    return Sight(subject, questions, asked.epochs, asked.epochs, loss, *expected, noise_known=False)
+
+
+def _questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
+    """How many of the planned questions a subject is about, by its share of the baseline's."""
+    whole = len(by_question(baseline.benchmarks[subject.benchmark].tally))
+    return max(2, round(asked.questions * len(by_question(tally)) / whole))
 
 
 def _scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:

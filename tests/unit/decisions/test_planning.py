@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import statistics
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,12 +11,15 @@ import pytest
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
 from evalsuite.reporting.plan_section import advice
+from evalsuite.results.estimate import Estimate
+from evalsuite.types import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.decisions.planning import Sight
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Tally
     from tests.unit.conftest import Desk
 
 GATES = [parse_gate("capitals.m >= 0.5")]
@@ -43,6 +48,36 @@ def test_cases_are_counted_by_benchmark_question_and_epoch() -> None:
         PlannedBenchmark("a", 3, 2, 2),
         PlannedBenchmark("b", 1, 1, 1),
     ]
+
+
+def spread_of_scores(cases: Tally) -> Estimate | None:
+    """A metric that is no mean over cases: the standard deviation, whose error is known."""
+    values = cases.values("m")
+    return Estimate(statistics.pstdev(values), n=len(values)) if len(values) > 1 else None
+
+
+def test_a_derived_metric_is_planned_by_leaving_out_cases(desk: Desk) -> None:
+    desk.declare("capitals", derived={"spread": spread_of_scores}, metrics={"spread": SHARE})
+    rng = random.Random(4)
+    scores = [rng.random() for _ in range(400)]
+    baseline = run_of(desk, "before", [scores])
+    gates, asked = [parse_gate("capitals.spread <= 0.5")], PlannedBenchmark("capitals", 400, 400, 1)
+    (alone,) = sights([asked], baseline, None, gates, 0.05)
+    # The variance of a standard deviation is (m4 - m2^2) / (4 m2 n), which for uniform scores is 1 / (60 n).
+    assert alone.variance.between == pytest.approx(2 / 60, rel=0.15)
+    assert "nothing in common" in alone.source
+    assert advice(alone)
+    moved = run_of(desk, "earlier", [[score + rng.gauss(0, 0.01) for score in scores]])
+    (paired,) = sights([asked], baseline, moved, gates, 0.05)
+    assert paired.variance.between < alone.variance.between / 10
+    assert paired.visible < alone.visible
+
+
+def test_a_derived_metric_without_a_declared_range_is_not_planned(desk: Desk) -> None:
+    desk.declare("capitals", derived={"spread": spread_of_scores})
+    baseline = run_of(desk, "before", [[0, 1] * 10])
+    asked = PlannedBenchmark("capitals", 20, 20, 1)
+    assert sights([asked], baseline, None, [parse_gate("capitals.spread <= 0.5")], 0.05) == []
 
 
 def test_usage_and_minutes_grow_with_the_number_of_cases(desk: Desk) -> None:
