@@ -110,6 +110,17 @@ class Bound:
         every = dict.fromkeys(benchmark.derived, Metric()) | declared | dict(benchmark.metrics)
         return {name: encode_metric(one) for name, one in every.items()}
 
+    @cached_property
+    def every_metric(self) -> frozenset[str] | None:
+        """The names of all its metrics, where every scorer declares its scores; None where one does not."""
+        try:
+            scorers = self.scorers
+        except EvalsuiteError:
+            return None
+        if not scorers or not all(getattr(scorer, "metrics", None) for scorer in scorers):
+            return None
+        return frozenset(self.declared_metrics)
+
 
 def bind(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> Bound:
     """A declared benchmark under a run's settings.

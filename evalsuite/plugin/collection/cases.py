@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
 LONGEST_ID = 80
 
-    @cached_property
-    def every_metric(self) -> frozenset[str] | None:
-        """The names of all its metrics, where every scorer declares its scores; None where one does not."""
-        try:
-            scorers = self.scorers
-        except EvalsuiteError:
-            return None
-        if not scorers or not all(getattr(scorer, "metrics", None) for scorer in scorers):
-            return None
-        return frozenset(self.declared_metrics)
-
 
 @dataclass(frozen=True, eq=False)
 class Case:

@@ -34,7 +34,12 @@ def scripted(rng: random.Random, often: dict[str, tuple[float, float]], epochs: 
     ]
     gates = [f"answers.{metric} >= 0" for metric in METRICS]
     bench = Bench(Tally.of(rows), "scripted", "m")
-    return Run(RunFolder(Path("run")), {"settings": {"gate": gates}, "stopped": None, "seconds": 1.0}, {"answers": bench}, {})
+    return Run(
+        RunFolder(Path("run")),
+        {"settings": {"gate": gates}, "stopped": None, "seconds": 1.0},
+        {"answers": bench},
+        {},
+    )
 
 
 @pytest.mark.parametrize(("questions", "epochs", "shared"), [(60, 1, 1), (20, 3, 1), (60, 1, 3)])
