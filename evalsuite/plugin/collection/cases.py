@@ -13,7 +13,7 @@ from evalsuite.plugin.marks import FIXTURE
 from evalsuite.results.judge_labels import CANARY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pytest
 
@@ -39,12 +39,16 @@ class Case:
         return f"{self.bound.nodeid}[{case_id(self.sample.id, epoch)}]"
 
 
-def make_cases(bound: Bound, limit: int | None) -> tuple[list[Case], list[str]]:
-    """The cases of a benchmark in this run, in the dataset's order, with their ids."""
+def make_cases(
+    bound: Bound, limit: int | None, is_mine: Callable[[str, str], bool]
+) -> tuple[list[Case], list[str]]:
+    """The cases of a benchmark on this machine, in the dataset's order, with their ids."""
     every = bound.dataset.samples
     # A part of the canaries would say less of the judge, and they cost no call of the model.
     limit = None if every and all(CANARY in sample.tags for sample in every) else limit
     samples = choose(every, limit, f"{bound.setup.seed} {bound.name}")
+    # All are dealt, each in its turn; pytest takes a function without any case for one that is to be skipped.
+    samples = [sample for sample in samples if is_mine(bound.name, sample.id)] or samples[:1]
     cases = [Case(bound, sample, epoch) for sample in samples for epoch in range(1, bound.epochs + 1)]
     ids = [case_id(case.sample.id, case.epoch if bound.epochs > 1 else None) for case in cases]
     return cases, ids
@@ -80,13 +84,19 @@ def case_id(sample: str, epoch: int | None) -> str:
     return text if epoch is None else f"{text}-e{epoch}"
 
 
-def generate(metafunc: pytest.Metafunc, declaration: Declaration, settings: Settings, model: str) -> None:
-    """Gives a benchmark's function its cases.
+def generate(
+    metafunc: pytest.Metafunc,
+    declaration: Declaration,
+    settings: Settings,
+    model: str,
+    is_mine: Callable[[str, str], bool],
+) -> None:
+    """Gives a benchmark's function its cases on this machine; one of another's, where it has none here.
 
     Raises:
         EvalsuiteError: samples or modes cannot be had.
     """
     bound = bind(declaration, settings, model, metafunc.config.rootpath, metafunc.definition.nodeid)
     bound.make()
-    cases, ids = make_cases(bound, settings.limit)
+    cases, ids = make_cases(bound, settings.limit, is_mine)
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.plugin.marks import case_of
 from evalsuite.plugin.session.process_state import PROCESS
-from evalsuite.settings import parse_shard
+
+if TYPE_CHECKING:
+    from evalsuite.plugin.collection.deal import Deal
 
 
 def selection_of(config: pytest.Config) -> dict[str, Any]:
@@ -49,16 +51,18 @@ def count_cases(items: list[pytest.Item]) -> int:
     return sum(case_of(item) is not None for item in items)
 
 
+def _is_mine(deal: Deal, item: pytest.Item) -> bool:
+    case = case_of(item)
+    return case is None or deal.is_mine(case.bound.name, case.sample.id)
+
+
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves this shard's cases, and brings them into random order where the run may stop early."""
-    settings = config.stash[PROCESS].settings
+    process = config.stash[PROCESS]
+    settings = process.settings
     if settings.shard:
-        part, parts = parse_shard(settings.shard)
-        cases = {item: case for item in items if (case := case_of(item)) is not None}
-        # A sample's epochs stay together, as some benchmarks decide over them.
-        samples = list(dict.fromkeys((case.bound.name, case.sample.id) for case in cases.values()))
-        mine = set(samples[part - 1 :: parts])
-        others = [item for item, case in cases.items() if (case.bound.name, case.sample.id) not in mine]
+        # Others' cases were not made, but for one where pytest would have said that a function has none.
+        others = [item for item in items if not _is_mine(process.deal, item)]
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=others)

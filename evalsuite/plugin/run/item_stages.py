@@ -32,7 +32,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             # Keys stay in the controlling process, which says what is missing when a worker asks.
             check = check_name if hasattr(metafunc.config, "workerinput") else check_model
             check(replace(settings, model=name))
-        generate(metafunc, mark.args[0], settings, name or "")
+        generate(metafunc, mark.args[0], settings, name or "", process.deal.is_mine)
         listener = metafunc.config.stash.get(LISTENER, None)
         if listener is not None:
             listener.live[metafunc.definition.nodeid] = mark.args[0].benchmark

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.plugin.collection.deal import Deal
 from evalsuite.plugin.marks import case_of
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Process:
         # Cases that decide nothing for now; None where the run names no such file.
         self.quarantine: Quarantine | None = None
         self.session: pytest.Session | None = None
+        self.deal = Deal(settings.shard)
         # Cases that the command line leaves out of a resumed run.
         self.deselected: list[pytest.Item] = []
         # Why a worker is to end with the case that runs.
