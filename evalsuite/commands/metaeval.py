@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.struc_bench.session import add_model_options
+from evalsuite.builders.model_session import add_model_options
 from evalsuite.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_agreement(options: argparse.Namespace) -> int:
-    from evalsuite.builders.struc_bench.session import model_settings
+    from evalsuite.builders.model_session import model_settings
     from evalsuite.metaeval.agreement import agreements, is_readable, measure
     from evalsuite.metaeval.judged_tables import judged
     from evalsuite.metaeval.rated_tables import read_rated_tables

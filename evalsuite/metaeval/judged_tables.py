@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.build_progress import BuildProgress
-from evalsuite.builders.struc_bench.session import session
+from evalsuite.builders.model_session import session
 from evalsuite.errors import JudgeError
 from evalsuite.judging.p_score import p_score
 from evalsuite.metrics.tables import strip_answer

@@ -17,25 +17,26 @@ def answer_in_words(text: str) -> tuple[str, bool]:
     The last JSON object with the key `answer` counts, within a longer text or not; where there is none, the
     text itself is the answer. Lists are joined by commas.
     """
-    for found in reversed(_objects(text[-LONGEST:])):
-        if "answer" in found:
+    for value in reversed(json_objects(text)):
+        if "answer" in value:
             with suppress(RecursionError):  # hundreds of lists in each other are no answer
-                return _as_text(found["answer"]), True
+                return _as_text(value["answer"]), True
     return text.strip(), False
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    """The outermost JSON objects of a text, in their order."""
-    found, place = [], text.find("{")
+def json_objects(text: str) -> list[dict[str, Any]]:
+    """The outermost JSON objects of a text's last 100,000 characters, in their order."""
+    text = text[-LONGEST:]
+    objects, place = [], text.find("{")
     while place >= 0:
         try:
             value, end = _JSON.raw_decode(text, place)
         except (ValueError, RecursionError):
             end = place + 1
         else:
-            found.append(value)
+            objects.append(value)
         place = text.find("{", end)
-    return found
+    return objects
 
 
 def _as_text(value: Any) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import items_json, read_items
 from evalsuite.builders.build_progress import BuildProgress
+from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.output_folder import building, ending_cleanly, write
 from evalsuite.builders.struc_bench.naming import must_tell, told
-from evalsuite.builders.struc_bench.session import add_model_options, model_settings, session
 from evalsuite.errors import EvalsuiteError, JudgeError
 
 if TYPE_CHECKING:

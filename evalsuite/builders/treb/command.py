@@ -1,8 +1,9 @@
-"""`evalsuite build treb`: questions and answers by templates from a folder of CSV tables.
+"""`evalsuite build treb`: questions and answers from a folder of CSV tables, by templates and, on request, by models.
 
 After the rule-based construction of arXiv 2506.18421, for Query, Selection, General Operations and
 Distribution Testing. Each answer is worked out in plain Python from the cells, and each pair is kept only if
-its own pandas program prints the same in the sandbox.
+its own pandas program prints the same in the sandbox. With `--model`, models make questions for the other subtasks
+(see `model_questions`).
 """
 
 from __future__ import annotations
@@ -11,23 +12,25 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.treb import distribution, operations, query, selection
+from evalsuite.builders.treb.built import BuiltPairs, record
+from evalsuite.builders.treb.model_briefs import BRIEFS
+from evalsuite.builders.treb.model_pairs import add_model_pairs, add_panel_options
+from evalsuite.builders.treb.pair import same_answer
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, disqualified
 from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.metrics.numbers import numeric_match
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from evalsuite.builders.treb.pair import TemplatePair
 
@@ -54,7 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)"
     )
-    parser.add_argument("--each", type=int, default=1, help="pairs a template and table at most (default 1)")
+    parser.add_argument(
+        "--each", type=int, default=1, help="pairs per template and table at most (default 1)"
+    )
+    add_panel_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,7 +73,10 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.each < 1:
         raise SettingsError(f"--each is {args.each}; it must be at least 1")
-    built = asyncio.run(build(csv_files(args.tables), seed=args.seed, each=args.each))
+    paths = csv_files(args.tables)
+    built = asyncio.run(build(paths, seed=args.seed, each=args.each))
+    if args.models:
+        add_model_pairs(args, built)
     for name, reason in (built.skipped | built.refuted).items():
         sys.stderr.write(f"{name} is left out: {reason}\n")
     if not built.records:
@@ -94,23 +103,6 @@ def csv_files(folder: Path) -> list[Path]:
     raise DatasetError(folder, "", "no CSV file", "a folder of tables as *.csv")
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltPairs:
-    """What a folder of tables gave.
-
-    Attributes:
-        records: in the published format, with the program that verified each under `program`.
-        tables: the CSV text of the tables used, by file name.
-        skipped: why a file was not used, by file name.
-        refuted: what the program of a pair said instead, by the pair's id.
-    """
-
-    records: list[Mapping[str, Any]] = field(default_factory=list)
-    tables: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    refuted: dict[str, str] = field(default_factory=dict)
-
-
 async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
     """Makes and verifies the pairs of all tables.
 
@@ -131,10 +123,11 @@ def write(built: BuiltPairs, out: Path) -> None:
     (out / "csv").mkdir(parents=True, exist_ok=True)
     for name, text in built.tables.items():
         (out / "csv" / name).write_text(text, encoding="utf-8", newline="")
-    for subtask in TEMPLATES:
+    for subtask in (*TEMPLATES, *BRIEFS):
         records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
-        text = json.dumps(records, ensure_ascii=False, indent=1)
-        (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
+        if records or subtask in TEMPLATES:
+            text = json.dumps(records, ensure_ascii=False, indent=1)
+            (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
@@ -144,11 +137,13 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
     sent = {"df": Sent(sheet.table.csv().encode())}
     for name, pair in _pairs(sheet, random, each):
         execution = await sandbox.run(pair.program, sent)
-        said = execution.stdout.strip()
-        if execution.error is not None or not _same(said, pair.answer):
-            built.refuted[name] = execution.error or f"its program prints {said!r} instead of {pair.answer!r}"
+        printed = execution.stdout.strip()
+        if execution.error is not None or not same_answer(printed, pair.answer):
+            built.refuted[name] = (
+                execution.error or f"its program prints {printed!r} instead of {pair.answer!r}"
+            )
         else:
-            built.records.append(_record(name, pair, path, sheet))
+            built.records.append(record(name, pair, sheet))
 
 
 def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
@@ -180,23 +175,3 @@ def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, Templ
                     found.setdefault(pair.question, pair)
             for number, pair in enumerate(found.values(), 1):
                 yield f"{subtask}|generated|{sheet.name}|{template.__name__}_{number}", pair
-
-
-def _same(said: str, answer: str) -> bool:
-    return said == answer or numeric_match(said, answer) == 1.0
-
-
-def _record(name: str, pair: TemplatePair, path: Path, sheet: Sheet) -> Mapping[str, Any]:
-    return {
-        "id": name,
-        "file_path": [f"csv/{path.name}"],
-        "instruction": "",
-        "question": pair.question,
-        "answer": pair.answer,
-        "title": [""],
-        "columnslable": [1],
-        "Table_markdown": [sheet.table.markdown()],
-        "Table_html": [sheet.table.html()],
-        "number_answer": "" if pair.number is None else pair.number,
-        "program": pair.program,
-    }

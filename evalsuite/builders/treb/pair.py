@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from evalsuite.metrics.numbers import numeric_match
+
 if TYPE_CHECKING:
     from evalsuite.builders.treb.sheet import Sheet
 
@@ -30,6 +32,11 @@ class TemplatePair:
 
 # None where a table has nothing to ask for in this way.
 QuestionMaker = Callable[["Sheet", Random], "TemplatePair | None"]
+
+
+def same_answer(printed: str, answer: str) -> bool:
+    """Whether what a program printed is the answer: the same text, whatever its case, or the same number."""
+    return printed.strip().lower() == answer.strip().lower() or numeric_match(printed, answer) == 1.0
 
 
 def numbered(question: str, value: float, program: str) -> TemplatePair:

@@ -17,9 +17,9 @@ from scipy import stats
 from evalsuite.benchmarks.treb.dataset import SHIPPED, load
 from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.treb import pair
+from evalsuite.builders.treb.built import BuiltPairs
 from evalsuite.builders.treb.command import (
     TEMPLATES,
-    BuiltPairs,
     _add,
     _pairs,
     add_arguments,

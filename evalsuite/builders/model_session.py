@@ -11,7 +11,7 @@ from evalsuite.settings import OPTIONS, read_settings
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer  # what parsers and their groups have in common
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
@@ -31,15 +31,18 @@ TAKEN = (
 """Those of the house's options that a build with a model has."""
 
 
-def add_model_options(parser: _ActionsContainer, *, required: bool = True) -> None:
+def add_model_options(
+    parser: _ActionsContainer, *, required: bool = True, without: Sequence[str] = ()
+) -> None:
     """Adds the options of `TAKEN`, with the words of the table of options.
 
     Args:
         parser: of the command, or a group of its options.
         required: whether the model must be named.
+        without: names of options that the command has in a form of its own.
     """
     for option in OPTIONS:
-        if option.name in TAKEN:
+        if option.name in TAKEN and option.name not in without:
             parser.add_argument(
                 option.flag,
                 dest=option.name,
