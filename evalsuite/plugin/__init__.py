@@ -1,4 +1,4 @@
-"""pytest meets evalsuite: a table of contents of the hooks, each of which delegates.
+"""The hooks by which pytest calls evalsuite; each delegates.
 
 A suite opts in with one line in the conftest.py of its root directory:
 
@@ -44,7 +44,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With -n, a worker knows its share of the cases at once; a plan is made without running any."""
+    """Sets how -n distributes cases, and makes --plan run none."""
     from evalsuite.plugin.session.session_start import only_plan, prefer_worksteal
 
     only_plan(config)
@@ -52,30 +52,30 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Settings, and the part that this process plays: controlling (a `Listener` hears all reports), or a worker."""
+    """Reads the settings, and sets this process up as the controlling one or as a worker."""
     start(config)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """The live line, where somebody watches."""
+    """Starts the live line."""
     watch(session.config)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Which model is asked, if cases are."""
+    """Names the model under test."""
     return announce(config)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """No worker is reached in plain text over a network unless that was allowed."""
+    """Refuses workers that would be reached in plain text over a network, unless allowed."""
     check_hosts(config, specs)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """The controlling process gives a worker its way to the gateway."""
+    """Gives a worker its connection to the gateway."""
     start_node(node)
 
 
@@ -83,7 +83,7 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,  # noqa: ARG001 - the hook's signature
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """A declaration that makes no sense is one message."""
+    """Shows a wrong declaration as one message."""
     report = yield
     if report.failed:
         from evalsuite.plugin.collection.declared_wrongly import tell_plainly
@@ -93,7 +93,7 @@ def pytest_make_collect_report(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A benchmark's function becomes its cases."""
+    """Turns a benchmark's function into its cases."""
     from evalsuite.plugin.run.item_stages import make_items
 
     make_items(metafunc)
@@ -101,14 +101,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """A mode that no benchmark knows, or a gate about nothing, is an error before any case runs."""
+    """Refuses modes and gates that apply to no case, before any case runs."""
     carry_parameters(items)
     check_asked(session, items)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """This machine's shard, in the order of this run; after -k and -m have had their say.
+    """Chooses this machine's shard and the run's order, after -k and -m.
 
     pytest passes over functions whose name does not begin with its own, whatever they implement.
     """
@@ -117,19 +117,19 @@ def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: l
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """What a resumed run leaves out this time still belongs to its suite."""
+    """Notes cases that a resumed run leaves out this time but that still belong to its suite."""
     note_deselected(items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """One worker tells the controlling process which cases there are."""
+    """Has one worker tell the controlling process which cases there are."""
     send_plan(session)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """The queue has moved: the window of cases in flight is filled."""
+    """Fills the window of cases in flight, as the queue has moved."""
     begin_item(item, nextitem)
 
 
@@ -137,7 +137,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What a case leaves behind rides on its last report."""
+    """Attaches a case's record to its last report."""
     report = yield
     note_report(item, call, report)
     close_item(item, report)
@@ -146,16 +146,16 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tallies, gates, report, exit status."""
+    """Writes the report and sets the exit status."""
     conclude(session)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The verdict and where the report is; or what was planned."""
+    """Shows the verdict and where the report is, or the plan."""
     show_summary(terminalreporter)
     show_plan(terminalreporter)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Everything that was opened is closed."""
+    """Closes everything that was opened."""
     stop(config)

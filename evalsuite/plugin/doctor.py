@@ -1,4 +1,4 @@
-"""What `evalsuite doctor` loads into pytest: the table in the place of a session."""
+"""The plugin that `evalsuite doctor` loads into pytest: it prints a table instead of running a session."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The hooks that a conftest.py, or any pytest plugin, may implement to watch a run and to add to its report.
 
 All of them are called in the controlling process, so the conftest.py of the root directory is their place: with
--n, that process does not see those of other folders. What an implementation raises is told at the end of the
-session; the run, its report and its exit status do not change.
+-n, that process does not see those of other folders. An exception in an implementation is reported at the end
+of the session; the run, its report and its exit status do not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def pytest_evalsuite_record(record: Record, config: pytest.Config) -> None:
-    """A case has ended, and its record is on disk.
+    """Called when a case has ended and its record is on disk.
 
     Args:
         record: all of it, the transcript included.
@@ -31,11 +31,11 @@ def pytest_evalsuite_record(record: Record, config: pytest.Config) -> None:
 
 
 def pytest_evalsuite_report(run: Run, verdict: Verdict, config: pytest.Config) -> Sequence[Section] | None:
-    """The run's report is being written.
+    """Called while the run's report is being written.
 
     Args:
         run: its records, as tallies by benchmark; `run.read(case)` reads one whole record.
-        verdict: what the gates and the baseline come to.
+        verdict: of the gates and the baseline.
         config: of the session.
 
     Returns:
@@ -44,7 +44,7 @@ def pytest_evalsuite_report(run: Run, verdict: Verdict, config: pytest.Config) -
 
 
 def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Config) -> None:
-    """The run is decided, and everything is written.
+    """Called when the run is decided and everything is written.
 
     Args:
         verdict: with the exit status, the reasons and each gate's decision.

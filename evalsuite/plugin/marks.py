@@ -1,4 +1,4 @@
-"""The names under which pytest's objects carry ours; light, as every session loads it."""
+"""The names under which pytest's objects carry evalsuite's. Light to import, since every session loads it."""
 
 from __future__ import annotations
 

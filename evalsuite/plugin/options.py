@@ -9,7 +9,7 @@ from evalsuite.settings import OPTIONS, Settings, read_settings
 if TYPE_CHECKING:
     import pytest
 
-# Kinds of values by what pytest's ini files call them.
+# The types of values by the names that pytest's ini files have for them.
 INI: dict[type, Literal["string", "int", "float", "bool"]] = {
     str: "string",
     int: "int",
@@ -28,7 +28,7 @@ def add_options(parser: pytest.Parser) -> None:
         dest = f"evalsuite_{option.name}"
         group.addoption(option.flag, dest=dest, default=None, help=option.help, **taken)
         if option.repeat:
-            # In an ini file several values are a list, which one likes to name in the plural.
+            # In an ini file several values are a list, whose name is better in the plural.
             told = f"default of {option.flag}, a list"
             parser.addini(f"{option.ini}s", told, type="linelist", default=None, aliases=[option.ini])
         else:
@@ -36,7 +36,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """The settings that the user gave; the command line goes before ini files.
+    """The settings that the user gave; the command line takes precedence over ini files.
 
     Raises:
         SettingsError: a value is malformed.

@@ -1,4 +1,4 @@
-"""A declared benchmark under a run's settings, with what is made of it once a process."""
+"""A declared benchmark under a run's settings, and what each process makes of it once."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A benchmark in this run: with its setup, and what is made of it once a process.
+    """A benchmark in this run, and what each process makes of it once.
 
     Attributes:
         declaration: what the test declared.
         setup: what the run says.
         epochs: times each sample is asked.
         nodeid: of the decorated test function.
-        answers: a file of ready-made answers in the place of a model; empty where a model is asked.
+        answers: a file of ready-made answers that stands in for a model; empty if a model is asked.
     """
 
     declaration: Declaration
@@ -66,7 +66,7 @@ class Bound:
         return dataset
 
     def make(self) -> None:
-        """Makes samples, solver and scorers, so that what is wrong with them is told before a case begins.
+        """Makes samples, solver and scorers, so that mistakes in them are reported before a case begins.
 
         Raises:
             EvalsuiteError: a factory of the benchmark failed.
@@ -137,7 +137,7 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
     setup = Setup(
         model=model,
         judge=settings.judge_model,
-        # Without its login: a traceback with --showlocals shows it.
+        # Without its login, since a traceback with --showlocals would show it.
         judge_base_url=public_settings(settings).judge_base_url,
         reports=root / settings.reports,
         data=data,

@@ -1,4 +1,4 @@
-"""Cases: how a benchmark's test function becomes one item a sample and epoch."""
+"""Cases: a benchmark's test function becomes one item per sample and epoch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The node id of its pytest item, where nothing else parametrizes the test."""
+        """The node id of its pytest item, unless the test is parametrized further."""
         epoch = self.epoch if self.bound.epochs > 1 else None
         return f"{self.bound.nodeid}[{case_id(self.sample.id, epoch)}]"
 
@@ -44,7 +44,7 @@ def make_cases(
 ) -> tuple[list[Case], list[str]]:
     """The cases of a benchmark on this machine, in the dataset's order, with their ids."""
     every = bound.dataset.samples
-    # A part of the canaries would say less of the judge, and they cost no call of the model.
+    # Fewer canaries would say less about the judge, and they cost no call to the model.
     limit = None if every and all(CANARY in sample.tags for sample in every) else limit
     samples = choose(every, limit, f"{bound.setup.seed} {bound.name}")
     # All are dealt, each in its turn; pytest takes a function without any case for one that is to be skipped.
@@ -57,7 +57,7 @@ def make_cases(
 def choose(samples: Sequence[Sample], limit: int | None, seed: str) -> Sequence[Sample]:
     """At most `limit` samples, in their order; a larger limit keeps what a smaller one chose.
 
-    Of several modes the same questions are chosen, as far as the limit goes: modes are compared on them.
+    With several modes the same questions are chosen for each, as far as the limit allows, to compare the modes on them.
     """
     if limit is None or limit >= len(samples):
         return samples
@@ -70,15 +70,15 @@ def choose(samples: Sequence[Sample], limit: int | None, seed: str) -> Sequence[
 
 
 def _whatever_the_mode(sample: Sample) -> str:
-    """The sample's id without the mode, which stands at its end where a benchmark runs in several."""
+    """The sample's id without the mode, which ends it if a benchmark runs in several modes."""
     return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))
 
 
 def case_id(sample: str, epoch: int | None) -> str:
-    """Short, stable, and free of what pytest or a shell would read otherwise."""
+    """A short, stable id without characters that mean something to pytest or a shell."""
     text = re.sub(r"[^\w.,+=@%|-]+", "-", sample)
     if len(text) > LONGEST_ID or text != sample:
-        # What was cut or replaced must not make two ids one.
+        # Cutting or replacing characters must not make two ids equal.
         digest = hashlib.sha256(sample.encode("utf-8", "replace")).hexdigest()[:6]
         text = f"{text[: LONGEST_ID - 7]}-{digest}"
     return text if epoch is None else f"{text}-e{epoch}"

@@ -1,4 +1,4 @@
-"""A declaration that makes no sense is one message with its place, not a traceback through evalsuite."""
+"""A wrong declaration becomes one message with its place, not a traceback through evalsuite."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ HOUSE = Path(__file__).parents[2]
 
 
 def tell_plainly(report: pytest.CollectReport) -> None:
-    """Replaces the traceback of a test file that could not be imported for an error of evalsuite's own."""
-    # pytest leaves the call on the report for its own hooks; `pytest_exception_interact` is given it, too.
+    """Replaces the traceback of a test file whose import failed with one of evalsuite's own errors."""
+    # pytest leaves the call on the report for its own hooks, such as `pytest_exception_interact`.
     call: pytest.CallInfo[None] | None = getattr(report, "call", None)
     if call is None or call.excinfo is None or not isinstance(call.excinfo.value, EvalsuiteError):
         return

@@ -38,10 +38,10 @@ class Declaration:
 
     Attributes:
         benchmark: samples, solver and scorers.
-        epochs: times each sample is asked where the run does not say; None is once.
-        at_least: epochs of a sample that must hold for the sample to hold; None is all.
+        epochs: how often each sample is asked unless the run says; None means once.
+        at_least: how many epochs of a sample must hold for the sample to hold; None means all.
         args: passed on to the benchmark in its `Setup`.
-        shipped: the same, over `args`, in a run on the shipped samples in the default modes.
+        shipped: likewise, taking precedence over `args`, in a run on the shipped samples in the default modes.
     """
 
     benchmark: Benchmark
@@ -64,7 +64,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     canary: bool = False,
     **args: Any,
 ) -> Callable[[Test], Test]:
-    """Makes a test function into a benchmark: one pytest item a sample and epoch.
+    """Turns a test function into a benchmark: one pytest item per sample and epoch.
 
     The function is an ordinary test. Its fixtures `sample`, `transcript`, `scores`, `model` and `judge`
     are those of its case; what it asserts is its threshold.
@@ -73,18 +73,18 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else;
             without samples, the name of a benchmark that comes with evalsuite or with an installed package.
         samples: with ids that are unique within the benchmark.
-        solver: makes the transcripts: a ready one, or any plain or async function of (sample, model) that
+        solver: makes the transcripts: one of evalsuite's, or any plain or async function of (sample, model) that
             returns text or a Transcript; None leaves it to the test, through the fixture `model`.
         scorers: score the transcripts.
-        epochs: times each sample is asked, unless `--epochs` says otherwise.
-        at_least: the sample holds if so many of its epochs do; without it, each epoch must.
+        epochs: how often each sample is asked, unless `--epochs` says otherwise.
+        at_least: a sample holds if this many of its epochs do; without it, every epoch must.
         shipped: arguments, over `args`, for a run on the samples that come with the benchmark, in its default
             modes: what makes a demonstration short. A run on official files (`--data`), or in a mode that was
-            chosen (`--mode`), is without them.
-        metrics: over all cases at once (`macro_f1()`), or any named function of a `Tally`; gates name them. A
+            chosen (`--mode`), does not use them.
+        metrics: over all cases at once (`macro_f1()`), or any named function of a `Tally`; gates may use them. A
             `Benchmark` has its own, as `derived`.
         canary: the cases watch the judge: each sample's metadata has a fixed `answer` and people's label, `human`;
-            no model is asked, `--limit` spares them, and a baseline is compared with by what its judge said of them.
+            no model is asked, `--limit` keeps them all, and the judge is compared with the baseline's judge on them.
         args: whatever the `Benchmark` takes in `Setup.args`.
 
     Raises:
@@ -127,7 +127,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
 
 
 def _tagged(samples: Sequence[Sample], solver: AnySolver | None) -> Sequence[Sample]:
-    """The samples with the tags that their solver gives to all of its cases."""
+    """The samples with the tags that their solver gives all its cases."""
     tags = getattr(solver, "tags", None)
     if not tags or not isinstance(tags, Mapping):
         return samples
@@ -137,7 +137,7 @@ def _tagged(samples: Sequence[Sample], solver: AnySolver | None) -> Sequence[Sam
 def _canaries(
     name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
 ) -> Sequence[Sample]:
-    """The samples with the tag by which they are known."""
+    """The samples, tagged as canaries."""
     if samples is None or solver is not None:
         raise SettingsError(
             f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
@@ -155,7 +155,7 @@ def _canaries(
 
 
 def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
-    """Those parts of a `Benchmark` that metrics over all its cases make."""
+    """The parts of a `Benchmark` that come from metrics over all its cases."""
     if not metrics:
         return {}
     from evalsuite.reporting.case_metrics import as_case_metric, report_with
@@ -184,7 +184,7 @@ def _offered(name: str) -> Benchmark:
 
 
 def _demand_plugin() -> None:
-    """Says in one sentence what is missing where pytest runs without the plugin."""
+    """Raises an error of one sentence if pytest runs without the plugin."""
     if "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:
         import pytest
 

@@ -1,4 +1,4 @@
-"""Values of `pytest.mark.parametrize` beside `@benchmark`: a case's sample carries them."""
+"""Passes values of `pytest.mark.parametrize` beside `@benchmark` on to the cases' samples."""
 
 from __future__ import annotations
 

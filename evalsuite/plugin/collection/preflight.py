@@ -1,4 +1,4 @@
-"""What a command asks of cases that are not there: a mode or a gate with a wrong name, told before any case runs."""
+"""Finds modes and gates on the command line that no collected case has, before any case runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Sees that modes and gates have something to speak of among the collected cases.
+    """Checks that the modes and gates apply to some of the collected cases.
 
     Raises:
         pytest.UsageError: one has not (see `refuse`).
@@ -43,7 +43,7 @@ def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
 def _unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
     found = {case.bound.name: case.bound.declaration.benchmark for case in cases}
     for mode in modes:
-        # A benchmark may know more modes than it lists: those with numbers in them.
+        # A benchmark may accept more modes than it lists, such as those with numbers in them.
         if not any(mode in benchmark.modes for benchmark in found.values()):
             lines = [
                 f"  {name}={one}: {what}"

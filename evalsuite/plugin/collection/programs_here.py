@@ -1,4 +1,4 @@
-"""Sees, before a run's first call, that this machine can run the programs that its cases will need."""
+"""Checks, before a run's first call, that this machine can run the programs of its cases."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _problem(cases: Iterable[Case], settings: Settings) -> str:
     for sandbox, affected in needing.items():
         try:
             sandbox.prefer(environment(settings.program_env), tiers_of(settings.sandbox))
-            # Of a place elsewhere each sandbox has to learn what is installed there.
+            # Each sandbox has to learn what is installed on a remote machine.
             elsewhere = not set(sandbox.tiers) & set(TIERS)
             if elsewhere or (sandbox.tiers, sandbox.environment.packages) not in tried:
                 asyncio.run(sandbox.probe())

@@ -1,4 +1,4 @@
-"""Which cases a session runs: those that the command line asks for, of this machine's shard, in this run's order."""
+"""Which cases a session runs: those the command line asks for, in this machine's shard, in this run's order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def selection_of(config: pytest.Config) -> dict[str, Any]:
-    """Which tests the command line asks for, if it says."""
+    """Which tests the command line asks for, if any."""
     by_path = config.args_source is pytest.Config.ArgsSource.ARGS
     return {
         "args": list(config.args) if by_path else [],
@@ -25,7 +25,7 @@ def selection_of(config: pytest.Config) -> dict[str, Any]:
 
 
 def select_again(config: pytest.Config, selection: dict[str, Any]) -> None:
-    """Makes a session collect what an earlier one did; what is given now is in the selection already."""
+    """Makes a session collect what an earlier one did; the selection already includes today's command line."""
     if selection["args"]:
         config.args = selection["args"]
         config.args_source = pytest.Config.ArgsSource.ARGS
@@ -36,8 +36,8 @@ def select_again(config: pytest.Config, selection: dict[str, Any]) -> None:
 def is_narrowed(config: pytest.Config) -> bool:
     """Whether the command line picks cases: by -k, -m, --lf, a file or an id.
 
-    Gates of an ini file speak of the whole suite, and then wait only for the benchmarks that are there. A
-    gate of the command line is meant for this run, and always waits.
+    If so, gates of an ini file, which are meant for the whole suite, apply only to the benchmarks present. A
+    gate on the command line is meant for this run and always applies.
     """
     if config.getoption("evalsuite_gate"):
         return False
@@ -57,7 +57,7 @@ def _is_mine(deal: Deal, item: pytest.Item) -> bool:
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves this shard's cases, and brings them into random order where the run may stop early."""
+    """Keeps this shard's cases, and shuffles them if the run may stop early."""
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
@@ -67,7 +67,7 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=others)
     if settings.stop_when_decided:
-        # Of one seed, so that every worker has the same order. Plain tests first: no early stop passes them over.
+        # One seed, so that every worker has the same order. Plain tests come first, so that an early stop skips none.
         random.Random(settings.seed).shuffle(items)  # noqa: S311 - an order, no secret
         items.sort(key=lambda item: case_of(item) is not None)
     if hasattr(config, "workeroutput"):

@@ -24,7 +24,7 @@ NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!
 def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
     """Adds the block to the report of a case that failed, in place of the traceback unless `--tb` asks for one.
 
-    What is no missed threshold but somebody's exception keeps its traceback.
+    An exception, as opposed to a missed threshold, keeps its traceback.
 
     It is a section of the failure itself, so that junit, pytest-html and workers carry it as they do a traceback.
 

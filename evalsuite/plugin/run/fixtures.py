@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def process_of(config: pytest.Config) -> Process:
-    """What the plugin keeps in this process."""
+    """The plugin's state in this process."""
     from evalsuite.plugin.session.process_state import PROCESS
 
     return config.stash[PROCESS]
@@ -37,7 +37,7 @@ def evalsuite_case(request: pytest.FixtureRequest) -> Case:
     if case.bound.solver is not None:
         solved = process_of(request.config).prefetcher.result(case)
         if isinstance(solved.error, Detached):
-            pytest.skip(f"its answer is waited for by a later session: {solved.error}")
+            pytest.skip(f"a later session will collect its answer: {solved.error}")
         findings.score(case, solved)
         # junit and other tools show them.
         item.user_properties.extend(findings.scores.items())

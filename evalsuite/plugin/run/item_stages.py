@@ -1,4 +1,4 @@
-"""What happens with one item, in the order of its hooks; light to import, as it is loaded with every session."""
+"""What happens to one item, in the order of its hooks. Light to import, since every session loads it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalsuite.plugin.session.process_state import PROCESS
 
 
 def make_items(metafunc: pytest.Metafunc) -> None:
-    """Gives a benchmark's function its cases, once it is clear that they can be asked.
+    """Gives a benchmark's function its cases, provided that a model can be asked.
 
     Raises:
         pytest.Collector.CollectError: with one clear message.
@@ -52,7 +52,7 @@ def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 
 
 def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Takes note of one phase of an item."""
+    """Notes how one phase of an item ended."""
     if isinstance(getattr(call.excinfo, "value", None), EvalsuiteError):
         assert call.excinfo is not None  # noqa: S101 - for the type checker; it has a value
         report.longrepr = for_terminal(str(call.excinfo.value))
@@ -75,7 +75,7 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
 
 
 def looks_closer(config: pytest.Config) -> bool:
-    """Whether somebody looks at failures one by one, for whom a missed threshold is a failure, gated or not."""
+    """Whether failures are being looked at one by one (`-x`, `--pdb`): then a missed threshold fails, gated or not."""
     option = config.option
     return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
 
@@ -106,5 +106,5 @@ def close_item(item: pytest.Item, report: pytest.TestReport) -> None:
             same_ask(record.fingerprints),
         ),
     )
-    # Transcripts are large, and pytest keeps its items to the end. An item that runs again begins anew.
+    # Transcripts are large, and pytest keeps its items until the end. An item that is rerun starts afresh.
     del item.stash[FINDINGS]

@@ -37,7 +37,7 @@ LONGEST_NOTE = 200
 
 @dataclass
 class Findings:
-    """What is found out about a case while its item runs."""
+    """What is learnt about a case while its item runs."""
 
     solved: Solved | None = None
     scores: dict[str, float] = field(default_factory=dict)
@@ -60,9 +60,9 @@ class Findings:
     """What the test and the model said to each other, where the test asks by itself."""
 
     def score(self, case: Case, solved: Solved) -> None:
-        """Takes over what was solved and judged, and runs the scorers that ask nobody.
+        """Takes over what was solved and judged, and runs the scorers that need no call.
 
-        Where one scorer fails, what the others found out is kept.
+        If one scorer fails, the scores of the others are kept.
 
         Raises:
             EvalsuiteError: solving, judging or scoring failed; the first failure, where there are several.
@@ -80,7 +80,7 @@ class Findings:
     def _score_now(
         self, case: Case, transcript: Transcript, judged: Sequence[Mapping[str, float | Score]]
     ) -> list[Exception]:
-        """Takes what judges gave and what the scorers give that ask nobody; gives back what failed."""
+        """Collects the judges' scores and those of scorers that need no call; returns what failed."""
         # An object may do both: rules here, and a judge before.
         ruled: list[Any] = [one for one in case.bound.scorers if callable(one) and not is_async(one)]
         scorings: list[Callable[[], Mapping[str, float | Score]]] = [partial(dict, one) for one in judged]
@@ -156,7 +156,7 @@ class Findings:
 
 
 def _score(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
-    """Runs a scorer, which must not end the session, whatever it calls.
+    """Runs a scorer without letting it end the session, whatever it calls.
 
     Raises:
         ScoringError: it tried to.
@@ -174,19 +174,19 @@ def _score(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[st
 
 
 def findings_of(item: pytest.Item) -> Findings:
-    """A case's findings, empty when its item begins; some plugins run an item several times."""
+    """A case's findings, empty when its item begins, since some plugins run an item several times."""
     return item.stash.setdefault(FINDINGS, Findings())
 
 
 def input_text(sample: Sample) -> str:
-    """A sample's input, to be read; of a conversation, the messages in order."""
+    """A sample's input as text; for a conversation, its messages in order."""
     if isinstance(sample.input, str):
         return sample.input
     return "\n".join(f"{message.role}: {message.content}" for message in sample.input)
 
 
 class NotedScore(float):
-    """A score that shows its scorer's words wherever it is shown itself, as in pytest's failure line."""
+    """A score that is shown together with its scorer's note, for example in pytest's failure line."""
 
     note: str
 
@@ -211,7 +211,7 @@ class NotedScore(float):
 
 
 class CaseScores(dict[str, float]):
-    """The fixture `scores`; a name that no scorer gives is an error that lists those that are there."""
+    """The fixture `scores`; asking for a score that no scorer gives raises an error that lists those there are."""
 
     def __missing__(self, name: str) -> float:
         """Says what there is."""
@@ -223,13 +223,13 @@ class CaseScores(dict[str, float]):
 def note_phase(
     findings: Findings, call: pytest.CallInfo[None], report: pytest.TestReport, excuse: str | None
 ) -> None:
-    """Takes note of how one phase of a case's item ended, and shows it as it should be shown.
+    """Notes how one phase of a case's item ended, and sets how pytest shows it.
 
     Args:
         findings: of the case.
         call: the phase.
         report: what pytest made of it.
-        excuse: a key of `EXCUSES`, if a missed threshold is to be decided elsewhere.
+        excuse: a key of `EXCUSES`, if a missed threshold is decided elsewhere.
     """
     if call.excinfo is None:
         return
@@ -238,7 +238,7 @@ def note_phase(
         if findings.outcome == "passed":
             findings.outcome = "skipped"
         return
-    # pytest.fail and assert state a threshold; whatever else is raised means that nothing was measured.
+    # pytest.fail and assert state a threshold; any other exception means that nothing was measured.
     threshold = call.when == "call" and _states_threshold(error)
     findings.outcome = "failed" if threshold else "error"
     findings.error = _first_line(str(error)) if threshold else str(error) or type(error).__name__
@@ -280,7 +280,7 @@ def checked_scores(scores: object) -> Mapping[str, float | Score]:
 
 
 def _finite(name: str, value: Any) -> float:
-    """A score as a float; numbers of numpy and its kin are as good as Python's."""
+    """A score as a float; numbers of numpy and the like are accepted."""
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
-"""Prefetch: a window of the cases that this process will run is kept in flight, solved and judged.
+"""Prefetch: of the cases that this process will run, a window is kept in flight, being solved and judged.
 
-Concurrency is therefore what the gateway allows, not how many processes there are.
+Concurrency is therefore set by the gateway, not by the number of processes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Solved:
 
     Attributes:
         transcript: None where solving failed, or where there is no solver.
-        judged: scores that had to be waited for, by name, as each scorer gave them.
+        judged: scores that took a call or other waiting, by name, as each scorer gave them.
         error: why solving or judging failed; None if it did not.
-        logs: what judges said who then failed: it was paid for.
+        logs: what judges said before they failed, since it was paid for.
         usage: what all its calls took.
         judge_usage: the judge's part of `usage`.
-        simulator_usage: the part of `usage` that models took which played users or tools.
+        simulator_usage: the part of `usage` of models that played users or tools.
         seconds: wall time, waiting for the limiter included.
         solving_seconds: the same until the answer stood.
         fingerprints: of the requests, as `Meter.fingerprints`.
@@ -73,12 +73,12 @@ class Models:
     """
 
     def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
-        # Requests hold addresses without their logins, which the gateway knows.
+        # Requests hold addresses without logins; the gateway knows those.
         self._asker, self._settings, self._model = asker, public_settings(settings), model
         self._overrides = self._settings.model_params
 
     def model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
-        """The model under test; of a named case, the tool calls are kept."""
+        """The model under test; the tool calls of a named case are kept."""
         base_url = self._settings.model_base_url
         effects = Effects(self._asker, case, epoch) if case else None
         return CaseModel(
@@ -93,7 +93,7 @@ class Models:
         )
 
     def _user_model(self) -> tuple[str, str | None] | None:
-        """Who plays users: the model that was named for it, or the judge."""
+        """The model that plays users: the one named for it, or the judge."""
         settings = self._settings
         if settings.user_model:
             return settings.user_model, settings.user_base_url
@@ -107,7 +107,7 @@ class Models:
 
 
 async def solve(case: Case, models: Models) -> Solved:
-    """Solves a case and has it judged. Never raises: what fails is in the result."""
+    """Solves a case and has it judged. Never raises: failures are part of the result."""
     started, meter = time.monotonic(), Meter()
     of_judge, transcript, scored = Meter(meter), None, ScoredAhead((), None, {})
     error: BaseException | None = None
@@ -137,7 +137,7 @@ async def solve(case: Case, models: Models) -> Solved:
 
 @dataclass(frozen=True, slots=True)
 class ScoredAhead:
-    """What came of the scorers that have something to wait for.
+    """The results of the scorers that have to wait for something.
 
     Attributes:
         scores: of each scorer that worked, whatever became of the others.
@@ -153,7 +153,7 @@ class ScoredAhead:
 async def _score_ahead(
     case: Case, transcript: Transcript, judge: CaseModel | None, model: CaseModel
 ) -> ScoredAhead:
-    """Asks those scorers that have something to wait for: a judge, or whatever an async function awaits."""
+    """Runs the scorers that have to wait for something: for a judge, or for what an async function awaits."""
     asynchronous: list[Any] = [scorer for scorer in case.bound.scorers if is_async(scorer)]
     waiting = [_attempted(_checked(scorer(case.sample, transcript))) for scorer in asynchronous]
     judges = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
@@ -191,7 +191,7 @@ async def _checked(scoring: Awaitable[Mapping[str, float | Score]]) -> Mapping[s
 
 
 async def _attempted(work: Awaitable[T]) -> tuple[T | None, BaseException | None]:
-    """What came of it, or the error that it raised: whatever a case's code raises is the case's error."""
+    """The result, or the exception that it raised: whatever a case's code raises is the case's own error."""
     try:
         return await work, None
     except asyncio.CancelledError:
@@ -247,7 +247,7 @@ class Prefetcher:
         try:
             return await self._tasks[case]
         finally:
-            # Kept until now; its transcript goes with it.
+            # Kept until now; its transcript is let go with it.
             self._tasks.pop(case, None)
 
     def _refill(self) -> None:
@@ -275,7 +275,7 @@ class Prefetcher:
         self._refill()
 
     async def aclose(self) -> None:
-        """Gives up what is in flight, and has solvers and scorers let go of what they hold."""
+        """Cancels what is in flight, and has solvers and scorers release what they hold."""
         self._upcoming = lambda _: iter(())
         for task in self._tasks.values():
             task.cancel()

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 class Upcoming(Protocol):
-    """One way of knowing what comes."""
+    """One way to know which cases come next."""
 
     def at(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Hears, in the main thread, that an item begins."""
         ...
 
     def __call__(self, most: int) -> Iterator[Case]:
-        """Cases among the `most` items after the present one, each of them once; called in one other thread.
+        """Cases among the `most` items after the current one, each given once; called from one other thread.
 
-        What the caller does not take stays for the next call, so that a call costs what it gives.
+        What the caller does not take is given by the next call, so that a call costs no more than it gives.
         """
         ...
 
 
 class SessionQueue:
-    """Without xdist: the session's items, in order.
+    """The session's items in order, for sessions without xdist.
 
     Args:
         items: all of them.
@@ -56,7 +56,7 @@ class SessionQueue:
 
 
 class WorkerQueue:
-    """On an xdist worker: the items assigned to it that it has not begun.
+    """The items assigned to an xdist worker that it has not begun.
 
     Args:
         items: all items of the session, to which the queue holds indexes.
@@ -66,7 +66,7 @@ class WorkerQueue:
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
         self._items, self._torun = items, torun
         self._next: tuple[pytest.Item, ...] = ()
-        # The index given last, and where in the queue it stood then.
+        # The index given last, and where it stood in the queue at the time.
         self._last, self._place = -1, -1
 
     def at(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
@@ -84,7 +84,7 @@ class WorkerQueue:
         """The index after the one given last, if it is among the first `most` of the queue."""
         with self._torun.lock() as queue:
             place = self._place_of_last(queue) + 1
-            # Besides indexes it may hold the mark of its end.
+            # Besides indexes, the queue may hold a marker of its end.
             if place >= min(most, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place
@@ -102,7 +102,7 @@ class WorkerQueue:
 
 
 class NextItem:
-    """Where the queue cannot be seen: the one item after the present one."""
+    """The one item after the current one, where the queue cannot be seen."""
 
     def __init__(self) -> None:
         self._next: tuple[pytest.Item, ...] = ()

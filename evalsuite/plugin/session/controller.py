@@ -49,10 +49,10 @@ class Controller:
         root: what relative paths are relative to.
         command: the command line, for the report.
         selection: which tests it asks for, for a run that goes on with this one.
-        narrowed: whether these are chosen cases, so that gates of other benchmarks do not wait for theirs.
+        narrowed: whether the cases were picked, so that gates of benchmarks left out are not waited for.
         stop: ends the session early, with a reason.
         live: the benchmarks that this process has collected, by the node id of the test function.
-        watchers: hear of every record and of the verdict, and add to the report.
+        watchers: hear every record and the verdict, and may add to the report.
         cases: those of this session.
         lease: on the run that is resumed; None for a new one.
         quarantine: cases that decide nothing; None where there are none.
@@ -91,15 +91,15 @@ class Controller:
         self.undecidable = False
         self.verdict: Verdict | None = None
         self.report: RunReport | None = None
-        # Why nobody waits for the batches any more, with --detach.
+        # Why the session no longer waits for its batches, with --detach.
         self.detached = ""
-        # What the terminal says besides.
+        # What else the terminal says.
         self.aside = ""
         # Failed reports that fail no session, by case.
         self._failures: dict[str, int] = {}
         # Cases below their threshold that a gate decides about, by benchmark.
         self.below: dict[str, list[str]] = {}
-        # Benchmarks of which a scored case was there, so that the names of its metrics are known.
+        # Benchmarks that have had a scored case, so that the names of their metrics are known.
         self._scored: set[str] = set()
         # Where the workers of this session say that their benchmarks were declared.
         self._places: set[str] = set()
@@ -137,7 +137,7 @@ class Controller:
         return any(gate.covers(benchmark) for gate in self._gates)
 
     def hear(self, report: pytest.TestReport) -> None:
-        """Keeps the record that rides on a report, or makes one for a case whose worker died."""
+        """Keeps the record attached to a report, or makes one for a case whose worker died."""
         riding = report.__dict__.pop(RECORD, None)
         if riding is not None:
             line, benchmark, failures, place, metrics, same = riding
@@ -154,11 +154,11 @@ class Controller:
             self._cover(report.nodeid, record.benchmark, 1)
 
     def _cover(self, case: str, benchmark: str, failures: int) -> None:
-        """Of a case that ran several times, its last time counts."""
+        """If a case ran several times, the last time counts."""
         self._failures[case] = failures if self.covers(benchmark) or self._is_held(case) else 0
 
     def _is_held(self, case: str) -> bool:
-        """Whether a case is in quarantine, and decides nothing."""
+        """Whether a case is in quarantine and so decides nothing."""
         planned = self._planned.get(case)
         if planned is None or self._quarantine is None:
             return False
@@ -166,7 +166,7 @@ class Controller:
 
     @property
     def covered(self) -> int:
-        """Failed reports that fail no session: errors of cases that a gate decides about, or in quarantine."""
+        """Failed reports that do not fail the session: of cases that a gate decides about, or in quarantine."""
         return sum(self._failures.values())
 
     def recall(self, report: pytest.TestReport) -> None:
@@ -198,7 +198,7 @@ class Controller:
             self.early.hear(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _look_at(self, record: Record) -> None:
-        """Sees that gates speak of metrics that there are, and takes note of what `--lf` may mean."""
+        """Checks that the gates' metrics exist, and notes the cases that `--lf` may mean."""
         if record.excused == "gate":
             self.below.setdefault(record.benchmark, []).append(record.case)
         if record.scores and record.outcome != "error" and record.benchmark not in self._scored:
@@ -240,7 +240,7 @@ class Controller:
         from evalsuite.reporting.write import append_step_summary, write_run
 
         usage = self.asked.usage()
-        # Not by the clock on the wall, which somebody may set back.
+        # The wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock
         stopped = None if self.early.decided else str(self._hopeless) if self._hopeless else interrupted
         counted = self._run.journal.counted()

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.reporting.write import RunReport
 
-# What counts reports for purposes of its own: pytest's session, the terminal's dots, the list of `--lf`, ourselves.
+# Plugins that count reports for their own purposes: pytest's session, the terminal's dots, `--lf`, ourselves.
 NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
 def report_decisions(config: pytest.Config, report: RunReport) -> None:
-    """Has pytest's other plugins hear of every decision, and the terminal of those that are red."""
+    """Reports every decision to pytest's other plugins, and the red ones to the terminal."""
     others = [one for name in NOT_TOLD if (one := config.pluginmanager.get_plugin(name)) is not None]
     tell = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
@@ -52,7 +52,7 @@ def _reports(report: RunReport) -> Iterator[pytest.TestReport]:
 
 
 def _behind(decision: GateDecision, report: RunReport) -> Iterator[str]:
-    """The worst cases that a gate looks at, each with its block."""
+    """The worst cases under a gate, each with its block."""
     for title, block in blocks(cases_behind(decision, report.run), report.run, report.baseline):
         yield f"{for_terminal(title)}\n{block}"
 
@@ -70,7 +70,7 @@ def _report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
 
 
 def remember_cases(config: pytest.Config, verdict: Verdict, below: dict[str, list[str]]) -> None:
-    """Has `--lf` run the cases below their threshold of every benchmark with a missed gate.
+    """Makes `--lf` run the cases below their threshold in every benchmark with a missed gate.
 
     Args:
         config: of the session.
@@ -87,7 +87,7 @@ def remember_cases(config: pytest.Config, verdict: Verdict, below: dict[str, lis
 
 
 def spare_the_summary(config: pytest.Config) -> None:
-    """Lets go of reports of setup and teardown that say nothing: pytest looks through all of them for each failure."""
+    """Drops empty reports of setup and teardown, since pytest searches all of them for each failure."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
         terminal.stats[""] = [one for one in terminal.stats.get("", []) if getattr(one, "sections", True)]

@@ -1,4 +1,4 @@
-"""An early end of the session: once the gates and the comparison are decided, nothing more need be paid for."""
+"""An early end of the session: once the gates and the comparison are decided, no more cases are paid for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class EarlyEnd:
     """Hears results in the planned order and ends the session when all is decided.
 
-    Heard as they come, fast answers would come first and decide wrongly.
+    If results were heard as they arrive, fast answers would come first and decide wrongly.
 
     Args:
         settings: of the run; they say whether it may end early.
@@ -42,11 +42,11 @@ class EarlyEnd:
         return self._tests is not None
 
     def plan(self, items: Sequence[str]) -> None:
-        """Takes note of the order in which results are to be heard, by node id."""
+        """Sets the order, by node id, in which results are to be heard."""
         self._order = PlannedOrder(items)
 
     def hear(self, item: str, result: tuple[str, Row] | None) -> None:
-        """Hears what came of an item.
+        """Hears an item's result.
 
         Args:
             item: its node id.

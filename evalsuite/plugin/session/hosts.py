@@ -1,4 +1,4 @@
-"""Workers on other hosts: what goes to them must not be read, or answered, by anybody on the way."""
+"""Workers on other hosts: nobody on the way may read, or answer, what is sent to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refuse_plain(specs: Iterable[Any]) -> None:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether host:port is on this host; a name but `localhost` may be anywhere."""
+    """Whether host:port is on this host; any name other than `localhost` may be elsewhere."""
     host = address.rpartition(":")[0]
     try:
         return ipaddress.ip_address(host).is_loopback

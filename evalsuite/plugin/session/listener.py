@@ -30,7 +30,7 @@ INCOMPLETE = 12
 
 
 class Listener:
-    """Light, as every session has one; it makes a `Controller` once there is something to keep.
+    """Hears workers and reports. Light, since every session has one; makes a `Controller` when it is needed.
 
     Args:
         config: of the session.
@@ -47,26 +47,26 @@ class Listener:
             self.model = default_model()
         self.planned = 0
         self._uncollected = 0
-        # Why there is no report.
+        # Why there is no report, if something went wrong.
         self.broken = ""
         self.status = 0
         self.handlers: dict[int, Any] = {}
         # On the run that is resumed.
         self.lease: Lease | None = None
-        # Cases that decide nothing for now.
+        # Cases that decide nothing until a date.
         self.quarantine: Quarantine | None = None
         self._told: str | None = None
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
-        # Items that are no cases and have come to their end.
+        # Items that are not cases and have finished.
         self._passed_over: set[str] = set()
         # The benchmarks that this process has collected, by the node id of the test function.
         self.live: dict[str, Benchmark] = {}
 
     @cached_property
     def controller(self) -> Controller:
-        """Made when the first case asks, or leaves its record."""
+        """Made when the first case asks a model or leaves its record."""
         from evalsuite.plugin.session.controller import Controller
         from evalsuite.plugin.session.provenance import command_line
         from evalsuite.plugin.session.watchers import Watchers
@@ -89,7 +89,7 @@ class Listener:
         return controller
 
     def _order(self) -> list[str]:
-        """The order in which results are heard where the run may stop early: fixed before anything is asked."""
+        """The order in which results are heard if the run may stop early; fixed before anything is asked."""
         if not self.settings.stop_when_decided:
             return []
         from evalsuite.decisions.planned_order import dealt
@@ -98,7 +98,7 @@ class Listener:
         return dealt(waited_for, len(self._channels) or 1)
 
     def _plan(self) -> list[PlannedCase]:
-        """This session's cases: as a worker told them, or as this process collected them."""
+        """This session's cases, as sent by a worker or as collected by this process."""
         if self._told is not None:
             from evalsuite.journal.planned import decode_plan
 
@@ -107,7 +107,7 @@ class Listener:
 
     @property
     def begun(self) -> bool:
-        """Whether any case asked, or left a record."""
+        """Whether any case asked a model or left a record."""
         return "controller" in self.__dict__
 
     @property
@@ -116,7 +116,7 @@ class Listener:
         return bool(self.planned or self._told is not None)
 
     def attach(self, node: Any) -> None:
-        """Gives a worker, before it starts, the settings and a way to the gateway."""
+        """Gives a worker, before it starts, the settings and a connection to the gateway."""
         from evalsuite.gateway.concealment import public_settings
 
         if not self._channels:
@@ -128,7 +128,7 @@ class Listener:
             "model": self.model,
             "selection": self.selection,
             "quarantine": self.quarantine.plain() if self.quarantine else None,
-            # One is enough; if it dies first, the one in its place is asked.
+            # One worker is enough; if it dies first, its replacement is asked.
             "plan": self._told is None and all(other.isclosed() for other in self._channels),
         }
         node.workerinput["evalsuite_channel"] = channel
@@ -136,7 +136,7 @@ class Listener:
         channel.setcallback(functools.partial(self._hear_worker, channel), endmarker=None)
 
     def _import_client(self) -> None:
-        """While the workers start, as they will soon ask: only a session that names a model is sure to have cases."""
+        """Imports the client while the workers start, if a model is named and so some case will probably ask."""
         if self.settings.model and not self.settings.replay:
             from evalsuite.models import import_client
 
@@ -158,12 +158,12 @@ class Listener:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps the record that rides on the report, or that a dead worker cannot send."""
+        """Keeps the record attached to the report, or makes the one that a dead worker cannot send."""
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
                 self.controller.hear(report)
             except (EvalsuiteError, OSError) as error:
-                # What is not kept would be paid for in vain.
+                # Cases whose records cannot be kept would be paid for in vain.
                 self.broken = f"the records cannot be kept: {in_words(error)}"
                 pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
         elif report.when == "teardown" and self.settings.stop_when_decided:
@@ -175,20 +175,20 @@ class Listener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """How many cases there were, as a worker found."""
+        """Takes over from a worker how many cases there were."""
         found = getattr(node, "workeroutput", {})
         self.planned = max(self.planned, found.get("evalsuite_planned", 0))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """The workers know their cases: from here on, a signal must not cost a report.
+        """From here on, a signal must not cost the report, since the workers know their cases.
 
         Raises:
             pytest.Session.Interrupted: there are cases, and a file of the suite could not be collected.
         """
         self._items = ids
         if self._told is not None and self._uncollected:
-            # As pytest does without workers, before any case is paid for; xdist alone would go on.
+            # As pytest does without workers, before any case is paid for; xdist by itself would go on.
             raise pytest.Session.Interrupted(
                 f"{self._uncollected} error{'s' if self._uncollected > 1 else ''} during collection"
             )
@@ -196,12 +196,12 @@ class Listener:
             self.handlers = listen(*HANDLERS)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """What a worker could not collect; xdist shows each failure once, whoever had it."""
+        """Counts what workers could not collect; xdist shows each failure once."""
         if report.failed and not self._config.option.continue_on_collection_errors:
             self._uncollected += 1
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """How many cases there are, without workers."""
+        """Counts the cases of a session without workers."""
         self._session = session
         self.planned = count_cases(session.items)
         self._items = [item.nodeid for item in session.items]
@@ -210,7 +210,7 @@ class Listener:
 
 
 def _stop_session(config: pytest.Config, reason: str) -> None:
-    """Ends the session after the test that runs; xdist has a mark of its own for it."""
+    """Ends the session after the current test; xdist has its own flag for that."""
     distributing = config.pluginmanager.get_plugin("dsession")
     if distributing is not None:
         distributing.shouldstop = reason

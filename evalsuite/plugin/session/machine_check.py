@@ -1,4 +1,4 @@
-"""What of a run's needs is there on this machine, found out without spending anything."""
+"""Finds out, without spending anything, what this machine has of what a run needs."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Finding:
     """One line of the table.
 
     Attributes:
-        subject: what was looked at.
+        subject: what was checked.
         state: `ok`, `missing`, `broken` or `not checked`.
-        detail: for the user: what is there, or what to do.
+        detail: what is there, or what to do about it.
         fault: whether a run would fail for it.
     """
 
@@ -55,7 +55,7 @@ class Finding:
 
 
 def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
-    """Looks at everything that a run with these settings would need.
+    """Checks everything that a run with these settings would need.
 
     Args:
         settings: of the run.
@@ -108,7 +108,7 @@ def _key(there: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, 
 
 
 async def _listed(role: str, name: str, backend: Any) -> Finding:
-    """Whether the server can be reached, takes the key, and knows the model."""
+    """Whether the server can be reached, accepts the key, and offers the model."""
     try:
         offered = await backend.offers()
     except Exception as error:  # noqa: BLE001 - signs for the gateway and errors alike: all of them mean that it fails
@@ -117,19 +117,19 @@ async def _listed(role: str, name: str, backend: Any) -> Finding:
         await backend.aclose()
     if offered is None:
         return Finding(
-            role, UNKNOWN, f"{backend.base_url} answers, but keeps no list of models; {name} may be there"
+            role, UNKNOWN, f"{backend.base_url} answers, but does not list its models; it may have {name}"
         )
     if name not in offered:
         listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
         words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
-        # Other servers may take aliases, or serve whatever they have under any name.
+        # Other servers may accept aliases, or serve what they have under any name.
         openai = backend.base_url.startswith("https://api.openai.com/")
         return Finding(role, BROKEN if openai else UNKNOWN, words, fault=openai)
-    return Finding(role, OK, f"{name} at {backend.base_url}, which takes the key and lists the model")
+    return Finding(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
 
 
 def _sandbox(settings: Settings, *, fault: bool) -> Finding:
-    """Tries the sandbox; a named environment that is not built yet is not built for this."""
+    """Tries the sandbox; does not build a named environment that is not there yet."""
     from evalsuite.sandbox import Sandbox
     from evalsuite.sandbox.ways import tiers_of
 

@@ -38,7 +38,7 @@ def demand_model(name: str | None) -> str:
 
 
 def check_model(settings: Settings) -> None:
-    """Sees whether the model can be asked, before a case is.
+    """Checks, before any case is asked, that the model can be.
 
     Raises:
         SettingsError: there is none, or its name is of no known kind.
@@ -48,7 +48,7 @@ def check_model(settings: Settings) -> None:
 
 
 def check_name(settings: Settings) -> None:
-    """Sees whether the model's name makes sense.
+    """Checks that the model's name makes sense.
 
     Raises:
         SettingsError: there is none, or it is of no known kind.
@@ -57,7 +57,7 @@ def check_name(settings: Settings) -> None:
 
 
 def check_judge(settings: Settings) -> None:
-    """Sees whether the judge can be asked; as `check_model`."""
+    """Checks that the judge can be asked; as `check_model`."""
     _check(demand_model(settings.judge_model), settings.judge_base_url, settings)
 
 
@@ -68,7 +68,7 @@ def _check(name: str, base_url: str | None, settings: Settings) -> None:
 
 
 def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
-    """Sees that what the user gave makes sense, before anything begins.
+    """Checks that the user's options make sense, before anything begins.
 
     Args:
         settings: of the run.
@@ -91,7 +91,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     if settings.run and not settings.resume:
         check_name(root / settings.reports, settings.run)
     if settings.baseline:
-        # Read now, as a damaged one should be found before anything is paid for.
+        # Read now, so that a damaged one is found before anything is paid for.
         load_run(find_folder(root / settings.reports, settings.baseline))
     if settings.stop_when_decided and not settings.gate:
         raise SettingsError("--stop-when-decided needs a gate: --gate or evalsuite_gates")
@@ -100,7 +100,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
 
 
 def check_askable(settings: Settings, named: AbstractSet[str]) -> None:
-    """Sees that the models that were named can be asked, directly or by way of a gateway.
+    """Checks that the models named can be asked, directly or through a gateway.
 
     Raises:
         EvalsuiteError: one cannot.
@@ -119,7 +119,7 @@ def check_askable(settings: Settings, named: AbstractSet[str]) -> None:
 
 
 def check_batches(settings: Settings) -> None:
-    """Sees that every model of the run is behind a batch interface.
+    """Checks that every model of the run has a batch interface.
 
     Raises:
         EvalsuiteError: one is not; nothing was asked.
@@ -138,7 +138,7 @@ def check_batches(settings: Settings) -> None:
 
 
 def check_gateway(settings: Settings, named: AbstractSet[str]) -> None:
-    """Sees that the gateway services are there, and that the models' names make sense; they have the keys.
+    """Checks that the gateway services are there and that the models' names make sense; the keys are the services'.
 
     Raises:
         EvalsuiteError: one is not there, or knows no such token, or a name is of no known kind.

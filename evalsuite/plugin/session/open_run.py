@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class OpenRun:
-    """Nothing is made or written before it is asked for.
+    """The run being written. Nothing is made or written before it is asked for.
 
     Args:
         settings: of the run.
         reports: the folder of all runs.
-        info: what `run.json` says of it besides when it began.
+        info: what `run.json` says about it, apart from when it began.
         cases: those of this session.
         lease: on the run that is resumed; None for a new one.
     """
@@ -96,7 +96,7 @@ class OpenRun:
         folder.write_info({"started": to_seconds(self._started), **self._info, **(facts or {})})
 
     def close(self) -> None:
-        """Closes the journal, if it is open, and lets go of the run."""
+        """Closes the journal, if it is open, and releases the lease."""
         if "_journal" in self.__dict__:
             self.journal.close()
         if self._lease is not None:
@@ -104,12 +104,12 @@ class OpenRun:
 
 
 def to_seconds(moment: datetime) -> str:
-    """A moment as it is written into files: ISO 8601, in whole seconds."""
+    """A moment as ISO 8601 in whole seconds, as files have it."""
     return moment.isoformat(timespec="seconds")
 
 
 def remarks(journal: Journal, counted: Counted) -> list[str]:
-    """What a reader of the report must know of the run's journal.
+    """What a reader of the report must know about the run's journal.
 
     Args:
         journal: after the last case.

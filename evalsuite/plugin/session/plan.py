@@ -1,4 +1,4 @@
-"""What a session will run, told before anything is asked: a case whose worker dies is still known by its name."""
+"""What a session will run, sent before anything is asked, so that a case is known even if its worker dies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def note_deselected(items: Iterable[pytest.Item]) -> None:
-    """Remembers cases of the suite that a resumed run leaves out: their earlier records still count."""
+    """Remembers cases of the suite that a resumed run leaves out, since their earlier records still count."""
     for item in items:
         process = item.config.stash.get(PROCESS, None)
         if process is not None and process.settings.resume and case_of(item) is not None:
@@ -25,7 +25,7 @@ def note_deselected(items: Iterable[pytest.Item]) -> None:
 
 
 def plan_of(session: pytest.Session) -> list[PlannedCase]:
-    """The cases of this process's collection."""
+    """The cases that this process has collected."""
     process = session.config.stash[PROCESS]
     settings, model = process.settings, process.model_name or ""
     rows = [_planned(item, settings, model, selected=True) for item in session.items]
@@ -55,7 +55,7 @@ def _planned(item: pytest.Item, settings: Settings, model: str, *, selected: boo
 
 
 def send_plan(session: pytest.Session) -> None:
-    """On the worker that was asked to, tells the controlling process what there is; before it may begin."""
+    """On the worker that was asked to: sends its cases to the controlling process, before any of them begins."""
     given = getattr(session.config, "workerinput", {})
     if given.get("evalsuite", {}).get("plan"):
         from evalsuite.journal.planned import encode_plan

@@ -1,4 +1,4 @@
-"""What the plugin keeps in one process: settings, and, once a case needs them, loop, models and prefetch."""
+"""The plugin's state in one process: settings and, once a case needs them, loop, models and prefetch."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ IN_ONE_BATCH = 50_000
 
 @cache
 def _set_aside() -> None:
-    """Sets aside, once a process, what is there before the first case.
+    """Keeps the garbage collector away from what is there before the first case; once in each process.
 
-    Otherwise the garbage collector looks through pytest, all items and all modules again and again, which with
+    Otherwise it would look through pytest, all items and all modules again and again, which with
     eight workers takes an eighth of a run of quick cases.
     """
     gc.freeze()
@@ -46,8 +46,8 @@ class Process:
         settings: of the run.
         model: the model's name, with the default filled in; None where there is none.
         workers: how many processes run tests.
-        background: makes, or gives, the event loop.
-        connect: makes the way to the gateway.
+        background: makes or returns the event loop.
+        connect: makes the connection to the gateway.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Process:
     ) -> None:
         self.settings, self.model_name, self._workers = settings, model, workers
         self._background, self._connect = background, connect
-        # Cases that decide nothing for now; None where the run names no such file.
+        # Cases that decide nothing until a date; None if the run names no such file.
         self.quarantine: Quarantine | None = None
         self.session: pytest.Session | None = None
         self.deal = Deal(settings.shard)
         # Cases that the command line leaves out of a resumed run.
         self.deselected: list[pytest.Item] = []
-        # Why a worker is to end with the case that runs.
+        # Why this worker is to end after the current case.
         self.stopping = ""
 
     @cached_property
@@ -76,7 +76,7 @@ class Process:
 
     @cached_property
     def models(self) -> Models:
-        """The models, by way of the gateway.
+        """The models, reached through the gateway.
 
         Raises:
             SettingsError: no model was named and none is embedded.
@@ -92,7 +92,7 @@ class Process:
         from evalsuite.plugin.run.prefetch import Prefetcher
 
         _set_aside()
-        # Twice a process's share: one that falls behind does not leave connections idle.
+        # Twice a process's share, so that connections do not stay idle when another process falls behind.
         share = -(-self.settings.max_connections // self._workers)
         window = min(self.settings.max_connections, 2 * share) if self._workers > 1 else share
         if self.settings.batch:
@@ -107,7 +107,7 @@ class Process:
         return find_queue(self.session)
 
     def item_begins(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Moves the queue on, and fills the window, from the first case on."""
+        """Moves the queue on and, from the first case on, fills the window."""
         self.session = item.session
         case = case_of(item)
         if case is not None or "prefetcher" in self.__dict__:
@@ -115,7 +115,7 @@ class Process:
             self.prefetcher.begin(case if case is not None and case.bound.solver is not None else None)
 
     def excuse(self, case: Case) -> str | None:
-        """Why a missed threshold of this case fails nothing by itself, as a key of `outcomes.EXCUSES`."""
+        """Why this case's missed threshold does not fail by itself, as a key of `outcomes.EXCUSES`."""
         from evalsuite.decisions.gates import parse_gates
 
         name = case.bound.name
@@ -132,7 +132,7 @@ class Process:
             del self.__dict__["prefetcher"]
 
     def close(self) -> None:
-        """Ends the loop, where this process made it."""
+        """Ends the loop, if this process made it."""
         if "background" in self.__dict__:
             self.background.close()
 

@@ -1,4 +1,4 @@
-"""What made a run: command and versions, without secrets."""
+"""How a run was made: command and versions, without secrets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PACKAGES = (
 
 
 def versions(program_env: str) -> dict[str, str]:
-    """Versions of what may change a score.
+    """The versions of packages that may change a score.
 
     Args:
         program_env: what programs of the model import from; one of its own is described after its name.
@@ -52,5 +52,5 @@ def _programs(program_env: str) -> dict[str, str]:
 
 
 def command_line(args: Sequence[str]) -> str:
-    """The command as one could type it, but for the secrets in addresses and parameters."""
+    """The command as it could be typed, without the secrets in addresses and parameters."""
     return redact(shlex.join(["pytest", *Vault().conceal_arguments(args)]))

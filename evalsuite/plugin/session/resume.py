@@ -24,7 +24,7 @@ CODE = "function:"
 
 
 def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
-    """Settings and selection, those of the resumed or replayed run taken over where they were not given.
+    """Settings and selection, taken over from the resumed or replayed run unless given.
 
     Raises:
         RunError: there is no such run.
@@ -47,14 +47,14 @@ def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple
             f"--resume {name}: that run asked {asked}; another model is another run, so leave out --model, "
             "or leave out --resume"
         )
-    # By its path, as `last` would mean another run once this one has begun.
+    # By its path, since `last` will mean this run once it has begun.
     path = str(folder.path.resolve())
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
 
 
 def _demand_code(settings: Settings, run: str) -> None:
-    """Sees that no folder, which may come from anybody, decides what is imported and called."""
+    """Refuses to import or call what only a run's folder names, since that may come from anybody."""
     restored = [option for option in MODELS if option not in settings.given]
     for option in restored:
         value = getattr(settings, option) or ""
@@ -67,7 +67,7 @@ def _demand_code(settings: Settings, run: str) -> None:
 
 
 def flags_to_repeat(settings: Mapping[str, Any]) -> str:
-    """Options that `--resume` of a run needs again, with a space before each.
+    """The options that `--resume` of a run needs again, each with a space before it.
 
     Args:
         settings: of the run, as its folder holds them.
@@ -83,7 +83,7 @@ def _repeated(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def take_lease(settings: Settings) -> Lease | None:
-    """The right to write to the run that is resumed.
+    """Takes the lease on the run that is resumed.
 
     Raises:
         RunError: another living session has it, or the run's journal cannot be read.
@@ -97,6 +97,6 @@ def take_lease(settings: Settings) -> Lease | None:
     folder = Path(settings.resume)
     lease = Lease(folder)
     if (folder / JOURNAL).is_file():
-        # Now, as damage should be found before anything is paid for.
+        # Now, so that damage is found before anything is paid for.
         Journal(folder / JOURNAL, read_only=True).close()
     return lease

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class RunGateway:
-    """Nothing is opened or started before a case asks.
+    """The gateway of a session. Nothing is opened or started before a case asks.
 
     Args:
         settings: of the run.
         reports: the folder of all runs, for the one that is replayed.
         run: keeps the answers.
         give_up: hears of an error after which no call can succeed.
-        on_detached: hears, with --detach, what the session will not wait for.
+        on_detached: hears, with --detach, what the session does not wait for.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class RunGateway:
         return self._desk.waits() if "_desk" in self.__dict__ else []
 
     def usage(self) -> dict[str, Any] | None:
-        """What all calls took so far, as JSON; None where there was none."""
+        """What all calls took so far, as JSON; None if there was none."""
         return self.background.run(self._usage()) if self.asking else None
 
     async def _usage(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class RunGateway:
             self.background.close()
 
     async def _let_batches_go(self) -> None:
-        """What waits for a batch would hold up the end of the session; the next one collects it."""
+        """Releases the calls that wait for a batch, which would hold up the end; the next session collects it."""
         from evalsuite.journal.batches import Batches
 
         self._desk.release()

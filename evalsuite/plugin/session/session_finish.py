@@ -20,7 +20,7 @@ def conclude(session: pytest.Session) -> None:
     config = session.config
     config.stash[PROCESS].give_up()
     listener = config.stash.get(LISTENER, None)
-    # A gate named here and now waits for cases even where none ran, unless nothing was to run.
+    # A gate on this command line waits for cases even if none ran, unless none was to run.
     waited_for = config.getoption("evalsuite_gate") and session.exitstatus != pytest.ExitCode.USAGE_ERROR
     if listener is None or listener.broken or not (listener.begun or waited_for):
         return
@@ -48,12 +48,12 @@ def conclude(session: pytest.Session) -> None:
         spare_the_summary(config)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if ended_by() and terminal is not None:
-        # pytest's own summary is left out where a signal ended the session.
+        # pytest leaves out its own summary if a signal ended the session.
         show_summary(terminal)
 
 
 def _not_collected(config: pytest.Config) -> str:
-    """What could not be collected, which ends a session as an interruption does; empty where all could."""
+    """What could not be collected, which ends a session like an interruption; empty if all could be."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     errors = terminal.stats.get("error", ()) if terminal is not None else ()
     failed = [report for report in errors if isinstance(report, pytest.CollectReport)]
@@ -82,7 +82,7 @@ def exit_status(session: pytest.Session, controller: Controller, *, stopped: boo
         return int(verdict.status)
     if verdict.status is Status.FAILED:
         return int(Status.FAILED)
-    # Errors that a gate puts up with are no failures of the session.
+    # Errors within what a gate allows do not fail the session.
     only_covered = own == 1 and session.testsfailed <= controller.covered
     return 0 if only_covered else own
 

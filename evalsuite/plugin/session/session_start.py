@@ -1,4 +1,4 @@
-"""What this process does before the first case: settings, its part, and the ways between processes."""
+"""What this process does before the first case: read settings, take its part, connect to other processes."""
 
 from __future__ import annotations
 

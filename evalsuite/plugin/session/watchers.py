@@ -1,4 +1,4 @@
-"""Calls the hooks of `hookspecs`; what an implementation raises is told, and costs nothing else."""
+"""Calls the hooks of `hookspecs`; an exception in an implementation is reported and has no other effect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Watchers:
                 self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
 
     def sections(self, run: Run, verdict: Verdict) -> list[Section]:
-        """The sections that are to be added to a report."""
+        """The sections to add to the report."""
         sections: list[Section] = []
         with self._guarded("pytest_evalsuite_report"):
             for added in self._config.hook.pytest_evalsuite_report(
@@ -57,7 +57,7 @@ class Watchers:
         return sections
 
     def verdict(self, verdict: Verdict, folder: Path) -> None:
-        """Shows what was decided."""
+        """Shows the verdict."""
         with self._guarded("pytest_evalsuite_verdict"):
             self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
 
