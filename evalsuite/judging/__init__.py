@@ -3,6 +3,9 @@
 Each of these makes a scorer in one line: `scorers=[panel(["critic", "scientist"], turns=2)]`.
 """
 
+from evalsuite.judging.checklists import Checklist, Tree
+from evalsuite.judging.criteria import Likert, YesNo
+from evalsuite.judging.each_item import Each
 from evalsuite.judging.forms import Aspect
 from evalsuite.judging.judge_scorer import JudgeScorer
 from evalsuite.judging.ready import conversation, factual, faithful, follows, relevant
@@ -18,8 +21,13 @@ from evalsuite.judging.scorers import (
 
 __all__ = [
     "Aspect",
+    "Checklist",
     "DebaterRole",
+    "Each",
     "JudgeScorer",
+    "Likert",
+    "Tree",
+    "YesNo",
     "conversation",
     "factual",
     "faithful",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evalsuite.judging.criteria import Each
+from evalsuite.judging.each_item import Each
 from evalsuite.judging.rubrics import rubric
 
 faithful = partial(

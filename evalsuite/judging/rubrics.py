@@ -8,7 +8,8 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from evalsuite.errors import JudgeError, ScoringError, SettingsError
-from evalsuite.judging.criteria import Checklist, Likert, Tree, YesNo
+from evalsuite.judging.checklists import Checklist, Tree
+from evalsuite.judging.criteria import Likert, YesNo
 from evalsuite.judging.fields import as_fields, sections
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.marks import marked
@@ -214,8 +215,9 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     Args:
         criteria: a question, answered by yes (1.0) or no (0.0), or on a `scale`; several questions, or questions
             with weights: a checklist, whose value is the weight of those met as a share; a decision tree of
-            `{"question": ..., "yes": ..., "no": ...}` whose leaves are scores; or what `evalsuite.judging.criteria`
-            makes. None takes the checklist in the sample's metadata, under `criteria`.
+            `{"question": ..., "yes": ..., "no": ...}` whose leaves are scores; or one of the criteria in
+            `evalsuite.judging`: `YesNo`, `Likert`, `Checklist`, `Tree`, `Each`. None takes the checklist in the
+            sample's metadata, under `criteria`.
         name: of the score.
         scale: lowest and highest point for a question that is not answered by yes or no.
         anchors: words for the scale's points; without `scale` they are the scale.

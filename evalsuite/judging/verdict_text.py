@@ -26,6 +26,7 @@ NO_OTHER = (
 )
 NO_CHOICE = r"(?![\w/]|[ \t*`\"']{0,4},?[ \t]{0,3}(?:or|and|of|to|-|/)?[ \t]{0,3}(?:answer )?(?:\d|tie\b))"
 MOST_OBJECTS = 20
+BEGUN_OBJECT = re.compile(r"\{\s{0,20}\"[^}]*\Z")
 
 
 def without_thoughts(text: str) -> str:
@@ -48,11 +49,12 @@ def said_numbers(label: str, text: str, high: float) -> list[float]:
         text: what the judge wrote.
         high: the scale's upper end, which may stand after the number; another one may not.
     """
+    spoken = outside_objects(text)
     begins = rf"(?:{OPENING}|[,;][ \t]{{1,3}}[*`_]{{0,4}})"
     line = rf"{begins}{re.escape(label)}{SEPARATOR}{NUMBER}{OUT_OF}{NO_OTHER}"
     written = [
         float(match["number"])
-        for match in re.finditer(line, text, re.IGNORECASE | re.MULTILINE)
+        for match in re.finditer(line, spoken, re.IGNORECASE | re.MULTILINE)
         if match["scale"] is None or float(match["scale"]) == high
     ]
     return written or _under(label, text, high)
@@ -71,6 +73,25 @@ def number_alone(text: str, high: float) -> float | None:
 
 def objects(text: str) -> Iterator[Mapping[str, Any]]:
     """The JSON objects in a text: the whole text, in a code fence, or amid prose; at most 20."""
+    return (value for value, _, _ in _spans(text))
+
+
+def outside_objects(text: str) -> str:
+    """The text without its JSON objects, and without one that was begun and cut off.
+
+    What a judge quotes in the reason that it gives inside of an object is no verdict of its own.
+    """
+    parts, at = [], 0
+    for _, start, end in _spans(text):
+        parts.append(text[at:start])
+        at = end
+    rest = text[at:]
+    begun = BEGUN_OBJECT.search(rest)
+    return "\n".join([*parts, rest[: begun.start()] if begun else rest])
+
+
+def _spans(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
+    """Each object with where it begins and ends."""
     decoder, at, read = json.JSONDecoder(), text.find("{"), 0
     while at >= 0 and read < MOST_OBJECTS:
         read += 1
@@ -79,7 +100,7 @@ def objects(text: str) -> Iterator[Mapping[str, Any]]:
         except (ValueError, RecursionError):
             end = at + 1
         else:
-            yield value
+            yield value, at, end
         at = text.find("{", end)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite import rubric
 from evalsuite.errors import JudgeError, RequestRefused, ScoringError, SettingsError
-from evalsuite.judging.criteria import Checklist, Each, Likert, Tree, YesNo
+from evalsuite.judging import Checklist, Each, Likert, Tree, YesNo
 from evalsuite.judging.ready import conversation, factual, faithful, follows, relevant
 from evalsuite.protocols import JudgedScorer
 from evalsuite.types import Message, Sample, Score, ToolCall, Transcript
