@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from evalsuite.errors import JudgeError
 from evalsuite.judging.marks import marked
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.judging.judged_input import JudgedInput
     from evalsuite.judging.marks import Part
     from evalsuite.judging.opinions import Log, Opinion
+    from evalsuite.judging.panel_rules import PanelRules
     from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
     from evalsuite.types import Completion
@@ -29,30 +30,6 @@ SUM_UP = (
     "You take the minutes of a panel. In a few sentences, sum up who held what and for which reasons. Add "
     f"nothing of your own. {OFFICE}"
 )
-
-
-class Rules(Protocol):
-    """What a debate needs to know of its panel; see `Panel` and `RefereePanel`."""
-
-    @property
-    def debaters(self) -> tuple[DebaterRole, ...]:
-        """In the order of speaking."""
-        ...
-
-    @property
-    def summarizer(self) -> str | None:
-        """The model that sums up; None for the judge model."""
-        ...
-
-    @property
-    def attempts(self) -> int:
-        """Answers asked for at most, until one can be read."""
-        ...
-
-    @property
-    def params(self) -> Mapping[str, Any]:
-        """Generation parameters of every call."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +70,7 @@ class Debate:
         log: everything said, in order.
     """
 
-    rules: Rules
+    rules: PanelRules
     subject: JudgedInput
     model: Model
     swapped: bool

@@ -6,25 +6,23 @@ After Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import JudgeError, SettingsError
+from evalsuite.errors import JudgeError
 from evalsuite.judging.debate import Debate
 from evalsuite.judging.gather_all import together
+from evalsuite.judging.panel_rules import PanelRules
 from evalsuite.judging.quorum import settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from evalsuite.judging.forms import Form
     from evalsuite.judging.judged_input import JudgedInput
     from evalsuite.judging.opinions import Assessment
+    from evalsuite.judging.panel_rules import Strategy
     from evalsuite.judging.quorum import Round
-    from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
-
-Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
 
 TALK = (
     "It is your turn, {name}. Say in a few sentences what you make of it, and where you agree or disagree "
@@ -34,42 +32,14 @@ LAST = "The debate is over. Give your own judgement, {name}; the others will not
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(PanelRules):
     """Debaters who talk for some turns, then each give an opinion in a fixed form, unheard by the others.
 
-    Attributes:
-        form: of the final turn.
-        debaters: in the order of speaking.
-        strategy: who hears whom when.
-        turns: of talk, before the final one; 0 for a vote without debate.
-        swap: whether two answers are debated in both orders, by two debates that know nothing of each
-            other.
-        summarizer: the model that sums up; None for the judge model.
-        attempts: answers asked for at most, until one can be parsed.
-        params: generation parameters of every call.
-        quorum: ballots that must be readable in each order; None for more than half.
+    `turns` are of talk, before the final one; 0 is a vote without a debate.
     """
 
-    form: Form
-    debaters: tuple[DebaterRole, ...]
-    strategy: Strategy = "one_by_one"
-    turns: int = 2
-    swap: bool = True
-    summarizer: str | None = None
-    attempts: int = 3
-    params: Mapping[str, Any] = field(default_factory=dict)
-    quorum: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuses what is no panel."""
-        known_strategy(self.strategy)
-        if not self.debaters or self.turns < 0:
-            seats, turns = len(self.debaters), self.turns
-            raise SettingsError(f"a panel needs a debater and 0 turns or more; got {seats} and {turns}")
-
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        orders = (False, True) if self.form.compares and self.swap else (False,)
-        rounds = await together(self._debate(subject, model, swapped=swapped) for swapped in orders)
+        rounds = await together(self._debate(subject, model, swapped=swapped) for swapped in self.orders)
         return settled(self.form, rounds, self.quorum)
 
     def calls(self) -> int:
@@ -77,9 +47,8 @@ class Panel:
 
         orders x (debaters x (turns + 1) + summaries), with as many summaries as turns under a summarizer.
         """
-        orders = 2 if self.form.compares and self.swap else 1
         summaries = self.turns if self.strategy == "simultaneous_summarizer" else 0
-        return orders * (len(self.debaters) * (self.turns + 1) + summaries)
+        return len(self.orders) * (len(self.debaters) * (self.turns + 1) + summaries)
 
     async def _debate(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
         debate = Debate(self, subject, model, swapped)
@@ -100,17 +69,6 @@ class Panel:
         )
         debate.keep(*judgements)
         debate.count(*judgements)
-
-
-def known_strategy(strategy: str) -> None:
-    """Refuses any other.
-
-    Raises:
-        SettingsError: there is no such strategy.
-    """
-    if strategy not in STRATEGIES:
-        known = ", ".join(STRATEGIES)
-        raise SettingsError(f"a panel does not know the strategy {strategy!r}; it knows {known}")
 
 
 async def one_by_one(debate: Debate, turn: int) -> None:

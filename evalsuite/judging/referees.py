@@ -10,12 +10,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from evalsuite.errors import JudgeError, SettingsError
+from evalsuite.errors import JudgeError
 from evalsuite.judging.debate import Debate
 from evalsuite.judging.gather_all import together
-from evalsuite.judging.panels import known_strategy
+from evalsuite.judging.panel_rules import PanelRules
 from evalsuite.judging.quorum import settled
 from evalsuite.judging.repeated_judge import REASONS
 
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.judging.debate import Silence, Speech
-    from evalsuite.judging.forms import Form
     from evalsuite.judging.judged_input import JudgedInput
     from evalsuite.judging.marks import Part
     from evalsuite.judging.opinions import Assessment
-    from evalsuite.judging.panels import Strategy
     from evalsuite.judging.quorum import Round
     from evalsuite.judging.roles import DebaterRole
     from evalsuite.protocols import Model
@@ -41,51 +39,26 @@ JUDGEMENT = "It is your turn, {name}, and this is the last turn. You need not ag
 
 
 @dataclass(frozen=True, slots=True)
-class RefereePanel:
+class RefereePanel(PanelRules):
     """Debaters who talk in turns, the last of which is their judgement.
 
+    `turns` count the judgement, so that two debaters in two turns speak four times. One by one, each hears everything
+    said before, in the last turn as well. Simultaneously, all speak at once, and what they said is shuffled before it
+    is heard; under a summarizer they hear summaries alone, each of all that was said until then.
+
     Attributes:
-        form: of the judgement, which ends each debater's last speech.
-        debaters: in the order of speaking.
-        strategy: `one_by_one`: in each turn, the last included, each hears everything said before.
-            `simultaneous`: all speak at once, and what they said is shuffled before it is heard.
-            `simultaneous_summarizer`: all speak at once and hear summaries alone, each of all that was said
-            until then.
-        turns: the judgement included, at least 1; two debaters in two turns speak four times.
-        swap: whether two answers are debated in both orders.
-        summarizer: the model that sums up; None for the judge model.
-        attempts: answers asked for at most, until one can be read.
-        params: generation parameters of every call.
-        quorum: judgements that must be readable in each order; None for more than half.
         seed: of the shuffling.
         interim: whether each debater also judges in secret after each earlier turn, unheard by anybody: it
             shows who changes their mind and costs a call each.
     """
 
-    form: Form
-    debaters: tuple[DebaterRole, ...]
-    strategy: Strategy = "one_by_one"
-    turns: int = 2
-    swap: bool = True
-    summarizer: str | None = None
-    attempts: int = 3
-    params: Mapping[str, Any] = field(default_factory=dict)
-    quorum: int | None = None
     seed: int = 0
     interim: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuses what is no panel."""
-        known_strategy(self.strategy)
-        if not self.debaters or self.turns < 1:
-            seats, turns = len(self.debaters), self.turns
-            raise SettingsError(
-                f"a panel that judges in its last turn needs a debater and a turn; got {seats} and {turns}"
-            )
+    fewest_turns: ClassVar[int] = 1
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        orders = (False, True) if self.form.compares and self.swap else (False,)
-        hearings = [Hearing(self, Debate(self, subject, model, swapped)) for swapped in orders]
+        hearings = [Hearing(self, Debate(self, subject, model, swapped)) for swapped in self.orders]
         rounds = await together(hearing.held() for hearing in hearings)
         assessment = settled(self.form, rounds, self.quorum)
         return assessment.knowing(interim=[ballot for hearing in hearings for ballot in hearing.interim])
@@ -96,10 +69,9 @@ class RefereePanel:
         orders x (debaters x turns + summaries + secret ballots): a summary after each turn but the last, and as
         many rounds of secret ballots, where there are any.
         """
-        orders = 2 if self.form.compares and self.swap else 1
         summaries = self.turns - 1 if self.strategy == "simultaneous_summarizer" else 0
         secret = len(self.debaters) * (self.turns - 1) if self.interim else 0
-        return orders * (len(self.debaters) * self.turns + summaries + secret)
+        return len(self.orders) * (len(self.debaters) * self.turns + summaries + secret)
 
 
 @dataclass

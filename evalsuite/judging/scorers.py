@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.judging.forms import Form
-    from evalsuite.judging.panels import Strategy
+    from evalsuite.judging.panel_rules import Strategy
     from evalsuite.judging.roles import DebaterRole
 
 DecisionRule = Literal["vote", "scores"]

@@ -20,7 +20,7 @@ from evalsuite.judging.roles import ANNOTATOR, ROLES, debaters
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.judging.panels import Strategy
+    from evalsuite.judging.panel_rules import Strategy
 
 PAIR = JudgedInput("Why is the sky blue?", ("Scattering.", "Paint."))
 TRIO = ("general public", "critic", "scientist")

@@ -24,7 +24,7 @@ from evalsuite.types import Completion
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.judging.panels import Strategy
+    from evalsuite.judging.panel_rules import Strategy
 
 PAIR = JudgedInput("Why is the sky blue?", ("Scattering.", "Paint."))
 SPEAKER = re.compile(r"called ([a-z ]+\d?)\.")
