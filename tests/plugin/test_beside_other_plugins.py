@@ -1,4 +1,7 @@
-"""Cases beside the plugins that suites have anyway; `uv run --group plugins` brings them all."""
+"""Cases beside the plugins that suites have anyway; `.ci/run` has a step that brings them all.
+
+uv run --group plugins pytest -p no:asyncio -p no:randomly tests/plugin/test_beside_other_plugins.py
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,8 @@ async def test_text(scores):
 
 
 @pytest.mark.skipif(
-    any(find_spec(name) is None for name in PLUGINS), reason="run with `uv run --group plugins pytest`"
+    any(find_spec(name) is None for name in PLUGINS),
+    reason="needs the group `plugins`: see the top of this file",
 )
 def test_all_of_them_run_in_one_session(suite: Suite, workers: tuple[str, ...]) -> None:
     test = suite.path / "test_capitals.py"

@@ -16,7 +16,7 @@ from evalsuite.cli import make_parser
 
 DOCS = Path(__file__).parents[2] / "docs"
 WORKFLOWS = ("ci/github.yml", "ci/gitlab.yml")
-GUIDES = ("ci.md", "scaling.md")
+GUIDES = ("ci.md", "scaling.md", "developers.md")
 
 
 def texts_in(value: Any) -> list[str]:

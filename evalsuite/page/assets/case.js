@@ -121,7 +121,7 @@ function sideBySide(runs) {
       const diff = place ? wordDiff(first, answer) : target ? wordDiff(target, answer) : null;
       return el("div", {}, el("h3", {}, label, " ", el("span", { class: `mark ${row.outcome}` }, OUTCOME_MARKS[row.outcome])),
         diff ? el("div", { class: "text", dir: "auto" }, marked(diff.after, "ins", place ? "other than in the first" : "not in the target")) : text(answer),
-        record?.error ? el("p", { class: "soft" }, record.error) : null, rendered(answer, label));
+        row.outcome === "error" && record?.error ? el("p", { class: "soft" }, record.error) : null, rendered(answer, label));
     })));
 }
 

@@ -26,6 +26,9 @@ SPAN = 10.0
 FIRST, EVERY = 8.0, 60.0
 """Seconds until the first line where there is no terminal, and between two of them."""
 
+USUAL_WIDTH = 80
+"""Columns of a terminal that does not say how many it has."""
+
 LONGEST = 1000
 """Characters of a line where there is no terminal."""
 
@@ -58,6 +61,14 @@ class StatusFile:
     def is_terminal(self) -> bool:
         """Whether a line can be painted over."""
         return os.isatty(self._way)
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal; what pytest asks is a file of its own while a test runs."""
+        try:
+            return os.get_terminal_size(self._way).columns or USUAL_WIDTH
+        except OSError:
+            return USUAL_WIDTH
 
     def write(self, text: str) -> int:
         """Writes what pytest has to say."""
@@ -167,8 +178,7 @@ class LiveLine:
         while not self._ended.wait(INTERVAL):
             if self._asking:
                 self._announce(file)
-                width = self._terminal._tw.fullwidth  # noqa: SLF001
-                file.paint(fit(self.parts(time.monotonic()), width - 1))
+                file.paint(fit(self.parts(time.monotonic()), file.width - 1))
 
     def _print(self, file: StatusFile) -> None:
         due = time.monotonic() + FIRST
