@@ -20,6 +20,7 @@ from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.treb import distribution, operations, query, selection
 from evalsuite.builders.treb.built import BuiltPairs, record
+from evalsuite.builders.treb.chinese import in_chinese, speaks_chinese
 from evalsuite.builders.treb.model_briefs import BRIEFS
 from evalsuite.builders.treb.model_pairs import add_model_pairs, add_panel_options
 from evalsuite.builders.treb.pair import same_answer
@@ -135,7 +136,9 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
     if sheet is None:
         return
     sent = {"df": Sent(sheet.table.csv().encode())}
-    for name, pair in _pairs(sheet, random, each):
+    chinese = speaks_chinese(sheet)
+    for name, english in _pairs(sheet, random, each):
+        pair = in_chinese(english) if chinese else english
         execution = await sandbox.run(pair.program, sent)
         printed = execution.stdout.strip()
         if execution.error is not None or not same_answer(printed, pair.answer):
@@ -143,7 +146,8 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
                 execution.error or f"its program prints {printed!r} instead of {pair.answer!r}"
             )
         else:
-            built.records.append(record(name, pair, sheet))
+            more = {"question_en": english.question} if pair is not english else {}
+            built.records.append(record(name, pair, sheet) | more)
 
 
 def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:

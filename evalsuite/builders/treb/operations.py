@@ -31,7 +31,7 @@ STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
 def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """A statistic of a column."""
     name = random.choice(list(sheet.measured))
-    words, compute, method = random.choice(STATISTICS)
+    words, compute, method = random.choice(STATISTICS if name in sheet.summable else STATISTICS[1:])
     question = f'What is the {words} of the column "{name}"{ROUNDED}?'
     return _rounded(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
 
@@ -42,7 +42,9 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     if condition is None:
         return None
     name = random.choice(list(sheet.measured))
-    words, compute, method = random.choice(STATISTICS[:-1])
+    if f'"{name}"' in condition.words:
+        return None
+    words, compute, method = random.choice((STATISTICS if name in sheet.summable else STATISTICS[1:])[:-1])
     values = _present([cell for row, cell in enumerate(sheet.numeric[name]) if condition.holds(row)])
     if not values:
         return None
@@ -52,7 +54,9 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The share that the rows of a group have of a column's sum, in percent."""
-    condition, name = is_value(sheet, random), random.choice(list(sheet.measured))
+    if not sheet.summable:
+        return None
+    condition, name = is_value(sheet, random), random.choice(sheet.summable)
     cells = sheet.numeric[name]
     whole = math.fsum(_present(cells))
     if condition is None or min(_present(cells)) < 0 or whole == 0:

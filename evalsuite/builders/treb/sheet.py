@@ -24,6 +24,13 @@ _LABEL = re.compile(
     r"|#|_id$|[\u5e74\u5b63]\u4efd?$|\u6392\u540d|\u7f16\u53f7|\u5e8f\u53f7|\u53f7\u7801|\u4ee3\u7801",
     re.IGNORECASE,
 )
+# Names of columns whose values do not add up: prices by unit, rates, marks, ages.
+_LEVEL = re.compile(
+    r"\b(rates?|ratings?|ratio|prices?|scores?|shares?|percent(age)?|averages?|avg|means?|median|ages?|heights?|"
+    r"temperature|density|index|per|grades?|gpa|humidity|speed|latitude|longitude)\b"
+    r"|%|\u5355\u4ef7|\u8bc4\u5206|\u7387|\u6bd4\u4f8b|\u767e\u5206\u6bd4|\u6e29\u5ea6|\u5e74\u9f84|\u5e73\u5747|\u5bc6\u5ea6|\u6307\u6570|\u6210\u7ee9|\u8eab\u9ad8",
+    re.IGNORECASE,
+)
 # What pandas.read_csv takes for a missing value (its documentation, parameter na_values).
 MISSING = frozenset(
     [
@@ -78,6 +85,11 @@ class Sheet:
             for name, cells in self.numeric.items()
             if not (_LABEL.search(name) or _are_years(cells) or _are_counted(cells))
         }
+
+    @cached_property
+    def summable(self) -> list[str]:
+        """The measured columns whose sum means something: sales do, unit prices and marks do not."""
+        return [name for name in self.measured if not _LEVEL.search(re.sub(r"[_/]", " ", name))]
 
     @cached_property
     def texts(self) -> dict[str, list[str | None]]:

@@ -18,6 +18,7 @@ from evalsuite.benchmarks.treb.dataset import SHIPPED, load
 from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.treb import pair
 from evalsuite.builders.treb.built import BuiltPairs
+from evalsuite.builders.treb.chinese import in_chinese
 from evalsuite.builders.treb.command import (
     TEMPLATES,
     _add,
@@ -148,10 +149,12 @@ ENDING = rf" (Yes or No\? )?Answer with ({'|'.join(FORMS)})\."
 
 def expected(record: Mapping[str, Any]) -> str:
     frame = pd.read_csv(SHIPPED / record["file_path"][0])
+    question = record.get("question_en", record["question"])
     for words, meaning in MEANINGS.items():
-        if found := re.fullmatch(words + ENDING, record["question"]):
-            return str(meaning(frame, *found.groups()[:-2]))
-    raise AssertionError(record["question"])
+        if found := re.fullmatch(words + ENDING, question):
+            expected = str(meaning(frame, *found.groups()[:-2]))
+            return {"Yes": "是", "No": "否"}.get(expected, expected) if "question_en" in record else expected
+    raise AssertionError(question)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +178,7 @@ def test_every_template_has_made_a_pair_and_every_meaning_is_used(built: BuiltPa
         words
         for words in MEANINGS
         for record in built.records
-        if re.fullmatch(words + ENDING, record["question"])
+        if re.fullmatch(words + ENDING, record.get("question_en", record["question"]))
     }
     assert used == set(MEANINGS)
 
@@ -189,8 +192,40 @@ def test_the_number_is_given_where_the_answer_is_one(built: BuiltPairs) -> None:
     for record in built.records:
         if record["number_answer"] == "":
             assert "Answer with the number only" not in record["question"]
+            assert "只回答数字" not in record["question"]
         else:
             assert numeric_match(record["answer"], record["number_answer"]) == 1.0
+
+
+def test_a_table_with_chinese_names_has_its_questions_in_chinese(built: BuiltPairs) -> None:
+    ours = [record for record in built.records if "tea_sales_zh" in record["id"]]
+    assert len(ours) > 20
+    for record in ours:
+        assert re.search(r"[？。]$", record["question"])
+        assert "Answer" not in record["question"]
+        # Names, cells and numbers are those of the English question.
+        kept = {
+            *re.findall(Q, record["question_en"]),
+            *re.findall(r"(?<![\d.])\d+\.\d+", record["question_en"]),
+        }
+        assert all(part in record["question"] for part in kept)
+    assert not any("question_en" in record for record in built.records if "employees" in record["id"])
+
+
+@pytest.mark.parametrize("ending", FORMS)
+def test_a_question_in_an_unknown_form_stays_as_it_is(ending: str) -> None:
+    odd = pair.TemplatePair(
+        f'What is the sum of the column "a"b", really? Answer with {ending}.', "1", "print(1)"
+    )
+    assert in_chinese(odd) is odd
+
+
+def test_what_does_not_add_up_is_never_summed() -> None:
+    names = ["price", "Unit_price", "rating", "score (%)", "people", "sales", "单价", "销量"]
+    rows = "\n".join(f"row{n}," + ",".join(str(n * k + 0.5) for k in range(1, 9)) for n in range(3))
+    sheet = Sheet("t", from_csv(f"name,{','.join(names)}\n{rows}\n", 1))
+    assert sheet.summable == ["people", "sales", "销量"]
+    assert set(sheet.measured) == set(names)
 
 
 def pairs(seed: int, name: str = "employees") -> list[tuple[str, pair.TemplatePair]]:
