@@ -13,11 +13,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.metrics.words import HAN, alphanumeric_words, cut, plain, segmenter_version
 
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
 Targets = str | int | float | Sequence[str | int | float]
+IN_A_WORD = rf"[^ {HAN.pattern[1:-1]}]"
+"""Of a normalised text: what belongs to the same word as its neighbour."""
+
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
@@ -42,7 +49,7 @@ def contains(prediction: str, targets: Targets) -> float:
     Raises:
         ValueError: there is no target.
     """
-    return _best(lambda one, other: float(f" {_spaced(other)} " in f" {_spaced(one)} "), prediction, targets)
+    return _best(lambda text, words: float(_stands_in(words, text)), prediction, targets)
 
 
 def token_f1(prediction: str, targets: Targets) -> float:
@@ -103,16 +110,17 @@ def normalise(text: str) -> str:
     string.punctuation and all of Unicode's categories P. Unlike SQuAD's, a text never vanishes: where
     nothing would be left (the answers "A" and "?"), articles stay, and then punctuation too.
     """
-    lower = plain(text).lower()
-    words = _without_punctuation(lower)
-    for candidate in (_without_articles(words), words, lower):
-        if found := " ".join(candidate.split()):
-            return found
-    return ""
+    # Looked at once: what the steps do with a text depends on which characters there are in it.
+    alphabet = set(text)
+    lower = plain(text, alphabet).lower()
+    # Full-width forms have become ASCII, and some letters two in lower case.
+    alphabet = {char for one in alphabet for char in plain(one).lower()}
+    words = _without_punctuation(lower, alphabet)
+    return _without_articles(words, alphabet) or " ".join(words.split()) or " ".join(lower.split())
 
 
-def _without_punctuation(text: str) -> str:
-    punctuation = [char for char in set(text) if _is_punctuation(char)]
+def _without_punctuation(text: str, alphabet: AbstractSet[str]) -> str:
+    punctuation = [char for char in alphabet if _is_punctuation(char)]
     if len(punctuation) > 32:
         return "".join(char for char in text if not _is_punctuation(char))
     # Each costs a pass in C, which for a long text beats a look at every character by a hundred times.
@@ -121,12 +129,13 @@ def _without_punctuation(text: str) -> str:
     return text
 
 
-def _without_articles(text: str) -> str:
-    words = text.split()
-    if not "".join(words).isalnum():
-        return ARTICLES.sub(" ", text)
-    # Where only spaces are between words, none needs to be looked for within one.
-    return " ".join(word for word in words if word not in {"a", "an", "the"})
+def _without_articles(text: str, alphabet: AbstractSet[str]) -> str:
+    """The words one space apart, articles left out."""
+    symbols = (char for char in alphabet if not (char.isalnum() or char.isspace() or _is_punctuation(char)))
+    if next(symbols, None) is not None:
+        # They end a word, too.
+        return " ".join(ARTICLES.sub(" ", text).split())
+    return " ".join([word for word in text.split() if word not in {"a", "an", "the"}])
 
 
 def as_texts(targets: Targets) -> list[str]:
@@ -160,9 +169,24 @@ def _is_punctuation(char: str) -> bool:
     return char in string.punctuation or unicodedata.category(char).startswith("P")
 
 
-def _spaced(text: str) -> str:
-    plain_words = normalise(text)
-    return plain_words if plain_words.isascii() else " ".join(HAN.sub(r" \g<0> ", plain_words).split())
+def _stands_in(target: str, prediction: str) -> bool:
+    words, text = normalise(target), normalise(prediction)
+    if text.isascii():
+        return f" {words} " in f" {text} "
+    pattern = _as_whole_words(words)
+    # Most targets that are not there are told so without a look at the words.
+    return pattern[0] in text and re.search(pattern[1], text) is not None
+
+
+@lru_cache(maxsize=256)
+def _as_whole_words(words: str) -> tuple[str, re.Pattern[str]]:
+    """The first of some words, and a pattern that finds all of them as whole words; Han characters are words each."""
+    tokens = HAN.sub(r" \g<0> ", words).split()
+    han = [HAN.match(token) is not None for token in tokens]
+    between = (" ?" if one or other else " " for one, other in pairwise(han))
+    parts = [re.escape(token) + gap for token, gap in zip(tokens, [*between, ""], strict=True)]
+    start, end = "" if han[0] else rf"(?<!{IN_A_WORD})", "" if han[-1] else rf"(?!{IN_A_WORD})"
+    return tokens[0], re.compile(start + "".join(parts) + end)
 
 
 def _token_f1(prediction: str, target: str) -> float:

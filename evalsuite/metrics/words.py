@@ -6,9 +6,12 @@ import re
 import unicodedata
 import warnings
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import ScoringError
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 # Full-width forms, as Chinese and Japanese keyboards type them, and their ASCII twins. Not NFKC: it would
 # also make 10² and 102 the same text.
@@ -19,12 +22,17 @@ HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0002000
 AT_ONCE = 2000  # characters: jieba's time on unknown words grows with the square of their number
 
 
-def plain(text: str) -> str:
-    """The text with composed accents (NFC) and full-width forms as ASCII."""
+def plain(text: str, alphabet: AbstractSet[str] | None = None) -> str:
+    """The text with composed accents (NFC) and full-width forms as ASCII.
+
+    Args:
+        text: any.
+        alphabet: its characters, where they are known already.
+    """
     if text.isascii():
         return text
     # A pass in C for each, which for long texts beats a table that is asked about every character.
-    for wide in WIDE.intersection(text):
+    for wide in WIDE & (set(text) if alphabet is None else alphabet):
         text = text.replace(wide, chr(FULL_WIDTH[ord(wide)]))
     return unicodedata.normalize("NFC", text)
 

@@ -168,3 +168,34 @@ def test_bleu_s_signature_names_what_its_value_depends_on() -> None:
 def test_normalising_twice_changes_nothing(written: str) -> None:
     once = text.normalise(written)
     assert text.normalise(once) == once
+
+
+SMALL_ALPHABET = st.text("aé北京 theİ,。+Ａ\u0301n", max_size=24)
+
+
+def step_by_step(value: str) -> str:
+    lower = words.plain(value).lower()
+    without = "".join(char for char in lower if not text._is_punctuation(char))
+    return (
+        " ".join(text.ARTICLES.sub(" ", without).split())
+        or " ".join(without.split())
+        or " ".join(lower.split())
+    )
+
+
+@given(SMALL_ALPHABET)
+@settings(deadline=None, max_examples=300)
+def test_the_quick_normalisation_is_the_one_step_by_step(value: str) -> None:
+    assert text.normalise(value) == step_by_step(value)
+
+
+@given(prediction=SMALL_ALPHABET, target=SMALL_ALPHABET)
+@settings(deadline=None, max_examples=300)
+def test_containment_is_that_of_words_one_space_apart_and_han_characters_are_words(
+    prediction: str, target: str
+) -> None:
+    if prediction.strip() and target.strip():
+        spaced, wanted = (
+            " ".join(words.HAN.sub(r" \g<0> ", step_by_step(value)).split()) for value in (prediction, target)
+        )
+        assert text.contains(prediction, target) == float(f" {wanted} " in f" {spaced} ")
