@@ -291,7 +291,7 @@ class Gateway:
         else:
             return dataclasses.replace(completion, usage=usage)
         finally:
-            self.ledger.settle(reserved, Attempt(request.model, usage, answered) if usage else None)
+            self.ledger.settle(reserved, Attempt(usage, answered) if usage else None)
 
     def _note_start(self, backend: Backend, call: _Call) -> None:
         """Has the journal know of a call that may cost money, before it is made."""

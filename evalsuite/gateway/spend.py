@@ -16,7 +16,7 @@ from evalsuite.json_codec import dumps, encode_message
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from evalsuite.types import Completion, Request
 
@@ -141,12 +141,10 @@ class Attempt:
     """One call as the ledger booked it.
 
     Attributes:
-        model: whom it asked, as the user names it.
         usage: tokens and US dollars.
         answered: False for a call that failed but may be billed; its cost is what was set aside for it.
     """
 
-    model: str
     usage: Usage
     answered: bool = True
 
@@ -160,20 +158,19 @@ class Ledger:
     Args:
         limit: US dollars; None is no limit.
         paid: what was spent before, in a run that is resumed.
-        on_attempt: told of each call that was, or may have been, billed.
+
+    Attributes:
+        uncertain: US dollars among what is paid that failed calls may have been billed.
     """
 
     def __init__(
         self,
         limit: float | None = None,
         paid: Usage | None = None,
-        on_attempt: Callable[[Attempt], None] = lambda _: None,
     ) -> None:
         self.limit = limit
         self.paid = paid or Usage()
-        self.by_model: dict[str, Usage] = {}
         self.uncertain = 0.0
-        self._on_attempt = on_attempt
         self._reserved: list[float] = []
         self._settled = asyncio.Event()
 
@@ -185,8 +182,10 @@ class Ledger:
         """
         while amount and self._passes(amount, *self._reserved):
             if self._passes(amount):
+                unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 raise SpendLimitReached(
-                    f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent and "
+                    f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
+                    f"{unsure if self.uncertain else ''} and "
                     f"the next call may cost ${amount:.4f}; raise the limit and go on with --resume last"
                 )
             self._settled.clear()
@@ -202,7 +201,5 @@ class Ledger:
         self._reserved.remove(amount)
         if attempt:
             self.paid += attempt.usage
-            self.by_model[attempt.model] = self.by_model.get(attempt.model, Usage()) + attempt.usage
             self.uncertain += 0.0 if attempt.answered else attempt.usage.cost
-            self._on_attempt(attempt)
         self._settled.set()

@@ -93,6 +93,14 @@ def test_a_panel_and_a_pair_judge_one_case_whatever_the_workers(
     assert "Biases of function:judges:judge, pair" in report
 
 
+def test_what_a_judge_used_is_told_apart_even_where_it_is_the_model_itself(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_poems=POEMS)
+    judge = "function:judges:judge"
+    judges.run(f"--model={judge}", f"--judge-model={judge}", model=False).assert_outcomes(passed=1)
+    (record,) = judges.records()
+    assert (record["usage"]["calls"], record["judge_usage"]["calls"]) == (1 + 4 + 2, 4 + 2)
+
+
 def test_a_judge_that_cannot_be_read_is_an_error_and_never_a_score(judges: Suite) -> None:
     judges.pytester.makepyfile(test_poems=POEMS)
     result = judges.run("--judge-model=function:judges:mute")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -170,3 +171,19 @@ def test_few_open_files_mean_fewer_connections_and_one_line(suite: Suite, chat_s
     result.assert_outcomes(passed=150)
     assert result.stdout.str().count("connections instead of 200") == 1
     assert 4 <= chat_server.most < 100
+
+
+def test_no_wall_time_is_negative_where_the_clock_on_the_wall_is_set_back(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+        import itertools, time
+
+        pytest_plugins = ["evalsuite.plugin"]
+        ticks = itertools.count()
+        time.time = lambda: 1_700_000_000.0 - 100.0 * next(ticks)
+        """
+    )
+    suite.run(fresh=True).assert_outcomes(passed=2, failed=1)
+    assert all(record["seconds"] >= 0 <= record["solving_seconds"] for record in suite.records())
+    assert suite.summary()["seconds"] >= 0
+    assert "-" not in re.findall(r"([-\d.]+) s\b", suite.report())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import sqlite3
 import subprocess
@@ -452,3 +453,29 @@ def test_a_resumed_run_needs_its_function_and_its_login_again(many: Suite, chat_
     result = many.run("--resume=l", "--limit=2", f"--model-base-url={address}", model=False)
     result.assert_outcomes(passed=2)
     assert [sent["Authorization"][:5] for sent in chat_server.headers] == ["Basic"] * 2
+
+
+def test_a_hundred_calls_in_flight_never_cost_more_than_the_limit(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_many=MANY.replace("range(30)", "range(150)"))
+
+    numbers, together = itertools.count(), threading.Barrier(100)
+
+    def reply(body: dict[str, Any]) -> Any:
+        # The first hundred are answered once all of them are there.
+        if next(numbers) < 100:
+            together.wait(60)
+        # It writes as long as it may, and bills all of it.
+        usage = {"prompt_tokens": 10, "completion_tokens": body["max_tokens"]}
+        choice = {"message": {"content": body["messages"][-1]["content"]}, "finish_reason": "stop"}
+        return chat_server.say(body={"choices": [choice], "usage": usage})
+
+    chat_server.reply = reply
+    suite.model = ("--model=m", f"--model-base-url={chat_server.url}", "--price=m=0/1000")
+    result = suite.run("--max-cost=420", "--max-connections=100", "--gate=many.exact_match >= 0.5")
+    assert result.ret == 12
+    billed = sum(body["max_tokens"] for body in chat_server.bodies) * 1000 / 1e6
+    assert chat_server.most >= 100
+    assert 410 < billed <= 420

@@ -106,7 +106,7 @@ def test_without_a_limit_everything_is_paid_and_counted(virtual: Virtual) -> Non
         for _ in range(3):
             await ledger.reserve(1e9)
         for _ in range(2):
-            ledger.settle(1e9, Attempt("m", Usage(1, 2, 3, 0.5)))
+            ledger.settle(1e9, Attempt(Usage(1, 2, 3, 0.5)))
         ledger.settle(1e9, None)
         return ledger.paid
 
@@ -137,7 +137,7 @@ def test_the_limit_is_never_passed_and_nobody_waits_for_ever(
                 assert ledger.paid.cost + cents / 100 > limit / 100
                 return
             await asyncio.sleep(lasts)
-            ledger.settle(cents / 100, None if fails else Attempt("m", Usage(1, 0, 0, share * cents / 100)))
+            ledger.settle(cents / 100, None if fails else Attempt(Usage(1, 0, 0, share * cents / 100)))
             assert ledger.paid.cost <= limit / 100 + 1e-9
 
         await asyncio.gather(*(one(cents, share, lasts, fails=fails) for cents, share, fails, lasts in calls))
@@ -152,7 +152,7 @@ def test_a_call_waits_while_those_under_way_may_turn_out_cheaper(virtual: Virtua
     async def main() -> float:
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
         await ledger.reserve(0.8)
-        loop.call_later(5, ledger.settle, 0.8, Attempt("m", Usage(1, 0, 0, 0.1)))
+        loop.call_later(5, ledger.settle, 0.8, Attempt(Usage(1, 0, 0, 0.1)))
         await ledger.reserve(0.8)
         return loop.time()
 
@@ -163,7 +163,7 @@ def test_a_call_is_refused_once_those_under_way_have_cost_too_much(virtual: Virt
     async def main() -> None:
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
         await ledger.reserve(0.8)
-        loop.call_later(5, ledger.settle, 0.8, Attempt("m", Usage(1, 0, 0, 0.5)))
+        loop.call_later(5, ledger.settle, 0.8, Attempt(Usage(1, 0, 0, 0.5)))
         with pytest.raises(
             SpendLimitReached, match=r"\$0.5000 of --max-cost \$1 is spent.*\$0.8000.*--resume last"
         ):
@@ -191,7 +191,7 @@ def test_a_limit_may_be_spent_to_the_last_cent(virtual: Virtual) -> None:
         for _ in range(3):
             await ledger.reserve(0.1)
         for _ in range(3):
-            ledger.settle(0.1, Attempt("m", Usage(1, 0, 0, 0.1)))
+            ledger.settle(0.1, Attempt(Usage(1, 0, 0, 0.1)))
         with pytest.raises(SpendLimitReached):
             await ledger.reserve(0.001)
         return ledger.paid.cost
@@ -203,7 +203,7 @@ def test_what_costs_nothing_is_never_held_back(virtual: Virtual) -> None:
     async def main() -> None:
         ledger = Ledger(0.0)
         await ledger.reserve(0.0)
-        ledger.settle(0.0, Attempt("m", Usage(1, 5, 5)))
+        ledger.settle(0.0, Attempt(Usage(1, 5, 5)))
         with pytest.raises(SpendLimitReached):
             await ledger.reserve(1e-6)
 
