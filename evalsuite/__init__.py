@@ -55,25 +55,12 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import load_run
     from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.sample_files import load_samples
-    from evalsuite.scorers import (
-        ToolUse,
-        any_of,
-        bleu,
-        call,
-        calls,
-        contains,
-        exact_match,
-        expect_state,
-        json_schema,
-        matches,
-        numeric_match,
-        one_of,
-        passes_tests,
-        rouge_l,
-        similar,
-        token_f1,
-        tool_uses,
-    )
+    from evalsuite.scorers.answers import matches, one_of, similar
+    from evalsuite.scorers.json_answers import json_schema
+    from evalsuite.scorers.targets import bleu, contains, exact_match, numeric_match, rouge_l, token_f1
+    from evalsuite.scorers.trajectories import ToolUse, any_of, call, calls, tool_uses
+    from evalsuite.scorers.unit_tests import passes_tests
+    from evalsuite.scorers.world_state import expect_state
     from evalsuite.solvers.application import application
     from evalsuite.solvers.conversation import conversation
     from evalsuite.solvers.functions import functions
@@ -134,25 +121,12 @@ _HOMES = {
     "evalsuite.results.estimate": ("Estimate",),
     "evalsuite.results.runs": ("load_run",),
     "evalsuite.results.tally": ("Row", "RunView", "Tally"),
-    "evalsuite.scorers": (
-        "ToolUse",
-        "any_of",
-        "bleu",
-        "call",
-        "calls",
-        "contains",
-        "exact_match",
-        "expect_state",
-        "json_schema",
-        "matches",
-        "numeric_match",
-        "one_of",
-        "passes_tests",
-        "rouge_l",
-        "similar",
-        "token_f1",
-        "tool_uses",
-    ),
+    "evalsuite.scorers.answers": ("matches", "one_of", "similar"),
+    "evalsuite.scorers.json_answers": ("json_schema",),
+    "evalsuite.scorers.targets": ("bleu", "contains", "exact_match", "numeric_match", "rouge_l", "token_f1"),
+    "evalsuite.scorers.trajectories": ("ToolUse", "any_of", "call", "calls", "tool_uses"),
+    "evalsuite.scorers.unit_tests": ("passes_tests",),
+    "evalsuite.scorers.world_state": ("expect_state",),
     "evalsuite.solvers.application": ("application",),
     "evalsuite.solvers.functions": ("functions",),
     "evalsuite.solvers.generate": ("generate",),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.errors import SandboxUnavailable, ScoringError
-from evalsuite.scorers import passes_tests
+from evalsuite.scorers.unit_tests import passes_tests
 from evalsuite.types import Sample, Transcript
 
 if TYPE_CHECKING:

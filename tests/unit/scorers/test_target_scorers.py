@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from evalsuite import scorers
 from evalsuite.errors import ScoringError
+from evalsuite.scorers import targets as scorers
 from evalsuite.types import Sample, Target, Transcript
 
 Factory = Callable[[], scorers.TargetScorer]
