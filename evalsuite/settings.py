@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+MOST_EPOCHS = 5
+"""With --until-decided, where --epochs does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`.
@@ -307,6 +311,13 @@ class Settings:
         "",
         kind=bool,
     )
+    until_decided: bool = _setting(
+        False,
+        "as --stop-when-decided, and go on with more epochs (--epochs at most, default 5) where gates are still open, "
+        "until --max-cost is spent",
+        "",
+        kind=bool,
+    )
     max_error_share: float = _setting(
         0.01,
         "share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)",
@@ -328,6 +339,11 @@ class Settings:
         """What the user gave, without secrets: a repr ends up in tracebacks and logs."""
         shown = (f"{name}={_shown(name, getattr(self, name))!r}" for name in sorted(self.given))
         return f"Settings({', '.join(shown)})"
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether the run ends as soon as all is decided."""
+        return self.stop_when_decided or self.until_decided
 
     @property
     def model_params(self) -> dict[str, Any]:
@@ -372,13 +388,14 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         )
     if "answers" in given:
         given["model"] = f"answers:{given['answers']}"
-    settings = Settings(**given, given=frozenset(given))
+    more = {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
+    settings = Settings(**given | more, given=frozenset(given))
     _ = settings.model_params, settings.judge_params
     if settings.shard:
         parse_shard(settings.shard)
-        if settings.stop_when_decided:
+        if settings.may_end_early:
             raise SettingsError(
-                "--shard and --stop-when-decided exclude each other: the gates of a shard are decided when all "
+                "--shard excludes --stop-when-decided and --until-decided: the gates of a shard are decided when all "
                 "shards have been joined"
             )
     if settings.gateway and settings.max_cost is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 T = TypeVar("T")
+NOTHING: Any = object()
+"""In place of the items of a part that is shorter than others."""
 
 
 class PlannedOrder(Generic[T]):
@@ -42,11 +44,19 @@ class PlannedOrder(Generic[T]):
                 yield ready
 
 
-def dealt(ids: Sequence[str], hands: int) -> list[str]:
+def spread(wanted: Sequence[T], hands: int) -> list[T]:
+    """The reverse of `dealt`: the order of items in which workers with parts of it run them about as wanted."""
+    places = dealt(range(len(wanted)), hands)
+    return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
+
+
+def dealt(ids: Sequence[T], hands: int) -> list[T]:
     """The first item of each worker's part, then the second of each, ...: with xdist's parts, about as they arrive."""
     parts, start = [], 0
     for left in range(max(1, hands), 0, -1):
         size = (len(ids) - start) // left
         parts.append(ids[start : start + size])
         start += size
-    return [item for item in chain.from_iterable(zip_longest(*parts)) if item is not None]
+    return [
+        item for item in chain.from_iterable(zip_longest(*parts, fillvalue=NOTHING)) if item is not NOTHING
+    ]

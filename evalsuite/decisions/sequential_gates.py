@@ -96,6 +96,11 @@ class EarlyGate:
         self._sequence.add(score)
 
     @property
+    def helped_by_epochs(self) -> bool:
+        """Whether it is open, and hears more than the first epoch of a sample."""
+        return self.verdict == "open" and not self._impossible and self.gate.confidence is None
+
+    @property
     def verdict(self) -> Early:
         """What is certain by now."""
         if self._impossible or self._sequence is None:
@@ -190,6 +195,11 @@ class EarlyStop:
         self.comparisons = comparisons(1 / number) if number else ()
         self.decided = False
         self._heard: set[tuple[str, str]] = set()
+
+    @property
+    def helped_by_epochs(self) -> bool:
+        """Whether more epochs could still decide a gate; comparisons hear the first epoch alone."""
+        return any(gate.helped_by_epochs for gate in self.gates)
 
     @property
     def cases(self) -> int:

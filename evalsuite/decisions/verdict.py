@@ -207,7 +207,9 @@ def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
 
 def early_comparisons(early: Mapping[str, Any], against: Against) -> Against:
     """What the sequences decided stands: a look at the plain test now would be one look too many."""
-    decided = {one["subject"]: one["verdict"] for one in early.get("compared", ())}
+    decided = {
+        one["subject"]: one["verdict"] for one in early.get("compared", ()) if one["verdict"] != "open"
+    }
     return replace(
         against,
         found=[(subject, one, decided.get(str(subject), verdict)) for subject, one, verdict in against.found],
@@ -259,6 +261,13 @@ def _shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) -
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite merge` has joined all shards"
     if early:
+        if early.get("open"):
+            left = [one["gate"] for one in early["gates"] if one["verdict"] == "open"]
+            left += [one["subject"] for one in early.get("compared", ()) if one["verdict"] == "open"]
+            return (
+                f"stopped, as {early['open']}: {early['cases']} of {early['planned']} cases ran, and what was still "
+                f"open is decided by these: {', '.join(left)}"
+            )
         saved = 1 - early["cases"] / early["planned"] if early["planned"] else 0.0
         return (
             f"stopped early, as every gate was decided: {early['cases']} of {early['planned']} cases ran, "

@@ -182,6 +182,24 @@ def test_the_spend_limit_stops_before_the_call_that_would_pass_it(
     result.stdout.fnmatch_lines(["*the spend limit is reached*--resume last*"])
 
 
+def test_until_decided_ends_with_the_money_and_decides_by_what_was_asked(
+    many: Suite, chat_server: ChatServer
+) -> None:
+    many.pytester.makepyfile(test_many=MANY.replace("generate()", "generate(max_tokens=10)"))
+    gate = "--gate=many.exact_match >= 0.99"
+    result = many.run(
+        gate, "--until-decided", "--price=gpt-test=1/1", "--max-cost=0.0002", "--max-connections=3"
+    )
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["*stopped, as the money is spent: * of 150 cases ran*many.exact_match >= 0.99*"]
+    )
+    outcomes = [record["outcome"] for record in many.records()]
+    assert outcomes.count("passed") == len(chat_server.bodies) > 5
+    assert "error" not in outcomes
+    assert many.summary()["usage"]["cost"] <= 0.0002
+
+
 def test_the_spend_limit_holds_over_all_sessions_of_a_run(many: Suite, chat_server: ChatServer) -> None:
     many.pytester.makepyfile(test_many=MANY.replace("generate()", "generate(max_tokens=10)"))
     many.run("--run=r", "--price=gpt-test=1/1", "--max-cost=0.0002", "--max-connections=1")

@@ -583,6 +583,37 @@ def test_a_misspelt_metric_of_declared_scorers_is_refused_before_anything_is_ask
     assert not numbers.runs()
 
 
+def test_a_run_goes_on_with_more_epochs_until_its_gate_is_decided(numbers: Suite) -> None:
+    # 30 of 40 are right: too few cases for 0.6 as a sequence sees it, but not three times as many.
+    options = (model("ten_wrong"), "--until-decided", "--max-cost=1")
+    result = numbers.run(*options, "--gate=numbers.exact_match >= 0.6")
+    assert result.ret == 0
+    epochs = [record["epoch"] for record in numbers.records()]
+    assert epochs.count(1) == 40
+    assert 0 < epochs.count(2) < 41
+    assert max(epochs) <= 5
+    assert "stopped early, as every gate was decided" in first_screen(numbers.rendered())
+
+
+def test_a_run_asks_no_more_epochs_where_these_would_decide_nothing(
+    numbers: Suite, parallel: tuple[str, ...]
+) -> None:
+    # At a confidence only the first epoch of a sample is evidence.
+    options = (*parallel, model("ten_wrong"), "--until-decided", "--max-cost=1", "--epochs=9")
+    result = numbers.run(*options, "--gate=numbers.exact_match >= 0.6 @95%")
+    assert result.ret == 10
+    assert 40 <= len(numbers.records()) < 160
+    words = first_screen(numbers.rendered())
+    assert "stopped, as more epochs would decide nothing more" in words
+    assert "decided by these: numbers.exact_match >= 0.6 @95%" in words
+
+
+def test_going_on_needs_a_bound_on_the_money(numbers: Suite) -> None:
+    result = numbers.run(model("good"), "--until-decided", GATE)
+    assert result.ret == 4
+    assert "--until-decided needs --max-cost" in result.stderr.str()
+
+
 def test_deciding_by_other_gates_leaves_what_the_run_decided(
     baseline: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.decisions.planned_order import spread
 from evalsuite.plugin.marks import case_of
 from evalsuite.plugin.session.process_state import PROCESS
 
@@ -66,9 +67,19 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=others)
-    if settings.stop_when_decided:
+    if settings.may_end_early:
         # One seed, so that every worker has the same order. Plain tests come first, so that an early stop skips none.
         random.Random(settings.seed).shuffle(items)  # noqa: S311 - an order, no secret
         items.sort(key=lambda item: case_of(item) is not None)
+    if settings.until_decided:
+        # More questions say more than more epochs of the same ones, which come when there are no more.
+        items.sort(key=_epoch)
+        items[:] = spread(items, getattr(config, "workerinput", {}).get("workercount", 1))
     if hasattr(config, "workeroutput"):
         config.workeroutput["evalsuite_planned"] = count_cases(items)
+
+
+def _epoch(item: pytest.Item) -> int:
+    """A case's epoch; plain tests come before all cases."""
+    case = case_of(item)
+    return case.epoch if case is not None else 0

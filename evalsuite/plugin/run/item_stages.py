@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evalsuite.errors import EvalsuiteError, for_terminal
+from evalsuite.errors import EvalsuiteError, SpendLimitReached, for_terminal
 from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of
 from evalsuite.plugin.session.listener import LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
@@ -58,10 +58,13 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
         report.longrepr = for_terminal(str(call.excinfo.value))
     case = case_of(item)
     if case is not None:
-        from evalsuite.plugin.run.outcomes import findings_of, note_phase
+        from evalsuite.plugin.run.outcomes import findings_of, note_phase, pass_over
 
-        excuse = item.config.stash[PROCESS].excuse(case)
+        settings, excuse = item.config.stash[PROCESS].settings, item.config.stash[PROCESS].excuse(case)
         findings = findings_of(item)
+        if isinstance(getattr(call.excinfo, "value", None), SpendLimitReached) and settings.until_decided:
+            pass_over(findings, report)
+            return
         note_phase(findings, call, report, None if looks_closer(item.config) else excuse)
         if report.when == "call" and findings.scores.get("calls") == 0.0:
             lines = "\n".join(entry["content"] for entry in findings.logs["calls"])

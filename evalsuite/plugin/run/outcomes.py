@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from evalsuite.errors import ScoringError
+from evalsuite.errors import ScoringError, SpendLimitReached
 from evalsuite.plugin.marks import FINDINGS
 from evalsuite.plugin.session.signals import interrupted_by_user
 from evalsuite.threads import is_async
@@ -250,6 +250,13 @@ def note_phase(
         report.outcome = "skipped"
         report.wasxfail = EXCUSES[excuse]
     findings.failures += report.failed
+
+
+def pass_over(findings: Findings, report: pytest.TestReport) -> None:
+    """Takes note of a case that --until-decided had no money left for: it is neither right nor an error."""
+    findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
+    report.outcome = "skipped"
+    report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
 
 
 NOT_RUN = "async def functions are not natively supported"

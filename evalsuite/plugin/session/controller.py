@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.declarations import Declarations
-from evalsuite.errors import RunError, SettingsError
+from evalsuite.errors import RunError, SettingsError, SpendLimitReached
 from evalsuite.json_codec import decode_record, dumps, encode_record
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.early_end import EarlyEnd
@@ -195,6 +195,8 @@ class Controller:
             record = decode_record(json.loads(line))
             self._look_at(record)
             decides = not self._is_held(record.case)
+            if record.cause == SpendLimitReached.__name__:
+                self.early.spend()
             self.early.hear(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _look_at(self, record: Record) -> None:
@@ -242,9 +244,9 @@ class Controller:
         usage = self.asked.usage()
         # The wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock
-        stopped = None if self.early.decided else str(self._hopeless) if self._hopeless else interrupted
+        stopped = None if self.early.ended else str(self._hopeless) if self._hopeless else interrupted
         counted = self._run.journal.counted()
-        if counted.missing and not (stopped or self.early.decided):
+        if counted.missing and not (stopped or self.early.ended):
             stopped = f"{len(counted.missing)} cases left no record, among them {counted.missing[0]}"
         facts = {
             "seconds": round(seconds, 1),

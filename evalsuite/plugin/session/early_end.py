@@ -32,14 +32,32 @@ class EarlyEnd:
         self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]
     ) -> None:
         self._stop = stop
-        self._tests = _tests(settings, gates, reports) if settings.stop_when_decided else None
+        self._tests = _tests(settings, gates, reports) if settings.may_end_early else None
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
+        self._goes_on = settings.until_decided
         self.decided = False
+        # Why it ended with something open.
+        self._open = ""
 
     @property
     def possible(self) -> bool:
         """Whether this session may end early at all."""
         return self._tests is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the session was ended on purpose."""
+        return self.decided or bool(self._open)
+
+    def spend(self) -> None:
+        """The money is spent: with --until-decided the session ends with what there is."""
+        if self._goes_on:
+            self._end_open("the money is spent")
+
+    def _end_open(self, reason: str) -> None:
+        if not self.ended:
+            self._open = reason
+            self._stop(reason)
 
     def plan(self, items: Sequence[str]) -> None:
         """Sets the order, by node id, in which results are to be heard."""
@@ -56,7 +74,10 @@ class EarlyEnd:
             return
         for benchmark, row in self._order.arrive(item, result):
             self._tests.hear(benchmark, row)
-        if self._tests.decided and not self.decided:
+            # In the planned order, second epochs come when all first ones have been heard.
+            if self._goes_on and row.epoch > 1 and not (self._tests.decided or self._tests.helped_by_epochs):
+                self._end_open("more epochs would decide nothing more")
+        if self._tests.decided and not self.ended:
             self.decided = True
             self._stop("every gate is decided")
 
@@ -66,14 +87,15 @@ class EarlyEnd:
         Args:
             planned: how many cases there were to run.
         """
-        if self._tests is None or not self.decided:
+        if self._tests is None or not self.ended:
             return None
         gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]
         compared = [
             {"subject": str(test.subject), "verdict": test.verdict} for test in self._tests.comparisons
         ]
         cases = self._order.arrived
-        return {"cases": cases, "planned": max(planned, cases), "gates": gates, "compared": compared}
+        facts = {"cases": cases, "planned": max(planned, cases), "gates": gates, "compared": compared}
+        return facts | ({"open": self._open} if self._open else {})
 
 
 def _tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:

@@ -90,7 +90,7 @@ class Listener:
 
     def _order(self) -> list[str]:
         """The order in which results are heard if the run may stop early; fixed before anything is asked."""
-        if not self.settings.stop_when_decided:
+        if not self.settings.may_end_early:
             return []
         from evalsuite.decisions.planned_order import dealt
 
@@ -166,7 +166,7 @@ class Listener:
                 # Cases whose records cannot be kept would be paid for in vain.
                 self.broken = f"the records cannot be kept: {in_words(error)}"
                 pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
-        elif report.when == "teardown" and self.settings.stop_when_decided:
+        elif report.when == "teardown" and self.settings.may_end_early:
             self._passed_over.add(report.nodeid)
             if self.begun:
                 self.controller.early.hear(report.nodeid, None)

@@ -93,8 +93,13 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     if settings.baseline:
         # Read now, so that a damaged one is found before anything is paid for.
         load_run(find_folder(root / settings.reports, settings.baseline))
-    if settings.stop_when_decided and not settings.gate:
-        raise SettingsError("--stop-when-decided needs a gate: --gate or evalsuite_gates")
+    if settings.may_end_early and not settings.gate:
+        option = "--until-decided" if settings.until_decided else "--stop-when-decided"
+        raise SettingsError(f"{option} needs a gate: --gate or evalsuite_gates")
+    if settings.until_decided and settings.max_cost is None:
+        raise SettingsError(
+            "--until-decided needs --max-cost: it goes on until all is decided or that is spent"
+        )
     if not settings.replay:
         check_askable(settings, named)
 

@@ -25,9 +25,9 @@ def conclude(session: pytest.Session) -> None:
     if listener is None or listener.broken or not (listener.begun or waited_for):
         return
     controller = listener.controller
-    stopped = False if controller.early.decided else session.shouldfail or session.shouldstop
+    stopped = False if controller.early.ended else session.shouldfail or session.shouldstop
     stopped = stopped or ended_by()
-    if not (stopped or controller.early.decided) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
+    if not (stopped or controller.early.ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
         stopped = _not_collected(config) or "interrupted from the keyboard"
     try:
         controller.conclude(str(stopped) if stopped else None, listener.planned)
@@ -71,7 +71,7 @@ def exit_status(session: pytest.Session, controller: Controller, *, stopped: boo
     verdict, own = controller.verdict, int(session.exitstatus)
     if controller.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
         return int(Status.DETACHED)
-    if controller.early.decided and own == pytest.ExitCode.INTERRUPTED:
+    if controller.early.ended and own == pytest.ExitCode.INTERRUPTED:
         # Stopping was the point.
         own = 1 if session.testsfailed else 0
     if controller.undecidable:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -139,3 +142,22 @@ def test_the_stricter_the_gate_the_more_cases_it_takes(gate: str, score: float) 
         return 2000
 
     assert needed(gate) > needed("numbers.right >= 0.5 @95%")
+
+
+def test_epoch_after_epoch_of_the_same_samples_decides_wrongly_at_most_as_often_as_promised() -> None:
+    # A third is always right, a third never, a third now and then: 0.5 in all, which is the gate's own threshold.
+    rng, repetitions, wrong = random.Random(5), 300, 0
+    chances = [0.0, 0.5, 1.0] * 10
+    for _ in range(repetitions):
+        gate = EarlyGate(parse_gate("numbers.right > 0.5"))
+        for epoch in range(1, 6):
+            for number in rng.sample(range(30), 30):
+                score = float(rng.random() < chances[number])
+                gate.hear("numbers", replace(row(number, score), epoch=epoch))
+                if gate.verdict != "open":
+                    break
+            if gate.verdict != "open":
+                break
+        # Here "missed" is right, as 0.5 is not above 0.5, and only "met" is wrong.
+        wrong += gate.verdict == "met"
+    assert wrong / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.decisions.gates import parse_gate
-from evalsuite.decisions.planned_order import PlannedOrder, dealt
+from evalsuite.decisions.planned_order import PlannedOrder, dealt, spread
 from evalsuite.decisions.sequential_gates import EarlyStop
 from evalsuite.results.tally import Row
 
@@ -22,6 +22,11 @@ def test_whatever_the_order_of_arrival_results_come_out_as_planned(
     arriving = list(ids)
     rng.shuffle(arriving)
     assert [result for item in arriving for result in order.arrive(item, item)] == ids
+
+
+@given(st.lists(st.integers(), unique=True), st.integers(1, 9))
+def test_workers_with_parts_of_a_spread_list_run_it_about_as_wanted(items: list[int], hands: int) -> None:
+    assert dealt(spread(items, hands), hands) == items
 
 
 def test_an_item_without_a_result_holds_nobody_back_and_a_second_result_is_not_heard() -> None:
