@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Prints the score, the checklist of form, the diff and the signature to cite."""
     from tabulate import tabulate
 
-    from evalsuite.metaeval.cell_diff import diff_cells, diff_page, show_cell
+    from evalsuite.metaeval.cell_diff import LEGEND, diff_cells, diff_page, show_cell
     from evalsuite.metrics.tables import table_score
 
     prediction, reference = _read(options.prediction), _read(options.reference)
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     for rows in tables:
         shown = [[show_cell(cell, colour=colour) for cell in row] for row in rows]
         write(f"\n{tabulate(shown, tablefmt='presto', disable_numparse=True)}\n")
-    write(f"\n{score.signature}\n")
+    write(f"\n{LEGEND}\n\n{score.signature}\n")
     if options.html:
         options.html.write_text(diff_page(tables, score), "utf-8")
     return 0

@@ -6,15 +6,18 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from evalsuite.metrics.tables.cell_text import cell_value, plain_text
 from evalsuite.metrics.tables.table_score import match_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalsuite.metrics.tables import Format, TableScore
-    from evalsuite.metrics.tables.content import TablePair
+    from evalsuite.metrics.tables.content import TablePair, ValueGrid
 
 CellState = Literal["equal", "differs", "missing", "surplus"]
+LEGEND = "predicted → wanted   [-missing-]   {+not wanted+}"
+"""How a diff in the terminal is to be read, without colours too."""
 COLOURS: dict[CellState, str] = {"equal": "", "differs": "33", "missing": "31", "surplus": "35"}
 PAGE = """\
 <!doctype html>
@@ -23,6 +26,7 @@ PAGE = """\
 body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem; color: #1a1a1a; background: #fff }}
 table {{ border-collapse: collapse; margin: 1rem 0 }} td {{ border: 1px solid #ccc; padding: .25rem .6rem }}
 .differs {{ background: #fff0c2 }} .missing {{ background: #ffd9d6 }} .surplus {{ background: #e8dcff }}
+code {{ overflow-wrap: anywhere }}
 del {{ color: #8a1c12 }} ins {{ color: #14532d; text-decoration: none; font-weight: 600 }}
 </style>
 <h1>Table score {value:.3f}</h1>
@@ -75,13 +79,18 @@ def _merged(
 def _cell(
     pair: TablePair, row: tuple[int | None, int | None], column: tuple[int | None, int | None]
 ) -> DiffCell:
-    predicted = pair.left.rows[row[0]][column[0]] if row[0] is not None and column[0] is not None else None
-    wanted = pair.right.rows[row[1]][column[1]] if row[1] is not None and column[1] is not None else None
+    predicted, wanted = _text(pair.left, row[0], column[0]), _text(pair.right, row[1], column[1])
     if predicted is not None and wanted is not None:
-        return DiffCell("equal" if predicted == wanted else "differs", predicted, wanted)
+        return DiffCell(
+            "equal" if cell_value(predicted) == cell_value(wanted) else "differs", predicted, wanted
+        )
     if wanted is not None:
         return DiffCell("missing", wanted=wanted)
     return DiffCell("surplus", predicted=predicted or "")
+
+
+def _text(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
+    return None if row is None or column is None else plain_text(grid.texts[row][column])
 
 
 def show_cell(cell: DiffCell, *, colour: bool) -> str:
@@ -93,8 +102,8 @@ def show_cell(cell: DiffCell, *, colour: bool) -> str:
     text = {
         "equal": wanted,
         "differs": f"{predicted or '(blank)'} → {wanted or '(blank)'}",
-        "missing": f"-{wanted}",
-        "surplus": f"+{predicted}",
+        "missing": f"[-{wanted}-]" if wanted else "",
+        "surplus": f"{{+{predicted}+}}" if predicted else "",
     }[cell.verdict]
     return f"\033[{COLOURS[cell.verdict]}m{text}\033[0m" if colour and COLOURS[cell.verdict] else text
 

@@ -52,12 +52,16 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
+    # Rewrites as they come, then corruptions from the least to the worst, though few tables have them all.
+    keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     return [
-        GridLine(
-            *key, len(values), sum(score for _, score in values) / len(values), tuple(broken.get(key, ()))
-        )
-        for key, values in scores.items()
+        GridLine(key[0], key[1], len(scores[key]), _mean(scores[key]), tuple(broken.get(key, ())))
+        for key in keys
     ]
+
+
+def _mean(values: Sequence[tuple[str, float]]) -> float:
+    return sum(score for _, score in values) / len(values)
 
 
 def _checks(table: str, written: Format) -> Iterator[tuple[str, str, float, bool]]:

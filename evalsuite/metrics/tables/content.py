@@ -60,13 +60,15 @@ class ValueGrid:
         rows: cell texts.
 
     Attributes:
-        rows: values, all rows of one length.
+        texts: as given, all rows of one length.
+        rows: their values.
+        width: the length of the rows.
     """
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
-        width = max(map(len, rows), default=0)
-        self.rows = [[*map(cell_value, row), *[""] * (width - len(row))] for row in rows]
-        self.width = width
+        self.width = max(map(len, rows), default=0)
+        self.texts = [[*row, *[""] * (self.width - len(row))] for row in rows]
+        self.rows = [list(map(cell_value, row)) for row in self.texts]
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -143,7 +145,7 @@ def compare_content(
         for place, one in enumerate(chosen)
     ]
     if len(wanted) == 1 < len(predicted):
-        whole = ValueGrid([row for part in left for row in part.rows])
+        whole = ValueGrid([row for part in left for row in part.texts])
         joined = _pair(whole, right[0], 0, 0, order)
         if joined.overlap.f1 > pairs[0].overlap.f1:
             return ContentComparison((joined,), 0)

@@ -160,7 +160,7 @@ def test_two_files_are_scored_with_a_diff_of_cells(
     shown = capsys.readouterr().out
     assert "[ ] The answer is written in HTML" in shown
     assert "13 → 12" in shown
-    assert "-bob" in shown
+    assert "[-Bob-]" in shown
     assert "table_score|version" in shown
     assert "<script>" not in page.read_text()
     assert "<del>13</del> <ins>12</ins>" in page.read_text()
