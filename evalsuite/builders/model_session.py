@@ -1,4 +1,4 @@
-"""A model for a build: the house's gateway outside of any run, with its limits, retries and stored answers."""
+"""A model for a build: the gateway outside of any run, with its limits, retries and stored answers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TAKEN = (
     "max_cost",
     "price",
 )
-"""Those of the house's options that a build with a model has."""
+"""The options that a build with a model takes."""
 
 
 def add_model_options(
     parser: _ActionsContainer, *, required: bool = True, without: Sequence[str] = ()
 ) -> None:
-    """Adds the options of `TAKEN`, with the words of the table of options.
+    """Adds the options of `TAKEN`, with their usual help texts.
 
     Args:
         parser: of the command, or a group of its options.
@@ -63,7 +63,7 @@ def model_settings(values: Mapping[str, Any]) -> Settings:
 
 
 class DescribingSession:
-    """Asks one model, in a background loop, so that an interrupt finds the main thread waiting.
+    """Asks one model in a background loop, so that the main thread is free to be interrupted.
 
     Args:
         settings: which model, and the limits.
@@ -84,7 +84,7 @@ class DescribingSession:
             raise
 
     async def _open(self, store: Path) -> Gateway:
-        # The store belongs to the loop's thread.
+        # The store must be opened in the loop's thread.
         from evalsuite.gateway.opening import credentials_of, open_gateway
         from evalsuite.gateway.spend import read_prices
         from evalsuite.journal.answers import Answers
@@ -104,7 +104,7 @@ class DescribingSession:
         return completion
 
     def do(self, work: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
-        """Does work that asks the model, and waits for it."""
+        """Runs work that asks the model, and waits for it."""
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self._settings
@@ -114,7 +114,7 @@ class DescribingSession:
         self._background.run(work(model))
 
     def close(self) -> None:
-        """Ends what is under way, what is paid for after a moment's wait, and keeps its answers."""
+        """Ends calls under way, after a moment for those already paid for, and keeps their answers."""
         if self._gateway is not None:
             self._background.run(self._close(self._gateway))
         self._background.close()
@@ -140,11 +140,11 @@ def session(settings: Settings, store: Path) -> Iterator[DescribingSession]:
     """A session for as long as the block runs.
 
     Raises:
-        ModelError: the model cannot be spoken to at all.
+        ModelError: the model cannot be reached at all.
         RunError: the store cannot be opened.
-        SettingsError: the model's name or a price makes no sense.
+        SettingsError: the model's name or a price is invalid.
     """
-    # As pytest does for its root directory: `function:package.module:name` is found from here.
+    # As pytest does with its root directory, so that `function:package.module:name` is importable.
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     opened = DescribingSession(settings, store)

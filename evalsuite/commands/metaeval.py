@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         nargs="+",
         type=Path,
-        help="rated outputs: JSON or JSON lines of {reference, prediction, human, format}; further numbers, a judge's "
-        "say, are compared as well. With --grid: tables (.html, .tex, .md) or items of Struc-Bench (.json)",
+        help="rated outputs: JSON or JSON Lines of {reference, prediction, human, format}; further numbers, such as a "
+        "judge's, are compared too. With --grid: tables (.html, .tex, .md) or items of Struc-Bench (.json)",
     )
     parser.add_argument(
         "--grid",

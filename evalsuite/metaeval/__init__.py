@@ -1,1 +1,1 @@
-"""Metrics measured themselves: how well they agree with people, and what they make of known changes."""
+"""Measures metrics: their agreement with people, and how they respond to known changes."""

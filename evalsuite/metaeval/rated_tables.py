@@ -1,4 +1,4 @@
-"""Files of rated tables: predictions, references, and what people gave."""
+"""Files of rated tables: predictions, references and people's ratings."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format",
 
 @dataclass(frozen=True, slots=True)
 class RatedTable:
-    """A prediction with the mean of what people gave it.
+    """A prediction with the mean of its ratings.
 
     Attributes:
         prediction: what a model wrote.
         reference: the wanted table.
         format: how the reference is written.
         human: the mean rating, on any scale.
-        others: further numbers of the file by name, a judge's marks say.
-        ratings: each person's, where the file has them.
+        others: further numbers in the file by name, such as a judge's marks.
+        ratings: each person's, where the file gives them.
     """
 
     prediction: str

@@ -1,4 +1,4 @@
-"""Known changes to tables: rewrites that mean the same, and corruptions that are worse and worse."""
+"""Known changes to tables: rewrites that mean the same, and corruptions of growing severity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
 def rewrites(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """The table written differently without any difference to a reader, each with its name."""
+    """The table in other ways of writing that look the same to a reader, each with its name."""
     if written == "latex":
         booktabs = RULES.search(table) is not None
         yield (
@@ -69,7 +69,7 @@ CORRUPTIONS = (
 
 
 def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """The table worse and worse, each with its name of `CORRUPTIONS`; the first ones where it has cells enough."""
+    """Ever worse versions of the table, each with its name from `CORRUPTIONS`; small tables lack some."""
     grids = [[list(row) for row in grid.rows] for grid in read_wanted(table, written).tables]
     names = [grid.name for grid in read_wanted(table, written).tables]
     cells = sum(bool(cell) for rows in grids for row in rows for cell in row)

@@ -1,4 +1,4 @@
-"""The grid: what the table score makes of known changes to the user's own tables."""
+"""The grid: how the table score responds to known changes of the user's own tables."""
 
 from __future__ import annotations
 

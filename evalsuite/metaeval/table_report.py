@@ -1,4 +1,4 @@
-"""What was found about table metrics, as tables and a picture."""
+"""The results of measuring table metrics, as tables and a picture."""
 
 from __future__ import annotations
 

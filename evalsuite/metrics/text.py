@@ -190,11 +190,11 @@ def _as_whole_words(words: str) -> tuple[str, re.Pattern[str]]:
 
 
 def _token_f1(prediction: str, target: str) -> float:
-    said, wanted = (
+    predicted, wanted = (
         [word for part in normalise(text).split() for word in cut(part)] for text in (prediction, target)
     )
-    same = sum((Counter(said) & Counter(wanted)).values())
-    return 2 * same / (len(said) + len(wanted))
+    same = sum((Counter(predicted) & Counter(wanted)).values())
+    return 2 * same / (len(predicted) + len(wanted))
 
 
 def _rouge_l(prediction: str, target: str) -> float:
@@ -220,8 +220,8 @@ def _common_subsequence_f1(prediction: str, target: str, form: Callable[[Sequenc
 
 
 def _bleu(prediction: str, target: str) -> float:
-    said, wanted = (" ".join(cut(text)) for text in (prediction, target))
-    return bleu_of_tokens(said, wanted)
+    predicted, wanted = (" ".join(cut(text)) for text in (prediction, target))
+    return bleu_of_tokens(predicted, wanted)
 
 
 def bleu_of_tokens(prediction: str, target: str) -> float:

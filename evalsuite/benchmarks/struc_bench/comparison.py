@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables import CellGrid
 
 CellVerdict = Literal["same", "other form", "differs", "missing", "unwanted", "blank"]
-"""`missing`: it should hold something and does not. `unwanted`: it should be empty. `blank`: it is, and should be."""
+"""`missing`: blank though a value was wanted. `unwanted`: a value though blank was wanted. `blank`: rightly so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def longest_ascent(places: Sequence[int]) -> int:
 
 
 def judge_cell(predicted: str, wanted: str) -> CellVerdict:
-    """How a predicted data cell stands to the wanted one."""
+    """How a predicted data cell compares with the wanted one."""
     if same_form(predicted, wanted):
         return "blank" if is_blank(wanted) else "same"
     if is_blank(wanted):

@@ -20,11 +20,11 @@ FACT = "bleu"
 
 def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
     """Matched and all n-grams of order 1 to 4, and the lengths of both texts, in sacrebleu's tokens."""
-    found = _bleu().corpus_score([prediction], [[reference]])
+    score = _bleu().corpus_score([prediction], [[reference]])
     return {
-        "matched": list(found.counts),
-        "all": list(found.totals),
-        "lengths": [found.sys_len, found.ref_len],
+        "matched": list(score.counts),
+        "all": list(score.totals),
+        "lengths": [score.sys_len, score.ref_len],
     }
 
 
@@ -34,8 +34,8 @@ def corpus_bleu(tally: Tally) -> Estimate | None:
     if not counts:
         return None
     matched, every = (_sum([one[name] for one in counts]) for name in ("matched", "all"))
-    said, wanted = _sum([one["lengths"] for one in counts])
-    score = _bleu().compute_bleu(matched, every, said, wanted, smooth_method="exp").score
+    predicted, wanted = _sum([one["lengths"] for one in counts])
+    score = _bleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
     # sacrebleu sums logarithms: a perfect match comes out a rounding error above 100.
     return Estimate(min(1.0, score / 100), n=len(counts))
 

@@ -35,7 +35,7 @@ def load(setup: Setup) -> Dataset:
 
     Raises:
         DatasetError: a file is not as published, an item's table cannot be read, an item lacks the description
-            that `format_cot` needs, or people rated an item that there is not.
+            that `format_cot` needs, or a rating is of an item that does not exist.
     """
     folder, options = setup.data or SHIPPED, StrucBenchOptions.of(setup)
     people = _people(folder, setup.model)
@@ -57,7 +57,7 @@ def load(setup: Setup) -> Dataset:
 
 
 def _check_readable(item: TableItem, written: Format, path: Path, place: int) -> None:
-    """With nothing to compare, a refusal would be as good as any answer."""
+    """Without a readable table there is nothing to compare with, and a refusal would score as well as any answer."""
     if not read_wanted(item.output, written).tables:
         start = " ".join(item.output.split())[:60]
         expected = f"a table that can be read as {written} (docs/struc_bench.md lists the markup)"
@@ -69,7 +69,7 @@ def _name(written: Format, place: int) -> str:
 
 
 def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
-    """A rating of no item would be passed over without a word."""
+    """A rating of an item that does not exist would otherwise be ignored silently."""
     outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
     if strangers := sorted(set(people) - outputs):
         expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"

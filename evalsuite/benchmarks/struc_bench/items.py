@@ -20,7 +20,7 @@ WORDS: Mapping[Format, frozenset[str]] = {
     "latex": frozenset({"latex", "tex"}),
     "markdown": frozenset({"table", "tables", "text", "raw", "rawtext", "markdown", "rotowire"}),
 }
-"""What in a file's name tells its format; `html_table.json` is HTML, as these are tried in order."""
+"""Words in a file's name that stand for a format, tried in this order, so that `html_table.json` is HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _read_item(record: object, path: Path, where: str) -> TableItem:
 
 
 def items_json(items: Iterable[TableItem]) -> str:
-    """Items as they are read; half a surrogate pair is no part of a file and becomes a question mark."""
+    """Items in the form in which they are read; a lone surrogate, which no file can hold, becomes a question mark."""
     records = [
         {name: value for name, value in asdict(item).items() if value} | _required(item) for item in items
     ]
@@ -76,7 +76,7 @@ def items_json(items: Iterable[TableItem]) -> str:
 
 
 def write_items(path: Path, items: Iterable[TableItem]) -> None:
-    """Writes items as they are read."""
+    """Writes items in the form in which they are read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(items_json(items), encoding="utf-8")
 
@@ -89,30 +89,30 @@ def find_files(folder: Path) -> dict[Format, Path]:
     """The file of each format in a folder, by the words in its name; of several the one with `test`.
 
     Raises:
-        DatasetError: there is none, or it cannot be told which of several is meant.
+        DatasetError: there is none, or it is unclear which of several is meant.
     """
-    found: dict[Format, list[Path]] = {}
+    paths: dict[Format, list[Path]] = {}
     for path in sorted(folder.glob("*.json")):
-        if known := format_of(path):
-            found.setdefault(known, []).append(path)
-    if not found:
+        if written := format_of(path):
+            paths.setdefault(written, []).append(path)
+    if not paths:
         expected = "files of items named after their format: table_test.json, html_test.json, latex_test.json"
         raise DatasetError(folder, "", "no such file", expected)
-    return {known: _the_one(folder, known, found[known]) for known in FORMATS if known in found}
+    return {written: _the_one(folder, written, paths[written]) for written in FORMATS if written in paths}
 
 
 def format_of(path: Path) -> Format | None:
-    """The format that a file's name tells, or None."""
+    """The format that a file's name stands for, or None."""
     words = set(re.findall("[a-z]+", path.stem.lower()))
-    return next((known for known, telling in WORDS.items() if words & telling), None)
+    return next((written for written, markers in WORDS.items() if words & markers), None)
 
 
-def _the_one(folder: Path, known: Format, paths: list[Path]) -> Path:
+def _the_one(folder: Path, written: Format, paths: list[Path]) -> Path:
     tests = [path for path in paths if "test" in path.stem.lower()]
     chosen = tests or paths
     if len(chosen) > 1:
         names = ", ".join(path.name for path in chosen)
         raise DatasetError(
-            folder, "", f"several files of {known} items: {names}", "one, or one named ..._test.json"
+            folder, "", f"several files of {written} items: {names}", "one, or one named ..._test.json"
         )
     return chosen[0]

@@ -19,7 +19,7 @@ RANKED_BY = "table_score"
 
 
 def outputs_to_read(line: LabelledCases) -> Iterator[Passage]:
-    """The outputs of lowest and highest table score, of several with one score the first; folded."""
+    """The outputs with the lowest and the highest table score (of equal ones the first), folded."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:
@@ -45,5 +45,5 @@ def _checklist(row: Row) -> str:
 
 
 def _both(record: Record) -> str:
-    said = record.transcript.answer.strip() if record.transcript else ""
-    return f"WANTED\n\n{record.target}\n\nANSWERED\n\n{said or '(nothing)'}"
+    answer = record.transcript.answer.strip() if record.transcript else ""
+    return f"WANTED\n\n{record.target}\n\nANSWERED\n\n{answer or '(nothing)'}"

@@ -1,4 +1,4 @@
-"""What a model is asked: to make a table of a text, with or without a description of its format."""
+"""The question to the model: make a table of a text, with or without a description of its format."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def text_of(asked: str, written: Format) -> str:
 
 
 def instruction(item: TableItem, mode: str) -> str:
-    """What to do; in every mode but `direct` with the item's description of the format."""
+    """The instruction; in every mode but `direct`, the description of the format follows it."""
     parts = [item.instruction]
     if mode != "direct":
         parts.append(f"The format of the table:\n{item.format_description}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.types import Sample, Transcript
 
 TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_form": "Form"}
-"""The scores of our own, the first of which decides."""
+"""The table score, which decides, and its two sides."""
 METRICS = {
     "bleu": "SacreBLEU",
     "rouge_l": "ROUGE-L, stemmed",
@@ -47,7 +47,7 @@ RELEASED = {
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """What scores an answer; the P-Score only where the run has a judge."""
+    """The scorers of an answer; the P-Score only where the run has a judge."""
     options = StrucBenchOptions.of(setup)
     chosen: list[Scorer | JudgedScorer] = [score_table]
     folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
@@ -92,7 +92,7 @@ def _checklist(score: TableScore) -> list[list[Any]]:
 
 
 def _facts(sample: Sample, wanted: Sequence[CellGrid]) -> dict[str, Any]:
-    """What the report counts by: rows and columns of the wanted tables, and what people gave."""
+    """Facts for the report: rows and columns of the wanted tables, and people's ratings."""
     rated = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
     return {"sizes": [[len(table.rows), table.width] for table in wanted], **rated}
 
@@ -103,7 +103,7 @@ def format_of(sample: Sample) -> Format:
 
 
 def _released(answer: str, reference: str, written: Format) -> NamedScores:
-    """The released variant; it has no score for some markup, which then is not measured by it."""
+    """The released variant, left out for markup that its scripts cannot score."""
     try:
         score = h_score(answer, reference, format=written, variant="released")
     except ScoringError:
@@ -166,7 +166,7 @@ class PScorer:
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
         """Scores one transcript with the judge's help.
 
-        A judgement that cannot be read costs the P-Score, which is then not measured; the case's other scores hold.
+        Where a judgement cannot be read, the P-Score is not measured; the case's other scores stand.
         """
         answer, written = strip_answer(transcript.answer, format_of(sample)), format_of(sample)
         try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def solver(setup: Setup) -> Solver:
-    """The solver of both modes; what differs is the question."""
+    """The solver of all modes, which differ only in the question."""
     options = StrucBenchOptions.of(setup)
 
     async def solve(sample: Sample, model: Model) -> Transcript:

@@ -44,12 +44,12 @@ def _game(record: dict[str, Any], path: Path, where: str) -> Game:
     tokens = take(record, "summary", list, path, where)
     for place, token in enumerate(tokens):
         expect(token, str, path, f"{where}, field 'summary', token {place}")
-    said = sentences(tokens)
-    tables = (_team_table(record, said, path, where), _player_table(record, said, path, where))
+    report = sentences(tokens)
+    tables = (_team_table(record, report, path, where), _player_table(record, report, path, where))
     return Game(" ".join(tokens), tuple(table for table in tables if table.rows))
 
 
-def _team_table(record: dict[str, Any], said: Sequence[str], path: Path, where: str) -> CellGrid:
+def _team_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
     lines = {side: _line(record, side, path, where) for side in SIDES}
     cities = [line.get("TEAM-CITY", "") for line in lines.values()]
     rows: Rows = {}
@@ -61,17 +61,17 @@ def _team_table(record: dict[str, Any], said: Sequence[str], path: Path, where: 
         rows[row] = {key: value for key, value in line.items() if key in TEAM_KEYS}
         city = line.get("TEAM-CITY", "")
         names[row] = [row, *row.split()[-1:], *([city] if city and cities.count(city) == 1 else [])]
-    found: dict[str, set[str]] = {}
-    for row, told in about(said, names).items():
+    mentioned: dict[str, set[str]] = {}
+    for row, about_row in about(report, names).items():
         other = next(values for name, values in rows.items() if name != row)
-        found[row] = {
+        mentioned[row] = {
             column.key
             for column in TEAM
-            if column.key in rows[row] and any(is_said(one, rows[row], column) for one in told)
+            if column.key in rows[row] and any(is_said(one, rows[row], column) for one in about_row)
         }
-        if any(_is_score(one, rows[row], other) for one in told):
-            found[row].add("TEAM-PTS")
-    return narrow("Team", TEAM, rows, found)
+        if any(_is_score(one, rows[row], other) for one in about_row):
+            mentioned[row].add("TEAM-PTS")
+    return narrow("Team", TEAM, rows, mentioned)
 
 
 def _is_score(sentence: str, one: Mapping[str, str], other: Mapping[str, str]) -> bool:
@@ -85,20 +85,20 @@ def _line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str
     return {key: value for key, value in values.items() if value not in ABSENT}
 
 
-def _player_table(record: dict[str, Any], said: Sequence[str], path: Path, where: str) -> CellGrid:
+def _player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
     rows = _players(take(record, "box_score", dict, path, where), path, f"{where}, box_score")
     last_names = {row: _last_name(row) for row in rows}
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
-    found = {
+    mentioned = {
         row: {
             column.key
             for column in PLAYER
-            if column.key in rows[row] and any(is_said(sentence, rows[row], column) for sentence in told)
+            if column.key in rows[row] and any(is_said(sentence, rows[row], column) for sentence in about_row)
         }
-        for row, told in about(said, names).items()
+        for row, about_row in about(report, names).items()
     }
-    return narrow("Player", PLAYER, rows, found)
+    return narrow("Player", PLAYER, rows, mentioned)
 
 
 def _players(columns: dict[str, Any], path: Path, where: str) -> Rows:

@@ -1,4 +1,4 @@
-"""What FormatCoT asks a model: to describe how a table is built, in words and never in markup."""
+"""FormatCoT's question to a model: describe how a table is built, in words and never in markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.protocols import Model
 
 ATTEMPTS = 3
-"""Answers asked for at most; one that holds the code is asked again, saying so."""
+"""How often a description is requested at most; each repetition says what was wrong."""
 ASKED: Mapping[Format, str] = {
     "markdown": "Say how many tables there are and what each is called; of each, how many rows and columns it has, "
     "the names of its columns and of its rows in their order, and which cells are left empty; and how rows and "
@@ -132,7 +132,7 @@ async def describe(
 
 
 def code_in(description: str, table: str, written: Format) -> str:
-    """What of a table's code stands in a description, as a sentence for who wrote it; empty if nothing does.
+    """What a description repeats of the table's code, as a sentence for its author; empty if nothing.
 
     Args:
         description: what a model wrote.
@@ -151,7 +151,7 @@ def code_in(description: str, table: str, written: Format) -> str:
 
 
 def _row_in(description: str, table: str, written: Format) -> str:
-    """A line in which bars or ampersands part two cells or more of one of the table's rows."""
+    """A line in which bars or ampersands separate at least two cells of one of the table's rows."""
     rows = [{cell for cell in row if cell} for one in read_tables(table, written) for row in one.rows]
     cells_of = _latex_cells if written == "latex" else _raw_cells
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
@@ -173,7 +173,7 @@ def _latex_cells(line: str) -> list[str]:
 
 
 def _repeats(cells: Sequence[str], row: set[str]) -> bool:
-    """Whether two of a line's cells are the row's; the first and the last may have a sentence around them."""
+    """Whether two of a line's cells are the row's. The outermost ones may be part of a sentence."""
     if len(cells) < 2:
         return False
     inner = len(set(cells[1:-1]) & row)

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 WHAT = "LaTeX and HTML items from a folder of .tex and .html files"
 ABOUT = """\
-Every outermost table of the folder's files, subfolders included, becomes an item: in HTML a <table> element, in
-LaTeX a float with its caption (table, sidewaystable, ...) or a tabular, longtable and the like on its own, if it has
-a cell with text and scores 1.0 against itself. The markup stays as it is, but for LaTeX's comments; the text to make
-it from words its content by rule, row by row. What is left out is named with its reason."""
+Every outermost table in the files of the folder and its subfolders becomes an item if it has a cell with text and
+scores 1.0 against itself: in HTML a <table> element, in LaTeX a float with its caption (table, sidewaystable, ...) or
+a tabular, longtable and the like on its own. The markup stays as it is, except for LaTeX's comments; the text of the
+item gives its content by rule, row by row. What is left out is named with the reason."""
 SUFFIXES: Mapping[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex"}
 CUT: Mapping[Format, Callable[[str], Iterator[Fragment]]] = {"html": html_fragments, "latex": latex_fragments}
 INSTRUCTIONS: Mapping[Format, str] = {
@@ -68,17 +68,17 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR_OR_FILE",
-        help="a folder for html_test.json and latex_test.json; or one .json file, whose name tells the format: "
-        "the other one's files are not read then",
+        help="a folder for html_test.json and latex_test.json; or one .json file named after one of the formats, whose "
+        "files alone are then read",
     )
 
 
 def run(args: Namespace) -> int:
-    """Builds, says what was left out and what was built.
+    """Builds, and reports what was left out and what was built.
 
     Raises:
         DatasetError: the folder has no such file, or no table that can be used.
-        SettingsError: an output cannot be written, or its name tells no format.
+        SettingsError: an output cannot be written, or its name stands for no format.
     """
     targets = target_files(args.to)
     paths = source_files(args.folder, targets)
@@ -117,9 +117,9 @@ def source_files(folder: Path, wanted: Iterable[Format]) -> list[Path]:
         DatasetError: there are none.
     """
     suffixes = [suffix for suffix, written in SUFFIXES.items() if written in wanted]
-    found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
-    if found:
-        return found
+    paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
+    if paths:
+        return paths
     missing = "no such file in it" if folder.is_dir() else "no such folder"
     raise DatasetError(
         folder, "", missing, f"a folder of {' and '.join(f'*{suffix}' for suffix in suffixes)}"

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 WHAT = "FormatCoT: a model's description of each table's format, and the instruction set"
 ABOUT = """\
-Asks a model to describe, never showing the code, how the table of each item is built, and writes the items with
-these descriptions for --mode format_cot, and beside them .instructions.jsonl: {instruction, input, output} with the
-description in the instruction, a line an item, for fine-tuning. Answers are kept beside the output in .answers.sqlite
-as they come: called again after an interrupt, it asks only for what is missing. A description that is empty or holds
-the table's code is asked for again, three times in all; items without one are named and left out, and the exit status
-is 1."""
+Asks a model to describe how the table of each item is built, without showing the code, and writes the items with these
+descriptions for --mode format_cot. Beside them goes .instructions.jsonl for fine-tuning: one line per item,
+{instruction, input, output}, with the description in the instruction. Answers are kept in .answers.sqlite beside the
+output as they arrive; after an interrupt, the same command asks only for what is missing. A description that is empty
+or holds the table's code is requested again, three times in all; items without one are named and left out, and the
+exit status is 1."""
 PARAMETERS = {"max_tokens": 1024, "temperature": 0.0}
 
 

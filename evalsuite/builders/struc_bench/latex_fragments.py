@@ -45,6 +45,6 @@ def _fragment(markup: str, line: int, *, ends: bool) -> Fragment:
         unfit = "its environment does not end"
     elif PARAMETER.search(bare):
         unfit = "it is part of a macro's definition"
-    elif found := ELSEWHERE.search(bare):
-        unfit = f"its content is in another file ({found[0]})"
+    elif elsewhere := ELSEWHERE.search(bare):
+        unfit = f"its content is in another file ({elsewhere[0]})"
     return Fragment(bare, line, unfit)

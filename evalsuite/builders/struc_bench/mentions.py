@@ -38,29 +38,29 @@ PAIR = re.compile(
 
 def sentences(tokens: Sequence[str]) -> list[str]:
     """A report's sentences, without what ends them."""
-    found: list[list[str]] = [[]]
+    split: list[list[str]] = [[]]
     for token in tokens:
         if token in ENDS:
-            found.append([])
+            split.append([])
         else:
-            found[-1].append(token)
-    return [" ".join(sentence) for sentence in found if sentence]
+            split[-1].append(token)
+    return [" ".join(sentence) for sentence in split if sentence]
 
 
-def about(said: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def about(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """The sentences about each row.
 
     Args:
-        said: all sentences in order.
+        every_sentence: in order.
         names: what each row is called in a text.
     """
-    found: dict[str, list[str]] = {row: [] for row in names}
+    by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
-    for sentence in said:
+    for sentence in every_sentence:
         subjects = [row for row, called in names.items() if _names(sentence, called)] or subjects
         for row in subjects:
-            found[row].append(sentence)
-    return found
+            by_row[row].append(sentence)
+    return by_row
 
 
 def _names(sentence: str, called: Sequence[str]) -> bool:
@@ -104,20 +104,20 @@ def narrow(
     name: str,
     columns: Sequence[BoxColumn],
     rows: Mapping[str, Mapping[str, str]],
-    said: Mapping[str, set[str]],
+    mentioned: Mapping[str, set[str]],
 ) -> CellGrid:
-    """A table of the rows and columns with at least one value that is said; the other cells are blank.
+    """A table of the rows and columns with at least one value that the report gives; the other cells are blank.
 
     Args:
         name: of the table.
         columns: all that there could be.
         rows: the values by key, by row.
-        said: the keys whose values are said, by row.
+        mentioned: the keys whose values the report gives, by row.
     """
-    kept = [column for column in columns if any(column.key in keys for keys in said.values())]
+    kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
     cells = [
-        (row, *(values[column.key] if column.key in said[row] else "" for column in kept))
+        (row, *(values[column.key] if column.key in mentioned[row] else "" for column in kept))
         for row, values in rows.items()
-        if said[row]
+        if mentioned[row]
     ]
     return CellGrid((("", *(column.title for column in kept)), *cells) if cells else (), name=name)

@@ -1,4 +1,4 @@
-"""A text by a model for each item: asked for all at once, kept as it comes, asked only once."""
+"""Texts that a model writes for items: all requested at once, and kept as they arrive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalsuite.benchmarks.struc_bench.items import items_json, read_items
 from evalsuite.builders.build_progress import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.output_folder import building, ending_cleanly, write
-from evalsuite.builders.struc_bench.naming import must_tell, told
+from evalsuite.builders.struc_bench.naming import format_by_name, must_tell
 from evalsuite.errors import EvalsuiteError, JudgeError
 
 if TYPE_CHECKING:
@@ -33,14 +33,17 @@ MOST_NAMED = 10
 def add_text_arguments(parser: ArgumentParser) -> None:
     """Adds the items, the output and the model."""
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="items, such as html_test.json; its name tells the format"
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="items, such as html_test.json, whose name stands for the format",
     )
     parser.add_argument(
         "--to",
         type=Path,
         required=True,
         metavar="FILE",
-        help="the JSON file to write; its name tells the same format",
+        help="the JSON file to write, named after the same format",
     )
     add_model_options(parser)
 
@@ -53,7 +56,7 @@ def build_texts(
     what: str,
     beside: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
-    """Has a model write a text for each item, writes the items with them, and says what was built and what failed.
+    """Has a model write a text for each item, writes the items with it, and reports successes and failures.
 
     Args:
         args: with `file`, `to` and the options of the model.
@@ -67,10 +70,10 @@ def build_texts(
 
     Raises:
         DatasetError: the file of items is not as it should be.
-        ModelError: the model cannot be spoken to at all.
+        ModelError: the model cannot be reached at all.
         SettingsError: an option makes no sense, or the output cannot be written.
     """
-    written, settings = told(args.file), model_settings(vars(args))
+    written, settings = format_by_name(args.file), model_settings(vars(args))
     must_tell(args.to, written)
     work = ModelTexts(read_items(args.file), written, ask)
     try:

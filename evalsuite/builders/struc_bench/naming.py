@@ -1,4 +1,4 @@
-"""What a file of items is called: its name tells its format to whatever reads it."""
+"""Names of files of items, by which readers know the format."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ NAMES: dict[Format, str] = {
 
 
 def must_tell(target: Path, written: Format) -> None:
-    """Sees whether a file that is going to be written will be read as what it is.
+    """Checks that a file about to be written will be read in its own format.
 
     Raises:
-        SettingsError: its name tells another format or none, or it is no JSON file.
+        SettingsError: its name stands for another format or none, or is not that of a JSON file.
     """
     if target.suffix != ".json" or format_of(target) != written:
         raise SettingsError(
-            f"--to {target}: the name of a file of items tells its format; call it {NAMES[written]} or alike"
+            f"--to {target}: the name of a file of items stands for its format; call it {NAMES[written]} or similar"
         )
 
 
-def told(path: Path) -> Format:
-    """The format that a file of items has by its name.
+def format_by_name(path: Path) -> Format:
+    """The format that the name of a file of items stands for.
 
     Raises:
-        DatasetError: its name tells none.
+        DatasetError: it stands for none.
     """
     written = format_of(path)
     if written is None:
-        raise DatasetError(path, "", "a name that tells no format", f"one like {', '.join(NAMES.values())}")
+        raise DatasetError(
+            path, "", "a name that stands for no format", f"a name like {', '.join(NAMES.values())}"
+        )
     return written

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 WHAT = "raw-text items from RotoWire's box scores and reports"
 ABOUT = """\
 Reads RotoWire's JSON (box_score, home_line, vis_line, summary) or the paired .text and .data files of
-text-to-table. Of a box score a table keeps what the report says: rows and columns with at least one value that is
-said, other cells blank; .data files hold just that already. Every game whose report fills a table becomes an item;
-with --larger-than-3x3 only those with a table of more than 3 rows and 3 columns, those with the names counted."""
+text-to-table. Tables keep of a box score what the report mentions: rows and columns with at least one mentioned
+value, other cells blank; .data files hold just that already. Every game whose report fills a table becomes an item;
+with --larger-than-3x3 only games with a table of more than 3 rows and 3 columns, counting those that hold names."""
 INSTRUCTION = (
     "Make tables of the basketball report below: a table Team with a row for each team and a table Player with a "
     "row for each player, as far as the report gives their figures. Leave a cell empty where it says nothing."
@@ -63,11 +63,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Builds, and says what was built.
+    """Builds, and reports what was built.
 
     Raises:
         DatasetError: a file is missing, damaged or not what it should be, or nothing comes of it.
-        SettingsError: the output cannot be written, or its name tells another format.
+        SettingsError: the output cannot be written, or its name stands for another format.
     """
     must_tell(args.to, "markdown")
     files = source_files(args.source)
@@ -103,8 +103,8 @@ def source_files(source: Path) -> list[Path]:
     """
     if not source.is_dir():
         return [source.with_suffix(".data") if source.suffix == ".text" else source]
-    found = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}
-    if files := sorted(path for path in found if path.suffix in {".json", ".data"}):
+    paths = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}
+    if files := sorted(path for path in paths if path.suffix in {".json", ".data"}):
         return files
     raise DatasetError(source, "", "no such file", EXPECTED)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import read_items
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
-from evalsuite.builders.struc_bench.naming import told
+from evalsuite.builders.struc_bench.naming import format_by_name
 from evalsuite.metrics.tables import read_tables
 from evalsuite.reporting.section import Cell, Column, Table
 
@@ -43,7 +43,7 @@ NOTE = "Rows and columns: means over all tables of the items, those with names c
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What the wanted tables of a set of items are like.
+    """Counts of a set of items and of their tables.
 
     Attributes:
         format: how they are written.
@@ -96,7 +96,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="a file of items; its name tells its format: table_test.json, html_test.json, latex_test.json",
+        help="files of items, named after their format: table_test.json, html_test.json, latex_test.json",
     )
 
 
@@ -129,7 +129,7 @@ def _count(paths: Sequence[Path]) -> Statistics:
     splits: dict[bool, list[TableItem]] = {True: [], False: []}
     for path in paths:
         splits["train" in path.stem.lower()] += read_items(path)
-    return statistics(splits[False], told(paths[0]), splits[True])
+    return statistics(splits[False], format_by_name(paths[0]), splits[True])
 
 
 def _row(name: str, one: Statistics) -> Sequence[Cell]:

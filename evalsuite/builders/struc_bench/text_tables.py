@@ -47,11 +47,11 @@ def _lines(path: Path) -> list[str]:
 
 
 def _tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
-    found = read_tables(line, "markdown")
+    tables = read_tables(line, "markdown")
     # Of some reports neither table holds anything, but both are named.
-    if not found and not all(f"{name}:" in line for name in NAMES):
+    if not tables and not all(f"{name}:" in line for name in NAMES):
         raise DatasetError(path, where, "no table", "Team: and Player: tables, rows between <NEWLINE>")
-    for table in found:
+    for table in tables:
         name = next((name for name in NAMES if name.lower() == table.name.lower()), None)
         if name is None:
             raise DatasetError(path, where, f"a table named {table.name!r}", "Team or Player")

@@ -1,4 +1,4 @@
-"""`evalsuite build struc-bench texts`: has a model write the text that each item's table is to be made from."""
+"""`evalsuite build struc-bench texts`: has a model write the text from which each item's table is to be made."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 WHAT = "texts by a model, which hold every value of their tables"
 ABOUT = """\
 Asks a model to tell in prose what the table of each item says, as the paper did for its LaTeX and HTML items, and
-writes the items with these texts as their input. A text that lacks a value of the table (a cell, a name of a row or
-column, the caption) or shows its code is asked for again, three times in all, naming what is missing; items without a
+writes the items with these texts as their input. A text that lacks a value of the table (a cell, the name of a row or
+column, the caption) or shows its code is requested again, three times in all, naming what is missing; items without a
 complete text are named and left out, and the exit status is 1. Answers are kept beside the output in .answers.sqlite
 as they come: called again after an interrupt, it asks only for what is missing."""
 PARAMETERS = {"max_tokens": 2048, "temperature": 0.0}

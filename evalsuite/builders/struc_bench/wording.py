@@ -13,11 +13,11 @@ PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "ei
 
 
 def word(tables: Sequence[CellGrid]) -> str:
-    """All tables, a paragraph each: the caption, the names of the columns, and each row in order.
+    """All tables, one paragraph each: the caption, the names of the columns, and each row in order.
 
-    Every text of the tables is in it. A row that says one thing only is told as such; rows like this at the top
-    are titles, and the next one names the columns. Any other cell that spans others counts for each of its
-    places, a blank one is not mentioned, a column without a name is called by its number.
+    Every text of the tables is in it. A row with one text across all columns is given as such; rows like this at the
+    top are titles, and the row after them names the columns. Any other cell that spans several places counts in each,
+    blank cells are left out, and a column without a name is called by its number.
     """
     return "\n\n".join(
         "\n".join(_sentences(table, place, len(tables))) for place, table in enumerate(tables, 1)
@@ -30,15 +30,15 @@ def _sentences(table: CellGrid, place: int, count: int) -> Iterator[str]:
     if table.name:
         yield f"The caption: {table.name}"
     rows = list(table.rows)
-    while len(rows) > 1 and _says_one_thing(rows[0]):
+    while len(rows) > 1 and _is_one_text(rows[0]):
         yield _across(rows.pop(0))
     columns = rows.pop(0)
     yield f"The columns: {'; '.join(name or '(no name)' for name in columns)}."
     for row in rows:
-        yield _across(row) if _says_one_thing(row) else _row(row, columns)
+        yield _across(row) if _is_one_text(row) else _row(row, columns)
 
 
-def _says_one_thing(row: Sequence[str]) -> bool:
+def _is_one_text(row: Sequence[str]) -> bool:
     return len(row) > 1 and bool(row[0]) and len(set(row)) == 1
 
 

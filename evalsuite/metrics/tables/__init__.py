@@ -61,9 +61,9 @@ class HScore:
     """An H-Score.
 
     Attributes:
-        content: how alike the contents are. `standard`: in [0, 1]; `released`: at most 2, for LaTeX 3.
-        format: how alike the forms are. `standard`: in [0, 1]; `released`: at most 4, for HTML 3.
-        parts: what the two are made of, by name; only parts of `released` can be negative.
+        content: similarity of the contents. `standard`: in [0, 1]; `released`: at most 2, for LaTeX 3.
+        format: similarity of the forms. `standard`: in [0, 1]; `released`: at most 4, for HTML 3.
+        parts: the components of both, by name; only those of `released` can be negative.
     """
 
     content: float
@@ -92,9 +92,9 @@ def h_score(
 
     Raises:
         ValueError: the format or the variant is unknown.
-        ScoringError: `standard`: the reference holds no table that can be read, so that any answer would be
-            as good. `released`: a text for which that definition gives no score or takes exponential time
-            (HTML nested too deeply, LaTeX that pylatexenc cannot parse).
+        ScoringError: `standard`: the reference holds no table that can be read. `released`: a text for which that
+            definition gives no score or takes exponential time (HTML nested too deeply, LaTeX that pylatexenc
+            cannot parse).
     """
     if format not in FORMATS or variant not in VARIANTS:
         raise ValueError(
@@ -109,7 +109,7 @@ def h_score(
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
-    """All tables of a text, as `standard` reads them. Bad markup never raises: it gives what can be read."""
+    """All tables of a text, as `standard` reads them. Bad markup never raises; what can be read is returned."""
     from evalsuite.metrics.tables.standard import html, latex, markdown
 
     if format == "html":
@@ -121,18 +121,18 @@ def _standard(prediction: str, reference: str, format: Format) -> HScore:  # noq
     from evalsuite.metrics.tables.standard import parts
 
     compute = {"markdown": parts.markdown_parts, "html": parts.html_parts, "latex": parts.latex_parts}[format]
-    found = compute(prediction, reference)
-    content, form = ([found[name] for name in names if name in found] for names in parts.NAMES[format])
-    return HScore(_mean(content), _mean(form), found)
+    values = compute(prediction, reference)
+    content, form = ([values[name] for name in names if name in values] for names in parts.NAMES[format])
+    return HScore(_mean(content), _mean(form), values)
 
 
 def _released(prediction: str, reference: str, format: Format) -> HScore:  # noqa: A002
     from evalsuite.metrics.tables.released import html, latex, markdown
 
     definition = {"markdown": markdown, "html": html, "latex": latex}[format]
-    found = definition.parts(prediction, reference)
-    content = sum(found[name] for name in definition.CONTENT)
-    return HScore(content, sum(found[name] for name in definition.FORMAT), found)
+    values = definition.parts(prediction, reference)
+    content = sum(values[name] for name in definition.CONTENT)
+    return HScore(content, sum(values[name] for name in definition.FORMAT), values)
 
 
 def _mean(values: Sequence[float]) -> float:

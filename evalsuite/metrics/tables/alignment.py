@@ -27,16 +27,16 @@ _Table = Sequence[Sequence[str]]
 Pairs = list[tuple[int, int]]
 """Places in the first and the second sequence, ascending in the first."""
 LIKENESS = 0.5
-"""What characters may count beside equal cells."""
+"""The weight of similar characters beside equal cells."""
 CHARACTERS = 64
 """Dimensions of a profile of characters."""
 MOST_PAIRS = 1_000
-"""A value that stands in more pairs of rows says nothing about which belong together."""
+"""A value shared by more pairs of rows than this says nothing about which rows belong together."""
 MOST_LINES = 400
 MOST_CELLS = 40_000
-"""Tables of more rows, columns or cells are aligned in a coarser way, block by block."""
+"""Larger tables are aligned more coarsely, block by block."""
 MOST_CHARACTERS = 64
-"""Of a value, that enter its profile."""
+"""How much of a value enters its profile."""
 
 
 def align(
@@ -95,7 +95,7 @@ def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 def _shared_values(one: Codes, two: Codes) -> Floats:
     """How many values each row of one table shares with each of the other, wherever they stand in the row.
 
-    Values that stand almost everywhere say nothing about where a row belongs, and are left out.
+    Values that occur almost everywhere say nothing about where a row belongs, and are left out.
     """
     import numpy as np
 

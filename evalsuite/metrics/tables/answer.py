@@ -20,9 +20,9 @@ ENVIRONMENT = re.compile(r"\\(?:(?P<opens>begin)|end)[ \t]*\{[^{}]*\}?")
 def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word of the contract
     """Cuts an answer down to its markup.
 
-    Of fenced blocks those that hold such markup are kept, without their fences; where none does, the whole
-    answer is. Of that, what stands before the first and after the last piece of markup goes: in HTML a tag,
-    in LaTeX an environment, in raw text a row or the name above a table. Doing it twice changes nothing.
+    Fenced blocks with such markup are kept, without their fences; where there are none, the whole answer is. From
+    that, everything before the first and after the last piece of markup is removed: in HTML a tag, in LaTeX an
+    environment, in raw text a row or the name above a table. Stripping twice changes nothing.
 
     Args:
         answer: what a model wrote.
@@ -42,7 +42,7 @@ def _strip_once(answer: str, format: Format) -> str:  # noqa: A002
         # Names of tables may stand outside of their fences, so these are taken out line by line.
         return _cut_markdown(answer) or answer.strip()
     cut = _cut_html if format == "html" else _cut_latex
-    blocks = [found for block in _fenced(answer) if (found := cut(block))]
+    blocks = [markup for block in _fenced(answer) if (markup := cut(block))]
     return "\n\n".join(blocks) or cut(answer) or answer.strip()
 
 

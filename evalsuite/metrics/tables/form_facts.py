@@ -28,7 +28,7 @@ class FormFact:
     """One line of the checklist.
 
     Attributes:
-        name: what it is about; several tables have facts of one name.
+        name: its kind; several tables have facts of the same kind.
         text: what the reference has, as an English sentence without its full stop.
         fulfilled: whether the prediction has it too.
     """

@@ -299,5 +299,5 @@ def _fill(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> No
 
 
 def _whole_number(text: str) -> int:
-    found = re.fullmatch(r"\s*([+-]?[0-9]{1,6})\s*", text)
-    return int(found[1]) if found else 1
+    match = re.fullmatch(r"\s*([+-]?[0-9]{1,6})\s*", text)
+    return int(match[1]) if match else 1

@@ -131,18 +131,18 @@ class LatexSource:
         Optional ones before and after are passed over. An argument of one character needs no braces: the star
         of `\multirow{2}*{...}` is one.
         """
-        found: list[str] = []
+        texts: list[str] = []
         place = self.option_end(place)
-        while len(found) < count:
+        while len(texts) < count:
             at, end = self.after_blank(place), self.group_end(place)
             if end > place:
-                found.append(self.group_text(place))
-            elif self._is_text_of(at, count - len(found)):
-                found, end = [*found, *self.tokens[at].value], at + 1
+                texts.append(self.group_text(place))
+            elif self._is_text_of(at, count - len(texts)):
+                texts, end = [*texts, *self.tokens[at].value], at + 1
             else:
                 break
             place = self.option_end(end)
-        return [*found, *[""] * (count - len(found))], place
+        return [*texts, *[""] * (count - len(texts))], place
 
     def _is_text_of(self, place: int, longest: int) -> bool:
         """Whether the token here is text of so few characters that each can be an argument."""

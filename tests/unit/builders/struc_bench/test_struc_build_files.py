@@ -123,7 +123,7 @@ def test_a_file_name_that_tells_a_format_leaves_the_other_unread(
     assert not outcome.err
     outcome = call("files", "--from", tmp_path / "pages", "--to", tmp_path / "wiki.json")
     assert outcome.status == 2
-    assert "call it html_test.json or alike" in outcome.err
+    assert "call it html_test.json or similar" in outcome.err
 
 
 def test_files_that_cannot_be_used_are_named_and_the_rest_is_built(

@@ -255,10 +255,10 @@ def test_a_server_that_is_not_there_leaves_no_file(call: Call, items: Path) -> N
 def test_names_must_tell_the_same_format(call: Call, items: Path, write: Write) -> None:
     outcome = call("format-cot", items, "--to", items.with_name("latex_cot.json"), "--model=gpt-4")
     assert outcome.status == 2
-    assert "call it html_test.json or alike" in outcome.err
+    assert "call it html_test.json or similar" in outcome.err
     outcome = call("format-cot", write("x.json", ITEMS), "--to", items.with_name("y.json"), "--model=gpt-4")
     assert outcome.status == 2
-    assert "a name that tells no format" in outcome.err
+    assert "a name that stands for no format" in outcome.err
 
 
 LATEX = "\\begin{tabular}{lr}\nShop & Loaves \\\\\n\\end{tabular}"
