@@ -1,4 +1,4 @@
-"""Which part of a benchmark lost most: the cases of each tag's values, corrected for having looked at all of them."""
+"""Which part of a benchmark lost most: by tags and metadata, corrected for having looked at all of their values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Slice:
 
     Attributes:
         subject: metric and cases.
-        tag: its name.
+        tag: name of the tag, or of an entry of the samples' metadata.
         value: of the tag.
         n: questions.
         before: the baseline's mean.
@@ -63,38 +63,39 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
     if not looked_at:
         return []
     adjusted = holm([_pvalue(pairs) for *_, pairs in looked_at])
-    found = [
+    parts = [
         Slice(
             subject,
             tag,
             value,
             len(pairs),
-            math.fsum(one.before for one in pairs) / len(pairs),
-            math.fsum(one.after for one in pairs) / len(pairs),
+            math.fsum(pair.before for pair in pairs) / len(pairs),
+            math.fsum(pair.after for pair in pairs) / len(pairs),
             pvalue,
         )
         for (subject, tag, value, pairs), pvalue in zip(looked_at, adjusted, strict=True)
     ]
-    return sorted(found, key=lambda one: (-one.loss, str(one.subject), one.tag, one.value))
+    return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
 def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
-    """The pairs of each value of each tag that parts the questions."""
+    """The pairs of each value of each tag, or of the metadata, that parts the questions."""
     pairs = common.pairs(metric)
-    tags = {rows[0].case: rows[0].tags for rows in common.after.values()}
+    firsts = {rows[0].case: rows[0] for rows in common.after.values()}
     parts: dict[tuple[str, str], list[Pair]] = {}
-    for one in pairs:
-        for tag, value in tags[one.case].items():
+    for pair in pairs:
+        row = firsts[pair.case]
+        for tag, value in {**row.facts.get("metadata", {}), **row.tags}.items():
             if tag != GROUPING:
-                parts.setdefault((tag, value), []).append(one)
+                parts.setdefault((tag, value), []).append(pair)
     return {key: part for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
 
 
 def _pvalue(pairs: Sequence[Pair]) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
-    before, after = [one.before for one in pairs], [one.after for one in pairs]
-    clusters = [one.cluster for one in pairs]
+    before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
+    clusters = [pair.cluster for pair in pairs]
     apart = len(set(clusters)) == len(clusters)
     if apart and {*before, *after} <= {0.0, 1.0}:
         return mcnemar(before, after)

@@ -33,6 +33,8 @@ EXCUSES = {
 """Why a case below its threshold does not fail the session by itself."""
 
 LONGEST_NOTE = 200
+LONGEST_GROUP = 40
+"""A longer text is no group's name, but a sample's own words."""
 
 
 @dataclass
@@ -124,6 +126,8 @@ class Findings:
         declaration = case.bound.declaration
         if declaration.at_least is not None:
             self.facts["at_least"] = declaration.at_least
+        if groups := groupable(case.sample.metadata):
+            self.facts["metadata"] = groups
         if cut := sum(bool(entry.get("cut_off")) for log in self.logs.values() for entry in log):
             self.facts["cut_off"] = cut
         return Record(
@@ -153,6 +157,15 @@ class Findings:
             logs=self.logs,
             fingerprints={**fingerprints, **self.asked},
         )
+
+
+def groupable(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """What of a sample's metadata cases can be grouped by: short texts, whole numbers, true and false, as text."""
+    return {
+        name: str(value)
+        for name, value in metadata.items()
+        if isinstance(value, (str, int)) and 0 < len(str(value)) <= LONGEST_GROUP
+    }
 
 
 def _score(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.gates import parse_gate
+from evalsuite.plugin.run.outcomes import groupable
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.markdown import render
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.decisions.baseline_result import Against
+    from evalsuite.results.runs import Run
     from tests.unit.conftest import Desk
 
 
@@ -42,6 +44,35 @@ def test_the_slice_that_lost_most_comes_first_with_a_corrected_p(desk: Desk) -> 
     assert first.pvalue == 5 * 2 / 2**20  # McNemar's of 20 losses, times five slices
     assert {one.tag for one in found.slices} == {"skill"}
     assert "skill=s2" in render([baseline_section(found)], [])
+
+
+def test_metadata_make_slices_like_tags(desk: Desk) -> None:
+    def run(name: str, lost: str) -> Run:
+        sources = {n: f"wiki{n % 4}" for n in range(80)}
+        return desk.run(
+            [
+                desk.record(f"{n:03}", {"m": float(source != lost)}, facts={"metadata": {"source": source}})
+                for n, source in sources.items()
+            ],
+            name,
+        )
+
+    old, new = run("before", "none"), run("after", "wiki1")
+    first = compare_to_baseline(old, new, [parse_gate("capitals.m >= 0.5")]).slices[0]
+    assert (first.tag, first.value, first.n, first.after) == ("source", "wiki1", 20, 0.0)
+
+
+def test_what_can_be_grouped_by_is_short_and_plain() -> None:
+    metadata = {
+        "source": "wiki",
+        "hops": 2,
+        "hard": True,
+        "text": "x" * 41,
+        "list": [1],
+        "none": None,
+        "no": "",
+    }
+    assert groupable(metadata) == {"source": "wiki", "hops": "2", "hard": "True"}
 
 
 def test_a_value_that_all_questions_have_is_no_slice(desk: Desk) -> None:
