@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.treb.averages import METRICS, RELEASED, column_mean, columns_of, overall
 from evalsuite.benchmarks.treb.leaderboard import leaderboard
+from evalsuite.benchmarks.treb.model_kinds import by_kind
 from evalsuite.benchmarks.treb.paper_results import published_results
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.reporting.section import Chart, Column, Section, Series, Table
@@ -41,6 +42,11 @@ def report(views: Sequence[RunView]) -> Section:
     blocks += [
         *leaderboard(views, published=_shows_published(views)),
         *_pictures(views),
+        *(
+            block
+            for metric in _pictured(views)
+            for block in by_kind(views, metric, published=_shows_published(views))
+        ),
         _subtasks(views),
         *_programs(views),
         *_files(views),
@@ -89,21 +95,23 @@ def _note(views: Sequence[RunView], metric: str) -> str:
     return note
 
 
+def _pictured(views: Sequence[RunView]) -> list[str]:
+    """The metric that pictures show: one, or none where neither was measured."""
+    measured = {metric for view in views for metric in view.tally.metrics()}
+    return [metric for metric in PICTURED if metric in measured][:1]
+
+
 def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
     """Bars by skill for one run, a polygon a run for several."""
-    measured = {metric for view in views for metric in view.tally.metrics()}
-    metric = next((metric for metric in PICTURED if metric in measured), None)
-    if metric is None:
-        return
-    title = f"TReB by skill and mode: {METRICS[metric]}"
-    if len(views) == 1:
-        labels, series = list(SKILLS), _bars(views[0].tally, metric)
-    else:
-        labels, series = [" ".join(column) for column in COLUMNS], _polygons(views, metric)
-    kind: ChartKind = "bars" if len(views) == 1 else "radar"
-    yield Chart(
-        kind, "treb_by_skill_and_mode", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric]
-    )
+    for metric in _pictured(views):
+        title = f"TReB by skill and mode: {METRICS[metric]}"
+        if len(views) == 1:
+            labels, series = list(SKILLS), _bars(views[0].tally, metric)
+        else:
+            labels, series = [" ".join(column) for column in COLUMNS], _polygons(views, metric)
+        kind: ChartKind = "bars" if len(views) == 1 else "radar"
+        name = "treb_by_skill_and_mode"
+        yield Chart(kind, name, title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])
 
 
 def _bars(tally: Tally, metric: str) -> list[Series]:

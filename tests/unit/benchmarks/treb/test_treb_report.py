@@ -36,6 +36,20 @@ def cells(table: Table, line: int = 0) -> dict[str, Any]:
     return dict(zip([column.title for column in table.columns], table.rows[line], strict=True))
 
 
+def test_several_runs_stand_by_the_kind_of_their_model() -> None:
+    views = [
+        view(row("Table Query", "TBO", "pot", scores={"judge": score}), label=label)
+        for label, score in (("gpt", 0.2), ("llama", 0.6), ("TableGPT2-7B", 0.9))
+    ]
+    table = tables(*views)["By kind of model"]
+    kinds = {cells(table, line)["Kind"]: cells(table, line) for line in range(2)}
+    assert kinds["general"]["TBO PoT"] == pytest.approx(0.4)
+    assert (kinds["general"]["Models"], kinds["table-reasoning-optimised"]["TBO PoT"]) == (2, 0.9)
+    assert kinds["general"]["TU TCoT"] is None
+    assert any(isinstance(block, Chart) and block.name == "treb_by_kind" for block in report(views).blocks)
+    assert "By kind of model" not in tables(views[0])
+
+
 def test_a_column_is_the_mean_of_its_subtasks_whatever_their_size() -> None:
     tally = Tally.of(
         [
