@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.cli import main
+from evalsuite.page.run_index import all_runs, write_index
 from evalsuite.types import Message, ToolCall, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Page
 
@@ -126,3 +130,53 @@ def test_the_policy_stops_what_the_page_itself_does_not_do(
     assert page.evaluate("window.owned") is None
     assert not asked
     page.close()
+
+
+def test_hostile_words_are_text_in_a_comparison_and_in_the_index_of_runs(
+    make_run: Any, make_record: Any, open_page: Any, compare: Any, tmp_path: Path
+) -> None:
+    words = "".join(HOSTILE)
+    folders = []
+    for name in ("one", "two"):
+        hostile = make_record(
+            "bad",
+            input=words,
+            answer=words + name,
+            target=words,
+            scores={"exact_match": float(name == "one"), "<img src=x onerror=window.owned=1>": 0.5},
+            tags={"<b onclick=window.owned=1>": words},
+        )
+        folder = make_run(name, [hostile, make_record("good")])
+        folder.write_info(folder.info() | {"model": words + name})
+        folders.append(folder)
+    page = open_page(compare(*folders), "#cases")
+    page.locator(".line.row").first.click()
+    page.wait_for_selector(".case-body")
+    for view in ("#report", "#overview"):
+        page.evaluate("view => { location.hash = view }", view)
+        page.wait_for_timeout(50)
+    assert page.evaluate("window.owned") is None
+    index = open_page(write_index(all_runs(tmp_path), tmp_path))
+    assert index.evaluate("window.owned") is None
+    assert "<script>window.owned" in index.locator("body").inner_text()
+
+
+def test_no_file_of_a_run_holds_markup_or_a_formula_of_a_models(
+    make_run: Any, make_record: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "=HYPERLINK(1)<script>x</script></details>\n```\n| a | @team \x1b[2J"
+    wrong = make_record(
+        "bad", input=words, answer=words, target=words, outcome="failed", error=words, scores={"f1": 0.0}
+    )
+    folder = make_run("bad", [wrong, make_record("good", scores={"f1": 1.0})], gate=["capitals.f1 >= 0.9"])
+    for name in ("report.md", "comment.md"):
+        outside = re.sub(r"(?ms)^(`{3,})text$.*?^\1$", "", (folder.path / name).read_text("utf-8"))
+        assert "<script" not in outside
+        assert "@team" not in outside
+        assert "\x1b" not in outside
+    csv = tmp_path / "cases.csv"
+    reports = f"--reports={tmp_path}"
+    for command in (["export", "bad", "--to", "csv", "-o", str(csv)], ["show", "bad"], ["runs"]):
+        assert main([*command, reports, *(["--run=bad"] if command[0] == "show" else [])]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    assert not re.search(r'(?m)(^|,)"?=HYPER', csv.read_text("utf-8"))
