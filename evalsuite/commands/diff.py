@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the two runs."""
     add_reports_folder(parser)
     parser.add_argument("first", metavar="A", help="a run's name or folder, or `last`")
-    parser.add_argument("second", metavar="B", help="likewise")
+    parser.add_argument("second", metavar="B", help="another, as for A")
     parser.add_argument("--answers", action="store_true", help="show question and answers of each, too")
     parser.add_argument("--most", type=int, default=50, metavar="N", help="cases to list (default: 50)")
 

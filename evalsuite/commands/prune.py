@@ -1,4 +1,4 @@
-"""`evalsuite prune`: removes old runs, once it is told to."""
+"""`evalsuite prune`: lists old runs and, with --yes, removes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="remove them; without it they are only listed")
     parser.epilog = (
-        "The answers that were paid for go with their run. A run that still goes on is never removed."
+        "A run is removed with the answers that were paid for. A run in progress is never removed."
     )
 
 

@@ -1,4 +1,4 @@
-"""`evalsuite view [RUN ...]`: shows runs in the browser, and follows the one that goes on."""
+"""`evalsuite view [RUN ...]`: shows runs in the browser, and follows one in progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import RunFolder
 
 BETWEEN_LOOKS = 2.0
-"""Seconds between two looks at a run that goes on."""
+"""Seconds between two looks at a run in progress."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the page or the index, opens it, and follows runs that go on.
+    """Writes the page or the index, opens it, and follows a run in progress.
 
     Raises:
         RunError: there is no such run, or none at all.

@@ -30,7 +30,7 @@ SPECIAL = {
 
 
 def escape(text: str) -> str:
-    """Text of anybody's as nothing but text in LaTeX."""
+    """Text in LaTeX in which no character is a command."""
     return "".join(SPECIAL.get(sign, sign) for sign in one_line(text))
 
 

@@ -38,7 +38,7 @@ def read_cases(
         keep: whether a case's record goes into the page.
 
     Returns:
-        A row a case, by its id; of a case that ran twice, the later record.
+        One row per case, by its id; if a case ran twice, the later record counts.
     """
     rows: dict[str, PageRow] = {}
     lines: list[bytes] = []
@@ -113,7 +113,7 @@ def columns(rows: Iterable[PageRow]) -> list[dict[str, Any]]:
 
 
 def _columns(name: str, rows: Sequence[PageRow]) -> dict[str, Any]:
-    # Ids differ at their ends; what they begin with is said once.
+    # Ids differ at their ends; their common beginning is stored once.
     prefix = _common_start([row["case"] for row in rows]) if len(rows) > 1 else ""
     plain = {
         key: [row[key] for row in rows]

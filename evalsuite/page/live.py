@@ -1,4 +1,4 @@
-"""The page of a run that goes on: written again and again, and reloaded by whoever has it open."""
+"""The page of a run in progress: rewritten again and again, and reloaded by every browser that has it open."""
 
 from __future__ import annotations
 

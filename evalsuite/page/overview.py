@@ -1,4 +1,4 @@
-"""What the page knows at once: verdict, gates, baseline, benchmarks, cost, and the report's sections."""
+"""What the page knows as soon as it opens: verdict, gates, baseline, benchmarks, cost, and the report's sections."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_REPEATED = {
 
 
 def run_facts(run: Run, label: str) -> dict[str, Any]:
-    """What a run knows of itself."""
+    """What was asked, when, with which options, and at what cost."""
     info = run.info
     settings = info.get("settings", {})
     return {
@@ -66,7 +66,7 @@ def _options(settings: Mapping[str, Any]) -> list[str]:
 
 
 def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
-    """What the run comes to."""
+    """The run's verdict with everything it rests on."""
     return {
         "status": int(verdict.status),
         "headline": verdict.headline,
@@ -116,7 +116,7 @@ def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
 
 
 def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
-    """A row a benchmark."""
+    """One row per benchmark."""
     rows = []
     for name, bench in run.benchmarks.items():
         estimate = measured[name].estimate(bench.primary, bench.tally) if bench.primary else None
@@ -133,7 +133,7 @@ def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str
 
 
 def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """A row a benchmark that any of the runs has, with what each run came to."""
+    """One row per benchmark that any of the runs has, with each run's estimate."""
     rows = []
     for name in sorted({name for run in runs for name in run.benchmarks}):
         benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]

@@ -1,4 +1,4 @@
-"""`index.html`: all runs of a folder, newest first, and how their metrics went over time."""
+"""`index.html`: all runs of a folder, newest first, and their metrics over time."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def _row(folder: RunFolder) -> dict[str, Any]:
 
 def _summary(folder: RunFolder) -> dict[str, Any]:
     try:
-        found: Any = json.loads((folder.path / SUMMARY).read_text("utf-8"))
+        summary: Any = json.loads((folder.path / SUMMARY).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return summary if isinstance(summary, dict) else {}
 
 
 def _trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A chart of lines a metric that two runs or more have, a line a model."""
+    """One line chart per metric that at least two runs have, with one line per model."""
     charts = []
     for metric in sorted({metric for row in rows for metric in row.get("metrics", {})}):
         measured = [row for row in rows if row.get("metrics", {}).get(metric)]

@@ -53,7 +53,7 @@ def write_page(
         sections: of its report.
         baseline: what it is compared with.
         target: the folder that the page goes into.
-        live: how many cases there are so far, of a run that goes on.
+        live: how many cases there are so far, if the run is still in progress.
     """
     runs = [run] if baseline is None else [run, baseline]
     overview = {

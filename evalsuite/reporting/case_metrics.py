@@ -28,7 +28,7 @@ class CaseMetric:
     Attributes:
         name: as gates and tables have it.
         measure: reads it off a tally; None where it cannot be had.
-        draw: what the report shows besides, of a benchmark's name and a run; None is nothing.
+        draw: makes further tables and charts of a benchmark's name and a run; None for none.
         lower_is_better: whether less is better.
     """
 

@@ -1,4 +1,4 @@
-"""Runs side by side: paired statistics of all pairs, then every benchmark's section with a row a run."""
+"""Runs side by side: paired statistics of all pairs, then every benchmark's section with one row per run."""
 
 from __future__ import annotations
 
@@ -128,16 +128,16 @@ def _falls(runs: Sequence[Run], name: str, metric: str) -> bool:
 
 
 def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
-    """One table: a row a benchmark with the metric that stands for it, a column a run."""
+    """One row per benchmark with its primary metric, one column per run."""
     rows: list[list[Cell]] = []
     best: list[float | None] = []
     for name in names:
         bench = _bench(runs, name)
         metric = bench.primary
         falls = metric is not None and _falls(runs, name, metric)
-        found = [estimate_of(run, name, metric) for run in runs]
-        rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *found])
-        best.append(best_of(found, lower_is_better=falls))
+        estimates = [estimate_of(run, name, metric) for run in runs]
+        rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *estimates])
+        best.append(best_of(estimates, lower_is_better=falls))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
     note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
     return Section(GLANCE, [Table("", columns, rows, note, best)])
@@ -243,13 +243,13 @@ def _paired(base: Tally, other: Tally, metric: str) -> list[Cell]:
         return [metric, len(pairs), None, None, None, None]
     clusters, before, after = (list(column) for column in zip(*pairs, strict=True))
     repeated = len(set(clusters)) < len(clusters)
-    found = stats.paired_difference(before, after, clusters=clusters if repeated else None)
+    difference = stats.paired_difference(before, after, clusters=clusters if repeated else None)
     binary = not repeated and set(before) | set(after) <= {0.0, 1.0}
     return [
         metric,
         len(pairs),
         math.fsum(before) / len(before),
         math.fsum(after) / len(after),
-        Estimate(found.difference, found.low, found.high, len(pairs)),
-        stats.mcnemar(before, after) if binary else found.pvalue,
+        Estimate(difference.difference, difference.low, difference.high, len(pairs)),
+        stats.mcnemar(before, after) if binary else difference.pvalue,
     ]

@@ -171,7 +171,7 @@ def escape(text: str) -> str:
 
 def decision_line(decision: GateDecision) -> str:
     """A gate's decision for a terminal."""
-    found, estimate = decision.reason, decision.estimate
+    reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
-        found = f"{show(estimate, Column('', 'number', 4))} {found}".rstrip()
-    return f"{decision.verdict:>8}  {decision.gate.text}   {decision.subject}: {found}"
+        reason = f"{show(estimate, Column('', 'number', 4))} {reason}".rstrip()
+    return f"{decision.verdict:>8}  {decision.gate.text}   {decision.subject}: {reason}"

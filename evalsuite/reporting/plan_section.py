@@ -38,10 +38,10 @@ SIGHTS = (
 def expense_table(expenses: Sequence[Expense]) -> Table:
     """What each benchmark is expected to take, and all together."""
     rows: list[list[Cell]] = [_expense(one.asked.benchmark, one.asked.cases, one) for one in expenses]
-    known = [one for one in expenses if one.usage is not None]
-    if len(expenses) > 1 and known:
-        usage = sum((one.usage for one in known if one.usage), Usage())
-        minutes = [one.minutes for one in known if one.minutes is not None]
+    measured = [one for one in expenses if one.usage is not None]
+    if len(expenses) > 1 and measured:
+        usage = sum((one.usage for one in measured if one.usage), Usage())
+        minutes = [one.minutes for one in measured if one.minutes is not None]
         cases = sum(one.asked.cases for one in expenses)
         rows.append(["all", cases, *_amounts(usage), math.fsum(minutes) if minutes else None])
     return Table("", EXPENSES, rows)

@@ -106,15 +106,15 @@ def _points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[li
     """Values, and how far their intervals reach below and above; nan where there is none."""
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
-        given = Estimate(value) if isinstance(value, (int, float)) else value
-        point = math.nan if given is None else _scaled(chart, given.value)
+        estimate = Estimate(value) if isinstance(value, (int, float)) else value
+        point = math.nan if estimate is None else _scaled(chart, estimate.value)
         middle.append(point)
-        if given is None or given.low is None or given.high is None:
+        if estimate is None or estimate.low is None or estimate.high is None:
             # Not 0: a mark of no length would look like an interval, and a sharp one.
             below = above = math.nan
         else:
-            below = max(0.0, point - _scaled(chart, given.low))
-            above = max(0.0, _scaled(chart, given.high) - point)
+            below = max(0.0, point - _scaled(chart, estimate.low))
+            above = max(0.0, _scaled(chart, estimate.high) - point)
         reach[0].append(below)
         reach[1].append(above)
     return middle, reach

@@ -24,7 +24,7 @@ def radar(
     primary: str | None,
     falls: Callable[[str], bool] = lambda _metric: False,
 ) -> Chart | None:
-    """A polygon a run; None where the section has a radar already, or nothing has enough spokes.
+    """One polygon per run; None where the section has a radar already, or nothing has enough spokes.
 
     Further out is better on every spoke: metrics of which less is better are left out.
 

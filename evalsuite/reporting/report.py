@@ -51,7 +51,7 @@ def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
     if declared is not None and declared.report is not None:
         try:
             return declared.report(views)
-        except Exception as error:  # noqa: BLE001 - anybody's code; the rest of the report does not depend on it
+        except Exception as error:  # noqa: BLE001 - code of others; the rest of the report does not depend on it
             why = f"its own report failed: {type(error).__name__}: {error}"
     section = generic_section(declared.title if declared else name, name, views, bench.derived, bench.primary)
     if not why:
@@ -159,14 +159,14 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
-        found = measured[name]
+        bench_measured = measured[name]
         rows.append(
             [
                 name,
                 len(bench.tally),
                 sum(row.outcome == "error" for row in bench.tally),
                 primary,
-                found.estimate(primary, bench.tally) if primary else None,
+                bench_measured.estimate(primary, bench.tally) if primary else None,
                 bench.source,
             ]
         )

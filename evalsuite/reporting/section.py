@@ -67,7 +67,7 @@ class Chart:
     """A picture, drawn from data.
 
     Attributes:
-        kind: `bars`, `lines` and `radar` have one value a label and series; in a `heatmap` each series is a row.
+        kind: `bars`, `lines` and `radar` have one value per label and series; in a `heatmap` each series is a row.
         name: the stem of the picture's file, unique within the run (`head_to_tail_by_bucket`).
         title: heading.
         labels: of the horizontal axis, the radar's spokes or the heat map's columns.

@@ -53,8 +53,8 @@ def summarise(
             for one in verdict.decisions
         ],
         "benchmarks": {
-            name: {"primary": run.benchmarks[name].primary, **_benchmark(found)}
-            for name, found in measured.items()
+            name: {"primary": run.benchmarks[name].primary, **_benchmark(metrics)}
+            for name, metrics in measured.items()
         },
         "tables": plain_tables(sections),
     }
@@ -84,27 +84,27 @@ def _against(against: Against | None) -> dict[str, Any] | None:
     }
 
 
-def _benchmark(found: Measured) -> dict[str, Any]:
-    tags = sorted({tag for row in found.tally for tag in row.tags})
-    metrics = _metrics(found, found.tally)
+def _benchmark(measured: Measured) -> dict[str, Any]:
+    tags = sorted({tag for row in measured.tally for tag in row.tags})
+    metrics = _metrics(measured, measured.tally)
     # Read before the tags: a derived metric keeps the failure of its last computation alone.
-    failed = {metric: reason for metric in metrics if (reason := found.failure(metric))}
+    failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}
     return {
-        "cases": len(found.tally),
-        "errors": sum(row.outcome == "error" for row in found.tally),
+        "cases": len(measured.tally),
+        "errors": sum(row.outcome == "error" for row in measured.tally),
         "metrics": metrics,
         **({"failed_metrics": failed} if failed else {}),
         "tags": {
-            tag: {value: _metrics(found, cases) for value, cases in groups.items()}
+            tag: {value: _metrics(measured, cases) for value, cases in groups.items()}
             for tag in tags
             # A tag with a value for almost every case is a name, not a group.
-            if len(groups := found.tally.groups(tag)) <= max(2, len(found.tally) // 2)
+            if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
         },
     }
 
 
-def _metrics(found: Measured, cases: Tally) -> dict[str, Any]:
-    return {metric: plain_cell(found.estimate(metric, cases)) for metric in found.metrics()}
+def _metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
+    return {metric: plain_cell(measured.estimate(metric, cases)) for metric in measured.metrics()}
 
 
 def plain_table(table: Table) -> dict[str, Any]:
@@ -118,6 +118,6 @@ def plain_table(table: Table) -> dict[str, Any]:
 def plain_cell(cell: Cell) -> Any:
     """A cell; an estimate as an object; a number that JSON has no word for, such as infinity, as None."""
     if isinstance(cell, Estimate):
-        found = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
-        return {name: plain_cell(value) for name, value in found.items()}
+        parts = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
+        return {name: plain_cell(value) for name, value in parts.items()}
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell

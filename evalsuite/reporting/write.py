@@ -163,10 +163,10 @@ def comment(report: RunReport) -> str:
 def heading(verdict: Verdict, model: str | None) -> str:
     """The report's first lines: verdict, reasons and remarks."""
     lines = [f"# {MARKS.get(verdict.status, '❌')} {escape(model or 'no model')}: {verdict.headline}"]
-    said = [*verdict.reasons, *verdict.remarks]
-    lines += [f"- {_one_line(line)}" for line in said[:MOST_REASONS]]
-    if len(said) > MOST_REASONS:
-        lines.append(f"- and {len(said) - MOST_REASONS} more")
+    reasons = [*verdict.reasons, *verdict.remarks]
+    lines += [f"- {_one_line(line)}" for line in reasons[:MOST_REASONS]]
+    if len(reasons) > MOST_REASONS:
+        lines.append(f"- and {len(reasons) - MOST_REASONS} more")
     return "\n\n".join((lines[0], "\n".join(lines[1:]))) if len(lines) > 1 else lines[0]
 
 

@@ -20,7 +20,7 @@ function bettingInterval(values, clusters, [low, high]) {
   return [low + width * below, low + width * above];
 }
 
-/** The largest mean below the observed one that is excluded; the wealth of whoever bets against it falls in it. */
+/** The largest mean below the observed one that is excluded; the wealth of a gambler against it falls as it grows. */
 function largestExcluded(means, shares, centre) {
   const bets = betsOf(means, shares);
   let [left, right] = [0, centre];

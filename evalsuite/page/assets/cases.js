@@ -186,7 +186,7 @@ function estimateOf(rows, metric) {
   return estimate(scored.map(([, value]) => value), scored.map(([row]) => row.cluster), range);
 }
 
-/** Rows with whether they passed; where a sample needs k of its epochs, one row a sample with whether it has them. */
+/** Rows with whether they passed; where a sample needs k of its epochs, one row per sample with whether it did. */
 function rowsThatCount(rows) {
   const repeated = new Map();
   const counted = [];

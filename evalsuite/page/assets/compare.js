@@ -21,7 +21,7 @@ function comparisonHero(runs) {
       el("a", { href: address("cases", { changed: "lost" }) }, "changed for the worse"))));
 }
 
-/** A row a benchmark, a column a run; the best in bold. */
+/** One row per benchmark, one column per run; the best in bold. */
 function glanceTable() {
   const head = ["benchmark", "metric", ...OVERVIEW.runs.map((run) => run.label)];
   return scrolled(el("table", { class: "figures" },

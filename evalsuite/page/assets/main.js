@@ -82,7 +82,7 @@ window.addEventListener("popstate", () => {
   show();
 });
 
-/** Reloads the page of a run that goes on when it has been written anew, or for the last time. */
+/** Reloads the page of a run in progress whenever it has been rewritten, and once more at the end. */
 async function followRun() {
   const script = new Promise((resolve) => setTimeout(resolve, 2000)).then(() => packedChunk("live", `?${Date.now()}`));
   const cases = await script.catch(() => "ended");

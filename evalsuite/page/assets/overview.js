@@ -41,7 +41,7 @@ function hero(verdict) {
       reasonList(verdict.reasons, "reasons"), reasonList(verdict.remarks, "remarks")));
 }
 
-/** Of a run that goes on; what it comes to is not known yet. */
+/** For a run in progress, whose verdict is still open. */
 function liveHero(run, verdict) {
   return el("section", { class: "hero open" }, el("p", { class: "stamp", "aria-hidden": "true" }, "\u2026"),
     el("div", {}, el("p", { class: "model" }, run.model ?? "no model"), el("h1", {}, "Still running"),

@@ -93,9 +93,9 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
     if listener is None or not listener.begun:
         return
     if listener.broken:
-        from evalsuite.plugin.terminal.closing_lines import lament
+        from evalsuite.plugin.terminal.closing_lines import show_failure
 
-        lament(terminal, listener.broken)
+        show_failure(terminal, listener.broken)
     elif listener.controller.verdict is not None:
         from evalsuite.plugin.terminal.closing_lines import summarise
 

@@ -32,11 +32,11 @@ MOST_REASONS = 5
 """Of these, as long as there are cases to show."""
 
 
-def lament(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Says why there is no report."""
+def show_failure(terminal: pytest.TerminalReporter, reason: str) -> None:
+    """Shows why there is no report."""
     terminal.section("evalsuite", sep="=", red=True)
     terminal.write_line(for_terminal(reason), red=True)
-    terminal.write_line("what was kept until then stays: mend it, and go on with --resume last")
+    terminal.write_line("nothing kept so far is lost: fix this, then continue with --resume last")
     terminal.write_line(f"{Status.INCOMPLETE.name.lower()}: no decision (exit status {Status.INCOMPLETE:d})")
 
 

@@ -1,4 +1,4 @@
-"""What goes on while cases run: a live line below pytest's own output, or, without a terminal, a line now and then."""
+"""Progress while cases run: a live line below pytest's own output or, without a terminal, a line a minute."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _line(parts: Sequence[tuple[int, str]]) -> str:
 
 
 def show_progress(config: pytest.Config, listener: Listener, terminal: pytest.TerminalReporter) -> None:
-    """Shows what goes on, unless pytest is to be quiet.
+    """Shows progress, unless pytest is to be quiet.
 
     Where tests write to the terminal themselves (`-s`), nothing is painted over what they write.
     """
