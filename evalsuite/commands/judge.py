@@ -23,7 +23,7 @@ from evalsuite.settings import OPTIONS, read_settings
 if TYPE_CHECKING:
     import argparse
 
-    from evalsuite.judging.rubrics import Rubric
+    from evalsuite.judging.rubric_judge import Rubric
     from evalsuite.protocols import Benchmark
     from evalsuite.reporting.judges.certificate import JudgeResults
     from evalsuite.results.runs import Run, RunFolder

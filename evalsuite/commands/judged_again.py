@@ -11,7 +11,7 @@ from evalsuite.errors import JudgeError
 from evalsuite.judging.marks import marked
 from evalsuite.judging.opinions import PREFERENCE
 from evalsuite.judging.probes import PARAPHRASED, REWORD, probes
-from evalsuite.judging.rubrics import Rubric
+from evalsuite.judging.rubric_judge import Rubric
 from evalsuite.reporting.judges.certificate import JudgeResults
 from evalsuite.results.tally import Row, Tally
 from evalsuite.types import Sample, Score

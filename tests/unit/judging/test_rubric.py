@@ -316,3 +316,17 @@ def test_hostile_text_stays_inside_its_section(scripted: Any) -> None:
     judged(rubric("Right?"), model, transcript=Transcript(hostile))
     key = model.calls[0].exact.split('key "')[1][:12]
     assert key not in hostile
+
+
+def test_a_checklist_of_each_samples_own_has_one_signature_and_repeated_samples_seeds_of_their_own(
+    scripted: Any,
+) -> None:
+    model = scripted(lambda _: '{"answers": [{"criterion": 1, "verdict": "yes"}]}')
+    scorer = follows(samples=2, seed=40)
+    signatures = set()
+    for at in range(2):
+        sample = Sample(f"{at}", "Do it.", metadata={"criteria": [f"Is it done {at} times?"]})
+        scores: Any = asyncio.run(scorer.judged(sample, Transcript("Done."), model))
+        signatures.add(scores["follows"].facts["follows"]["signature"])
+    assert len(signatures) == 1
+    assert [asked.params["seed"] for asked in model.calls] == [40, 41, 40, 41]
