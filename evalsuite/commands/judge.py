@@ -45,7 +45,9 @@ TAKEN = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the run, the judges, what they judge, and people's labels."""
     add_reports_folder(parser)
-    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`; it is left as it is")
+    parser.add_argument(
+        "name", metavar="RUN", help="a run's name or folder, or `last`; the run is not changed"
+    )
     parser.add_argument(
         "--judge",
         action="append",
@@ -56,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--criteria",
         metavar="QUESTION",
-        help="what is judged, as in rubric(...); default: the judges that the cases themselves declare",
+        help="the question to judge by, as in rubric(...); default: the judges that the cases declare",
     )
     parser.add_argument("--scale", metavar="LOW-HIGH", help="for example 1-5; without it, yes or no")
     parser.add_argument(
@@ -96,7 +98,9 @@ def run(options: argparse.Namespace) -> int:
     sheets = [read_labels(path) for path in options.people]
     people = joined(sheets)
     if people and not set(people) & {record.case for record in records}:
-        raise RunError(f"no label is of a case of {folder.path}: a label names its case as the sheet did")
+        raise RunError(
+            f"none of the labels belongs to a case of {folder.path}: the column `case` must be as the sheet had it"
+        )
     subject = _subject(run, bench, records, options)
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
@@ -132,7 +136,7 @@ def _subject(run: Run, bench: str, records: list[Record], options: argparse.Name
         return AnswersToJudge(records, [_scorer(options)], {}, options.passes)
     if options.scale:
         raise SettingsError(
-            "--scale is of --criteria; the scorers that the cases declare have scales of their own"
+            "--scale goes with --criteria; the scorers that the cases declare have their own scales"
         )
     place = records[0].declared or records[0].case.partition("[")[0]
     declared = run.benchmarks[bench].benchmark

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from evalsuite.types import Record
 
 ScoresByCase = dict[str, dict[str, Score]]
-"""By case and name; of a scorer that could not be read there are none."""
+"""By case and name; a judge that could not be read has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersToJudge:
-    """What is judged again.
+    """The answers to judge, and how.
 
     Attributes:
         records: of the cases that have an answer.
         scorers: that ask the judge.
-        samples: by id, with all that a scorer may want of them; what is missing is made from the record.
-        passes: the least score that passes, over what the scorers say; None leaves it to them.
+        samples: by id; a sample that is missing is made from the record.
+        passes: the least score that passes, instead of the scorers' own; None leaves it to them.
     """
 
     records: Sequence[Record]
@@ -64,7 +64,7 @@ class AnswersToJudge:
 async def judged_again(
     settings: Settings, subject: AnswersToJudge, probed: int, store: Path
 ) -> list[JudgeResults]:
-    """What one judge says, for each score; its answers are kept in the store, and paid for once."""
+    """One judge's results, by score; its answers are kept in the store and paid for once."""
     gateway = _open(settings, store)
     try:
         asking = _Asking(gateway, settings, subject)
@@ -111,7 +111,7 @@ class _Asking:
         )
 
     async def scores(self, records: Sequence[Record]) -> ScoresByCase:
-        """Of every case."""
+        """The scores of every case."""
         values = await asyncio.gather(*map(self._scores, records))
         return {record.case: value for record, value in zip(records, values, strict=True)}
 
@@ -136,14 +136,14 @@ class _Asking:
         return {case: text for case, text in zip(answers, texts, strict=True) if text}
 
     async def _reworded(self, answer: str) -> str:
-        said = await self._judge().chat(f"{marked([('answer', answer)])}\n\n{REWORD}")
-        return "" if said.finish_reason == "length" else said.text.strip()
+        completion = await self._judge().chat(f"{marked([('answer', answer)])}\n\n{REWORD}")
+        return "" if completion.finish_reason == "length" else completion.text.strip()
 
 
 def _results(
     judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase, turned: Mapping[str, ScoresByCase]
 ) -> JudgeResults:
-    facts = {case: _facts(given) for case, given in scores.items()}
+    facts = {case: _facts(scored) for case, scored in scores.items()}
     of_score = [one[name] for one in scores.values() if name in one]
     rows = tuple(
         Row(record.case, record.sample, record.epoch, "passed", {}, {}, facts[record.case])
@@ -155,7 +155,7 @@ def _results(
         asked=len(subject.records),
         passes=subject.bar(name),
         probed={probe: _values(one, name) for probe, one in turned.items()},
-        signature=next((found for one in of_score if (found := _signature(one.facts))), ""),
+        signature=next((signature for one in of_score if (signature := _signature(one.facts))), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
         lengths={
@@ -166,11 +166,11 @@ def _results(
 
 
 def _values(scores: ScoresByCase, name: str) -> dict[str, float]:
-    return {case: float(given[name].value) for case, given in scores.items() if name in given}
+    return {case: float(scored[name].value) for case, scored in scores.items() if name in scored}
 
 
-def _facts(given: Mapping[str, Score]) -> dict[str, Any]:
-    return {name: fact for score in given.values() for name, fact in score.facts.items()}
+def _facts(scored: Mapping[str, Score]) -> dict[str, Any]:
+    return {name: fact for score in scored.values() for name, fact in score.facts.items()}
 
 
 def _signature(facts: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             csv.writer(file).writerows([COLUMNS, *map(_row, records)])
     except FileExistsError as error:
         raise RunError(
-            f"{options.output} is there already and may hold labels; name another with -o"
+            f"{options.output} already exists and may hold labels; choose another file with -o"
         ) from error
     sys.stdout.write(f"{options.output}: {len(records)} of {len(cases)} cases to label\n")
     return 0

@@ -57,12 +57,12 @@ class Checklist:
             ValueError: a question has no answer, or two that differ.
         """
         text = without_thoughts(text)
-        given = _numbered_entries(text) or _numbered_lines(text)
+        verdicts = _numbered_entries(text) or _numbered_lines(text)
         questions = list(self.weights)
-        missing = [str(at) for at in range(1, len(questions) + 1) if at not in given]
+        missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]
         if missing:
             raise ValueError(f"it has no verdict, yes or no, for criterion {', '.join(missing)}.")
-        return {question: given[at] for at, question in enumerate(questions, 1)}
+        return {question: verdicts[at] for at, question in enumerate(questions, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +120,14 @@ def _numbered_entries(text: str) -> dict[int, tuple[float, str]]:
 
 
 def _entries(entries: Sequence[Mapping[str, Any]]) -> dict[int, tuple[float, str]]:
-    found: dict[int, tuple[float, str]] = {}
+    verdicts: dict[int, tuple[float, str]] = {}
     for at, entry in enumerate(entries, 1):
         number = number_alone(str(entry.get("criterion", at)), math.inf) or at
         verdict = truth(entry.get("verdict", entry.get("met", entry.get("answer"))))
-        if found.get(int(number), (verdict, ""))[0] != verdict:
+        if verdicts.get(int(number), (verdict, ""))[0] != verdict:
             raise ValueError(f"it has two verdicts for criterion {int(number)}.")
-        found[int(number)] = (verdict, reason_of(entry.get("reason")))
-    return found
+        verdicts[int(number)] = (verdict, reason_of(entry.get("reason")))
+    return verdicts
 
 
 def _numbered_lines(text: str) -> dict[int, tuple[float, str]]:

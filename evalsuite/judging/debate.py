@@ -1,4 +1,4 @@
-"""One debate in one order of the answers: who is asked what, and what the others get to hear of it."""
+"""One debate in one order of the answers: who is asked what, and what the others hear of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SUM_UP = (
 
 @dataclass(frozen=True, slots=True)
 class Speech(Generic[T]):
-    """What one speaker said: as parsed, as text, and with everything that was said to get it."""
+    """What one speaker said, parsed and as text, with the log of the calls that it took."""
 
     speaker: str
     model: str
@@ -87,13 +87,13 @@ class Debate:
             self.log.append(self._entry(seat.name, 0, {"role": "system", "content": self._part(seat)}))
 
     async def speak(self, seat: DebaterRole, turn: int, request: str) -> Speech[str] | Silence:
-        """A debater's contribution, from what is in `heard` at this moment."""
+        """A debater's contribution, given what is in `heard` at this moment."""
         return await self._ask(seat, turn, request, spoken, everything)
 
     async def judge(
         self, seat: DebaterRole, turn: int, request: str, parse: Callable[[str], Opinion]
     ) -> Speech[Opinion] | Silence:
-        """A debater's judgement, from what is in `heard` at this moment."""
+        """A debater's judgement, given what is in `heard` at this moment."""
         return await self._ask(seat, turn, request, parse, finished_lines)
 
     async def sum_up(self, speeches: Iterable[Part], turn: int) -> Speech[str]:
@@ -111,13 +111,13 @@ class Debate:
         return summary
 
     def keep(self, *contributions: Speech[Any] | Silence) -> list[Speech[Any]]:
-        """Puts contributions into the log; gives back those that were speeches."""
+        """Logs contributions and returns those that are speeches."""
         for contribution in contributions:
             self.log.extend(contribution.log)
         return [one for one in contributions if isinstance(one, Speech)]
 
     def count(self, *judgements: Speech[Opinion] | Silence) -> None:
-        """Takes final judgements for ballots."""
+        """Counts final judgements: as ballots, or as problems where they could not be read."""
         self.ballots += [self.ballot(one) for one in judgements if isinstance(one, Speech)]
         self.problems += [one.problem for one in judgements if isinstance(one, Silence)]
 
@@ -127,11 +127,11 @@ class Debate:
         return Ballot(speech.speaker, speech.model, self.swapped, opinion)
 
     def ended(self) -> Round:
-        """What came of the debate."""
+        """The ballots, problems and log of the debate."""
         return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
 
     def failed(self, error: JudgeError) -> Round:
-        """What came of a debate that could not be brought to its end."""
+        """The round of a debate that broke off."""
         return Round((), (str(error),), tuple(error.log))
 
     async def _ask(
@@ -170,9 +170,9 @@ class Debate:
     def _part(self, seat: DebaterRole) -> str:
         return f"{seat.prompt} You sit on a panel and are called {seat.name}. {OFFICE}"
 
-    def _entry(self, speaker: str, turn: int, said: Mapping[str, Any], model: str = "") -> dict[str, Any]:
+    def _entry(self, speaker: str, turn: int, spoken: Mapping[str, Any], model: str = "") -> dict[str, Any]:
         order = "swapped" if self.swapped else "as given"
-        return {"speaker": speaker, "model": model, "order": order, "turn": turn, **said}
+        return {"speaker": speaker, "model": model, "order": order, "turn": turn, **spoken}
 
 
 def spoken(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a rubric's judge gets to see of a case: each field becomes one or several marked sections."""
+"""What a rubric's judge is shown of a case: each field becomes one or several marked sections."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _conversation(sample: Sample, transcript: Transcript) -> list[Part]:
 
 
 def _calls(transcript: Transcript) -> Iterable[Part]:
-    """Calls in the conversation; of solvers that keep them as events, those."""
+    """Tool calls in the conversation, or the events of solvers that keep them there."""
     results = {one.tool_call_id: one.content for one in transcript.messages if one.role == "tool"}
     calls = [call for message in transcript.messages for call in message.tool_calls]
     if not calls:

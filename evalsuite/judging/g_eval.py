@@ -35,7 +35,7 @@ ALTERNATIVES = 20
 """Alternatives asked for at each token: as many as OpenAI's API gives."""
 
 LITTLE = 0.5
-"""Probability on scores below which an expected score is flagged: it is made of what the judge hardly says."""
+"""Probability of all scores together below which an expected score is flagged: the judge hardly gives a score."""
 
 STEPS_TOKENS = 400
 STEPS = (
@@ -86,7 +86,7 @@ class Weighted:
     steps: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be asked."""
+        """Refuses scales with longer numbers, and fewer than one sample."""
         for aspect in self.aspects:
             if not 0 <= aspect.low < aspect.high <= 9:
                 raise SettingsError(
@@ -167,10 +167,10 @@ def number_alone(aspect: Aspect) -> Callable[[str], int]:
     """A strict parser of an answer that is one whole number on the aspect's scale."""
 
     def parse(text: str) -> int:
-        found = re.fullmatch(r"[\s*]*(\d+)[\s*.]*", text)
-        if not found or not aspect.low <= int(found[1]) <= aspect.high:
+        match = re.fullmatch(r"[\s*]*(\d+)[\s*.]*", text)
+        if not match or not aspect.low <= int(match[1]) <= aspect.high:
             raise ValueError(f"it is not a whole number from {aspect.low} to {aspect.high} alone.")
-        return int(found[1])
+        return int(match[1])
 
     return parse
 

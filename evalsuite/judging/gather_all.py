@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def together(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """Waits for all; where some failed, raises what the first of them, by place, raised.
+    """Waits for all calls; if any failed, raises the error of the first one in order.
 
     A task group would stop the others at the first failure in time. Here all run to their end, so that
     neither the error that is reported nor what was paid depends on who answered fastest.

@@ -1,4 +1,4 @@
-"""A judge as a scorer of cases: what it gets to see of a case, and what its assessment becomes."""
+"""A judge as a scorer of cases: what it is shown of a case, and what its assessment becomes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class JudgeScorer:
     """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`.
 
     Attributes:
-        judge: how it is judged.
+        judge: the way of judging.
         rival: what the answer is compared with: a key of the sample's metadata, or `target`; None where
             the answer is scored alone.
         background: key of the metadata with what a good answer may draw on.
         hide: names that are withheld wherever an answer mentions them.
         prefix: put before each score's name, and around its facts, where a case has two judges.
-        model: another judge than the run's; empty for the run's.
+        model: the judge model; empty for the run's.
     """
 
     judge: Judge
@@ -62,7 +62,7 @@ class JudgeScorer:
         return {self.prefix + name: first, **{self.prefix + other: values[other] for other in others}}
 
     def signature(self, model: str) -> str:
-        """What the scores hang on, in a line; see `signature`."""
+        """How the scores are made, in a line; see `signature`."""
         kind = type(self.judge).__name__.lower()
         form = getattr(self.judge, "form", None)
         asked = form.request() if form else ""
@@ -78,11 +78,11 @@ class JudgeScorer:
     def given(
         self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = ""
     ) -> JudgeScorer:
-        """The same judge, told or spared more; see the attributes."""
+        """The same judge with another background, hidden names or prefix; see the attributes."""
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
     def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
-        """What the judge gets to see of a case.
+        """What the judge is shown of a case.
 
         Raises:
             ScoringError: the sample lacks the rival answer or the background.
@@ -97,7 +97,7 @@ class JudgeScorer:
 
 
 def _authors_and_label(sample: Sample) -> dict[str, Any]:
-    """What biases are measured by: who wrote both answers, and people's verdict, where the sample says so."""
+    """What biases are measured with: who wrote both answers, and people's verdict, where the sample says so."""
     systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
     facts: dict[str, Any] = {}
     if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:
@@ -140,6 +140,6 @@ def _text(sample: Sample, key: str) -> str:
     if not isinstance(text, str) or not text:
         raise ScoringError(
             f"sample {sample.id} has no text {key!r} for its judge: its metadata holds "
-            f"{', '.join(map(repr, sample.metadata)) or 'nothing'}; name another key or fill this one"
+            f"{', '.join(map(repr, sample.metadata)) or 'nothing'}; name another key, or fill this one in"
         )
     return text

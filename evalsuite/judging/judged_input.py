@@ -1,4 +1,4 @@
-"""What is judged, and how a judge gets to see it: texts alone, without any name of who wrote them."""
+"""What is judged, as a judge is shown it: texts alone, without the names of those who wrote them."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class JudgedInput:
 
 def without_names(text: str, names: Iterable[str]) -> str:
     """The text with each whole occurrence of a system's name withheld, in whatever case it is written."""
-    known = sorted({name for name in names if name}, key=lambda name: (-len(name), name))
-    if not known:
+    longest_first = sorted({name for name in names if name}, key=lambda name: (-len(name), name))
+    if not longest_first:
         return text
-    either = "|".join(map(re.escape, known))
+    either = "|".join(map(re.escape, longest_first))
     return re.sub(rf"(?<!\w)(?:{either})(?!\w)", WITHHELD, text, flags=re.IGNORECASE)
 
 

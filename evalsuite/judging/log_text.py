@@ -11,11 +11,10 @@ SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order
 
 
 def minutes(log: Sequence[Mapping[str, Any]]) -> str:
-    """Everything that was said, one paragraph each, led by who said it when.
+    """Everything that was said, one paragraph per message, each headed by who said it and when.
 
     Args:
-        log: a `Score.log`, or the events of a transcript, as judges leave them; what other scorers put into
-            theirs is shown name by name.
+        log: a `Score.log`, or the events of a judge's transcript; other keys of an entry are shown by name.
     """
     return "\n\n".join(f"{_lead(entry)}\n{_words(entry)}".strip() for entry in _each_prompt_once(log))
 

@@ -1,4 +1,4 @@
-"""Marked sections: the one way in which texts that nobody trusts get into a judge's prompt."""
+"""Marked sections: the one way in which untrusted texts get into a judge's prompt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Part = tuple[str, str]
-"""What a section is called, and the text in it."""
+"""A section's name and its text."""
 
 KEY_DIGITS = 12
 

@@ -1,4 +1,4 @@
-"""What judges say, as data, and how many opinions become one result."""
+"""Judges' opinions as data, and how several become one result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """Who said what in which order.
+    """One judge's opinion on the answers in one order.
 
     Attributes:
         judge: the debater, or which of several repeats.
@@ -74,13 +74,13 @@ Log = tuple["Mapping[str, Any]", ...]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A judge's result with everything that led to it.
+    """A judge's result with the ballots and the log behind it.
 
     Attributes:
         opinion: the result.
         ballots: what it was made of, in a fixed order.
         log: everything said, readable from top to bottom, as plain data.
-        facts: more to know of how it came about (which method gave a weighted score).
+        facts: more about how it came about (which method gave a weighted score).
     """
 
     opinion: Opinion

@@ -104,7 +104,7 @@ async def p_score(
         for order in orders
     )
     content, structure = (sum(one.value[aspect] for one in judgements) / 2 for aspect in ASPECTS)
-    return PScore(content, structure, tuple(said for one in judgements for said in one.log))
+    return PScore(content, structure, tuple(entry for one in judgements for entry in one.log))
 
 
 def check_prompt(prompt: str) -> None:

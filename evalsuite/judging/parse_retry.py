@@ -24,7 +24,7 @@ class Judgement(Generic[T]):
     Attributes:
         value: what the parser made of the judge's answer.
         text: the answer that was parsed.
-        log: everything said to get it, as plain data for `Score.log`.
+        log: the messages that it took, as plain data for `Score.log`.
         logprobs: of the answer that was parsed, where they were asked for and the backend gives them.
     """
 
@@ -37,7 +37,7 @@ class Judgement(Generic[T]):
 def finished_lines(completion: Completion) -> str:
     """The answer; of one that was cut off at the limit on tokens, without the line that was cut.
 
-    `quality: 1` at the end of such an answer may have been going to be a 10.
+    `quality: 1` at the end of such an answer may have been about to become a 10.
     """
     if completion.finish_reason != "length":
         return completion.text
@@ -45,7 +45,7 @@ def finished_lines(completion: Completion) -> str:
 
 
 def everything(completion: Completion) -> str:
-    """The answer as far as it goes: for speeches, in which no verdict is looked for."""
+    """The whole answer, cut off or not: for speeches, from which no verdict is read."""
     return completion.text
 
 
@@ -58,7 +58,7 @@ async def ask_until_parsed(
     read: Callable[[Completion], str] = finished_lines,
     **params: Any,
 ) -> Judgement[T]:
-    """Asks a judge; a malformed answer is asked again, saying what was wrong.
+    """Asks a judge; after a malformed answer it is asked again and told what was wrong.
 
     Args:
         judge: the model asked.

@@ -1,4 +1,4 @@
-"""People's labels that samples bring along, kept beside what the judge said, so that the two can be compared."""
+"""People's labels in samples, kept beside the judge's scores so that the two can be compared."""
 
 from __future__ import annotations
 

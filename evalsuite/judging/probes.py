@@ -1,4 +1,4 @@
-"""Probes: answers of a run, changed so that a good judge's verdict stays, or must fall."""
+"""Probes: answers of a run, changed so that a good judge's verdict must stay, or must fall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the ballots that could be read to one result, if there are enough of them."""
+"""Settles the ballots that could be read into one result, if there are enough of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What came of asking everybody, in one order of the answers.
+    """The outcome of asking every judge, in one order of the answers.
 
     Attributes:
         ballots: those that could be read, in a fixed order.
@@ -33,8 +33,7 @@ class Round:
 def settled(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:
     """One result of all orders.
 
-    Where ballots are missing, each order still weighs the same, as the orders are there to balance each
-    other out.
+    Where ballots are missing, both orders keep the same weight, since they are there to balance each other.
 
     Args:
         form: of the ballots.

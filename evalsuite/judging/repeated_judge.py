@@ -1,4 +1,4 @@
-"""One model asked once, or several times: the plain judge, and FairEval's calibrations.
+"""One model, asked once or several times: the plain judge and FairEval's calibrations.
 
 Multiple evidence (MEC) asks k times at a temperature above zero, with the reasons before the score;
 balanced positions (BPC) shows two answers in both orders; all are averaged. Wang et al., "Large Language
@@ -36,14 +36,14 @@ class Sampled:
     """Asks the same question `repeats` times in each order.
 
     Attributes:
-        form: what is to be answered.
-        repeats: samples in each order; more than one are told apart by the parameter `seed`.
+        form: of the answer.
+        repeats: samples in each order; several differ by the parameter `seed`.
         reasons: whether reasons are asked for before the form.
         swap: whether two answers are shown in both orders.
         attempts: answers asked for at most, until one can be parsed.
         params: generation parameters.
         quorum: judgements that must be readable in each order; None for more than half.
-        structured: what is known of the servers' way with JSON schemas; a judge that gives no reasons offers one.
+        structured: which servers refused a JSON schema; a judge that gives no reasons first offers one.
     """
 
     form: Form
@@ -56,7 +56,7 @@ class Sampled:
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be asked."""
+        """Refuses fewer than one judgement."""
         if self.repeats < 1:
             raise SettingsError(f"a judge gives at least 1 judgement; got {self.repeats}")
 

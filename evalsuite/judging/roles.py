@@ -1,4 +1,4 @@
-"""Who sits on a panel: the roles of the ChatEval paper, in words of our own, and any other.
+"""Who sits on a panel: the roles of the ChatEval paper, in our own words, and any others.
 
 Chan et al., "ChatEval" (arXiv 2308.07201, section 2 and appendix A).
 """
@@ -67,8 +67,8 @@ def debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool = Fals
     """
     if isinstance(roles, str):
         raise SettingsError(f"roles are a list of names, or a number; got the text {roles!r}")
-    known = list(ROLES)
-    wanted = [known[at % len(known)] for at in range(roles)] if isinstance(roles, int) else roles
+    names = list(ROLES)
+    wanted = [names[at % len(names)] for at in range(roles)] if isinstance(roles, int) else roles
     seats = [role(name) for name in wanted]
     if same_role:
         seats = [replace(seat, name="annotator", prompt=ANNOTATOR) for seat in seats]

@@ -157,7 +157,7 @@ class Rubric:
         return Vote(name, model.name, judgement.value, "", _placed(judgement.log, name, model.name))
 
     def instruction(self, criteria: Criteria | None) -> str:
-        """What stands below the marked sections: steps, examples, the criteria, the form."""
+        """The text below the marked sections: steps, examples, the criteria and the form of the answer."""
         steps = "".join(f"\n{at}. {step}" for at, step in enumerate(self.steps, 1))
         examples = "".join(
             "\n- " + "; ".join(f"{name}: {value}" for name, value in example.items())
@@ -171,7 +171,7 @@ class Rubric:
         return "\n\n".join(block for block in blocks if block)
 
     def signature(self, models: Sequence[str]) -> str:
-        """What the score hangs on, in a line: see `signature`; criteria that samples bring along are no part of it."""
+        """How the score is made, in a line (see `signature`), without criteria that each sample brings along."""
         shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
         settings = [
             self.samples,

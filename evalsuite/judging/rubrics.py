@@ -53,7 +53,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         fields: what the judge sees: `input`, `answer`, `reasoning`, `target` (all references), `conversation`,
             `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare key; a mapping names the sections.
             By default question, answer and the references that there are.
-        model: another judge than the run's, or several.
+        model: the judge model, if it is not the run's; or several.
         samples: judgements of each judge, at temperature 1.
         aggregate: how several values become one: `mean`, `median`, `min`, `max` or `majority`.
         quorum: judgements that must be readable; None for more than half.
@@ -64,7 +64,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         params: generation parameters; the temperature is 0 unless given here.
 
     Raises:
-        SettingsError: criteria, scale, aggregate or numbers make no sense.
+        SettingsError: the criteria, the scale, the aggregate or a number makes no sense.
     """
     if aggregate not in get_args(Aggregate):
         raise SettingsError(

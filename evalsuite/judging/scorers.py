@@ -39,7 +39,7 @@ def single(
         aspects: what to score, one score each; a bare name is scored from 1 to 10. None at all means one
             score `quality`.
         attempts: answers asked for at most, until one can be parsed.
-        model: another judge than the run's.
+        model: the judge model, if it is not the run's.
         params: generation parameters; the temperature is 0 unless given here, and None is the server's own.
 
     Raises:
@@ -163,7 +163,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Debaters talk the answer over, then each judges (ChatEval).
+    """Debaters discuss the answer, then each of them judges it (ChatEval).
 
     Calls: orders x (debaters x (turns + 1) + summaries); 2 orders with a rival, else 1; as many summaries
     as turns under `simultaneous_summarizer`, else none.
@@ -185,7 +185,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         params: see `single`.
 
     Raises:
-        SettingsError: no debaters, an unknown strategy, fewer than no turns, or aspects as in `single`.
+        SettingsError: no debaters, an unknown strategy, a negative number of turns, or aspects as in `single`.
     """
     form = _form(aspects, rival, decide)
     seats = debaters(roles, same_role=same_role)

@@ -1,4 +1,4 @@
-"""A judge's signature: what a score hangs on, in one line to print beside it, as sacrebleu does."""
+"""A judge's signature: one line that says how a score was made, printed beside it as sacrebleu does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = 1
 
 
 def signature(kind: str, models: Sequence[str], content: Any) -> str:
-    """`rubric|judge:gpt-4|version:1|hash:5f0c2a71d3b49e08`; equal where the same is asked in the same way.
+    """`rubric|judge:gpt-4|version:1|hash:5f0c2a71d3b49e08`; equal where the same model is asked the same.
 
     Args:
         kind: of judge.

@@ -117,7 +117,7 @@ def test_a_judge_that_cannot_be_read_has_no_score_and_its_share_is_told(
 @pytest.mark.parametrize(
     ("sheet", "problem"),
     [
-        ("case,label\nx,yes\n", "no label is of a case"),
+        ("case,label\nx,yes\n", "none of the labels belongs to a case"),
         ("case,label\nx,perhaps\n", "'perhaps'"),
         ("case,label\nx,1\nx,0\n", "each case once"),
         ("name\nx\n", "the columns case and label"),

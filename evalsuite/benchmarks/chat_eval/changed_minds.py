@@ -85,15 +85,15 @@ def two_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
         row: of a case with secret ballots.
         turns: of its debate; the last one is the judgement itself.
     """
-    said: dict[tuple[str, bool, int], Ballot] = {}
+    ballots: dict[tuple[str, bool, int], Ballot] = {}
     for ballot in row.facts["interim"]:
-        said[ballot["judge"], ballot["swapped"], ballot["turn"]] = ballot
+        ballots[ballot["judge"], ballot["swapped"], ballot["turn"]] = ballot
     for ballot in row.facts.get("ballots", ()):
-        said[ballot["judge"], ballot["swapped"], turns] = ballot
+        ballots[ballot["judge"], ballot["swapped"], turns] = ballot
     human = row.facts["human"]
     people = human if isinstance(human, str) else None
-    for (debater, swapped, turn), ballot in said.items():
-        if following := said.get((debater, swapped, turn + 1)):
+    for (debater, swapped, turn), ballot in ballots.items():
+        if following := ballots.get((debater, swapped, turn + 1)):
             yield TwoBallots(row.sample, turn, _opinion(ballot), _opinion(following), people)
 
 

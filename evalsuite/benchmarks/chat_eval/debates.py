@@ -1,4 +1,4 @@
-"""A few judgements to read, whole: where judge and people differ most is what a reader wants to see."""
+"""A few whole judgements to read: those in which judge and people disagree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
 
 def _passage(name: str, row: Row, view: RunView) -> Passage:
     record = view.read(row.case)
-    said = row.facts["verdict"] or "no verdict"
-    title = f"{name}, {row.sample}: the judge says {said}, people say {row.facts['human']}"
+    verdict = row.facts["verdict"] or "no verdict"
+    title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
     log = record.transcript.events if record.transcript else ()
     return Passage(title, minutes(log), folded=True, whole=True)

@@ -1,4 +1,4 @@
-"""Does the judge agree with people? Over all samples of a tally, so that gates and tables can ask.
+"""The judge's agreement with people over all samples of a tally, for gates and tables.
 
 A comparison without a usable verdict counts as disagreement, in accuracy and, as a label of its own that
 people never give, in kappa. A dialogue without a usable judgement has no score to correlate; how many

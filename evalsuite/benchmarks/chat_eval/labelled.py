@@ -1,4 +1,4 @@
-"""The corrected estimates: part of people's labels is hidden, and found again through the judge."""
+"""Corrected estimates: part of people's labels are hidden, and recovered through the judge."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
 
 def corrected(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, Corrected]]:
     """For each judge the share of comparisons that the first system wins, and each aspect's mean."""
-    found = []
+    estimates = []
     for name, tally in judges:
         compared = pairs(tally).where(lambda row: row.facts["verdict"] is not None)
         wins = [(_item(row), WORTH[row.facts["human"]], WORTH[row.facts["verdict"]]) for row in compared]
-        found.append((name, _hidden("wins of the first system", wins)))
+        estimates.append((name, _hidden("wins of the first system", wins)))
         for aspect in ASPECT_NAMES:
             rated = [
                 (_item(row), row.facts["human"][aspect], row.facts["judged"][aspect])
                 for row in dialogues(tally)
             ]
-            found.append((name, _hidden(aspect, rated)))
-    return [(name, one) for name, one in found if one is not None]
+            estimates.append((name, _hidden(aspect, rated)))
+    return [(name, one) for name, one in estimates if one is not None]
 
 
 def _item(row: Row) -> str:

@@ -1,7 +1,7 @@
 """The metrics in the upper block of the paper's table 2: what a response has in common with the reference response.
 
-They ask no judge. As reference stands what was really said in the conversation, which is one of the rated
-responses; that one is not compared with itself.
+They ask no judge. The reference is what was really said in the conversation, which is one of the rated responses;
+that one is not compared with itself.
 """
 
 from __future__ import annotations

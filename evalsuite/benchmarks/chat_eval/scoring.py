@@ -1,4 +1,4 @@
-"""Scores of one judged sample; what people said is compared over all of them in `people`."""
+"""Scores of one judged sample; agreement over all samples is measured in `human_scores`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
-    """`parsed`: whether the judge gave a usable judgement at all; and what it said.
+    """`parsed`: whether the judge gave a usable judgement at all; and its verdict or scores.
 
     For pairs `accuracy`: 1.0 where the verdict is people's own, else 0.0, also without a verdict. For
     dialogues the judge's score of each aspect, on people's scale; none without a judgement.

@@ -1,4 +1,4 @@
-"""The model under test judges: what it is shown, in which form, and what a transcript keeps of it."""
+"""The model under test as judge: what it is shown, in which form it answers, and what a transcript keeps."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class AsJudge:
         return Sampled(form, attempts=self.attempts, params=params)
 
     def _facts(self, sample: Sample, subject: JudgedInput) -> dict[str, Any]:
-        """What is known before anybody judges: people's word, and how the texts compare by themselves."""
+        """What is known before anything is judged: people's verdict, and how the texts compare by themselves."""
         kept = ("human", "systems", "dialogue")
         facts: dict[str, Any] = {name: sample.metadata[name] for name in kept if name in sample.metadata}
         if reference := sample.metadata.get("reference"):
@@ -130,7 +130,7 @@ def as_judge(setup: Setup) -> AsJudge:
 
 
 def shown(sample: Sample) -> JudgedInput:
-    """What the judge gets to see of a sample: never who wrote an answer, nor what people said of it."""
+    """What the judge is shown of a sample: never who wrote an answer, nor what people thought of it."""
     names = sample.metadata["names"]
     answers = tuple(without_names(answer, names) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))

@@ -100,8 +100,8 @@ def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
         cases = judged(tally, prefix)
-        for found in (*among_judges(cases), *among_epochs(cases)):
-            rows += agreement_rows(name, found)
+        for agreement in (*among_judges(cases), *among_epochs(cases)):
+            rows += agreement_rows(name, agreement)
     return Table(title, COLUMNS, rows, NOTE) if rows else None
 
 
@@ -120,14 +120,22 @@ NOTE = (
 )
 
 
-def agreement_rows(judge: str, found: RaterAgreement) -> list[tuple[Cell, ...]]:
+def agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ...]]:
     """A row for all raters of one question, and one for each two of them; see `COLUMNS`."""
-    things = found.alpha.n if found.alpha else None
+    things = agreement.alpha.n if agreement.alpha else None
     rows: list[tuple[Cell, ...]] = [
-        (judge, found.question, f"all {len(found.raters)} {found.kind}", found.alpha, None, things)
+        (
+            judge,
+            agreement.question,
+            f"all {len(agreement.raters)} {agreement.kind}",
+            agreement.alpha,
+            None,
+            things,
+        )
     ]
     return rows + [
-        (judge, found.question, f"{one}, {other}", None, kappa, None) for one, other, kappa in found.kappas
+        (judge, agreement.question, f"{one}, {other}", None, kappa, None)
+        for one, other, kappa in agreement.kappas
     ]
 
 
@@ -141,27 +149,27 @@ def _scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
 
 
 def _mean_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
-    given = [
+    scored = [
         (case, [vote.scores[aspect] for vote in case.votes if aspect in vote.scores])
         for case in cases
         if case.verdict is None
     ]
     return [
         Rating(case.sample, case.sample, f"epoch {case.epoch}", math.fsum(scores) / len(scores))
-        for case, scores in given
+        for case, scores in scored
         if scores
     ]
 
 
 def measured(kind: RaterKind, questions: Iterable[Question]) -> list[RaterAgreement]:
     """The agreement on each question that two raters or more have answered."""
-    found = []
+    agreements = []
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
         if len(raters) > 1:
             kappas = _kappas(ratings, raters) if level == "nominal" else ()
-            found.append(RaterAgreement(kind, question, raters, _alpha(ratings, level), kappas))
-    return found
+            agreements.append(RaterAgreement(kind, question, raters, _alpha(ratings, level), kappas))
+    return agreements
 
 
 def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
@@ -185,12 +193,12 @@ def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> 
 def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
     from evalsuite.stats import cohen_kappa
 
-    given = {rater: {one.thing: one.value for one in ratings if one.rater == rater} for rater in raters}
+    by_rater = {rater: {one.thing: one.value for one in ratings if one.rater == rater} for rater in raters}
     kappas: list[tuple[str, str, float | None]] = []
     for one, other in combinations(raters, 2):
-        both = [thing for thing in given[one] if thing in given[other]]
+        both = [thing for thing in by_rater[one] if thing in by_rater[other]]
         value = (
-            cohen_kappa([given[one][thing] for thing in both], [given[other][thing] for thing in both])
+            cohen_kappa([by_rater[one][thing] for thing in both], [by_rater[other][thing] for thing in both])
             if both
             else math.nan
         )

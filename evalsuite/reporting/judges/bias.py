@@ -121,10 +121,10 @@ def _row(judge: str, bias: Bias) -> tuple[Cell, ...]:
 def _flips(cases: Sequence[Judged]) -> Bias:
     values, clusters = [], []
     for case in cases:
-        given = {(vote.judge, vote.swapped): vote.verdict for vote in case.votes}
-        for (judge, swapped), verdict in given.items():
-            if not swapped and (judge, True) in given:
-                values.append(float(verdict != given[judge, True]))
+        verdicts = {(vote.judge, vote.swapped): vote.verdict for vote in case.votes}
+        for (judge, swapped), verdict in verdicts.items():
+            if not swapped and (judge, True) in verdicts:
+                values.append(float(verdict != verdicts[judge, True]))
                 clusters.append(case.sample)
     return Bias("changes with the order", share(values, clusters))
 
@@ -164,15 +164,15 @@ def _chosen(case: Judged, favoured: str) -> Iterator[PairedChoice]:
 
 
 def _against(name: str, choices: Sequence[PairedChoice]) -> Bias:
-    found = share([choice.judge for choice in choices], [choice.sample for choice in choices])
+    chosen = share([choice.judge for choice in choices], [choice.sample for choice in choices])
     people = [choice.people for choice in choices if choice.people is not None]
-    if found is None:
+    if chosen is None:
         return Bias(name, None)
     if len(people) < len(choices):
-        low, high = found.low, found.high
-        excess = Estimate(found.value - 0.5, low and low - 0.5, high and high - 0.5, found.n)
-        return Bias(name, found, 0.5, excess)
-    return Bias(name, found, math.fsum(people) / len(people), _over_people(choices, people))
+        low, high = chosen.low, chosen.high
+        excess = Estimate(chosen.value - 0.5, low and low - 0.5, high and high - 0.5, chosen.n)
+        return Bias(name, chosen, 0.5, excess)
+    return Bias(name, chosen, math.fsum(people) / len(people), _over_people(choices, people))
 
 
 def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
@@ -185,9 +185,9 @@ def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Es
         lost = sum(one < other for one, other in zip(judge, people, strict=True))
         interval = tango_interval(lost, won, len(samples))
         return Estimate((won - lost) / len(samples), interval.low, interval.high, len(samples))
-    found = paired_difference(people, judge, clusters=samples)
-    low, high = (bound if math.isfinite(bound) else None for bound in (found.low, found.high))
-    return Estimate(found.difference, low, high, len(samples))
+    difference = paired_difference(people, judge, clusters=samples)
+    low, high = (bound if math.isfinite(bound) else None for bound in (difference.low, difference.high))
+    return Estimate(difference.difference, low, high, len(samples))
 
 
 def family(model: str) -> str | None:

@@ -32,12 +32,12 @@ PLAIN = "rubric"
 
 @dataclass(frozen=True, slots=True)
 class JudgeResults:
-    """What one judge said of a run's answers.
+    """One judge's scores of a run's answers.
 
     Attributes:
         judge: the model.
-        scores: by case; cases that it could not be read on are left out.
-        asked: number of cases that it was asked about.
+        scores: by case; cases for which its answer could not be read are left out.
+        asked: number of cases that it was asked to judge.
         passes: the least score that counts as a pass; None where there are no such verdicts.
         probed: by probe, the scores of the changed answers by case.
         signature: of the judge.
@@ -228,8 +228,8 @@ def _probes(judges: Sequence[JudgeResults]) -> Table | None:
         Column("Cases", "count"),
     )
     note = (
-        "Words that ask for a good score, padding and other words for the same (the judge's own) should turn no "
-        "verdict; a confident wrong answer should raise no score. Where scores are no verdicts, turned is any change."
+        "Asking for a good score, padding, and the same in other words (the judge's own) should change no verdict; a "
+        "confident wrong answer should not raise the score. Where scores are no verdicts, any change counts as turned."
     )
     return Table("Probes", columns, rows, note) if rows else None
 
@@ -250,7 +250,7 @@ def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
     verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
     question: Question = ("labels", "nominal" if verdicts else "interval", ratings)
     rows = [row for one in measured("people", [question]) for row in agreement_rows("people", one)]
-    note = f"What no judge can be expected to exceed by much. {AGREEMENT_NOTE}"
+    note = f"No judge can be expected to exceed this by much. {AGREEMENT_NOTE}"
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
 
 
@@ -279,7 +279,7 @@ def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> T
         Column("rho of people's label and length", "number", 2),
         Column("Cases", "count"),
     )
-    note = "Spearman's. A judge that leans towards length more than people do is moved by what should not move it."
+    note = "Spearman's. A judge that favours length more than people do is biased by it."
     return Table("Longer answers", columns, rows, note) if rows else None
 
 

@@ -58,20 +58,20 @@ def corrected_mean(
     if min(len(labels), len(rest)) < FEWEST:
         return None
     human, machine = ([pair[at] for pair in labels] for at in range(2))
-    found = ppi_mean(human, machine, rest)
+    powered = ppi_mean(human, machine, rest)
     everything = [judge for _, judge in scores]
     return Corrected(
         question,
         mean_of_scores(everything),
         mean_of_scores(human),
-        Estimate(found.estimate, found.low, found.high, len(scores)),
-        found.tuning,
+        Estimate(powered.estimate, powered.low, powered.high, len(scores)),
+        powered.tuning,
         len(labels),
         truth,
     )
 
 
-def corrected_table(title: str, found: Sequence[tuple[str, Corrected]]) -> Table:
+def corrected_table(title: str, means: Sequence[tuple[str, Corrected]]) -> Table:
     """One row for each judge and question."""
     columns = (
         Column("Judge"),
@@ -85,7 +85,7 @@ def corrected_table(title: str, found: Sequence[tuple[str, Corrected]]) -> Table
     )
     rows = [
         (judge, one.question, one.naive, one.people_only, one.corrected, one.tuning, one.labelled, one.truth)
-        for judge, one in found
+        for judge, one in means
     ]
     return Table(title, columns, rows, NOTE)
 

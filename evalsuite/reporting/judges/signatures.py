@@ -1,4 +1,4 @@
-"""What judged scores hang on: each judge's signature, and expected scores made of little probability."""
+"""How judged scores were made: each judge's signature, and expected scores that rest on little probability."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 NOTE = (
     "A signature changes with the prompts, the scale, the parameters and the judge's model: scores under different "
-    "signatures are not of one kind. Made of little: expected scores of which most of the probability fell on what is "
-    "no score, so that they say little."
+    "signatures should not be compared. Made of little: expected scores of judges that gave most of the probability to "
+    "something other than a score."
 )
 
 
@@ -34,7 +34,7 @@ def signatures_table(views: Sequence[RunView]) -> Table | None:
         Column("Cases", "count"),
         Column("Made of little", "percent"),
     )
-    return Table("What judged scores hang on", columns, rows, NOTE) if rows else None
+    return Table("Signatures of judged scores", columns, rows, NOTE) if rows else None
 
 
 def _counted(tally: Tally) -> dict[tuple[str, str], tuple[int, float | None]]:

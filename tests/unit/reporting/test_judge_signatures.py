@@ -1,4 +1,4 @@
-"""The table of what judged scores hang on."""
+"""The table of how judged scores were made."""
 
 from __future__ import annotations
 
