@@ -75,7 +75,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
-        **error_types(comparison),
+        **error_types(comparison, ours.facts),
         **abilities(
             comparison,
             source=sample.metadata["text"],

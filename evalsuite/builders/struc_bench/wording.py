@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ def word(tables: Sequence[CellGrid]) -> str:
     """All tables, one paragraph each: the caption, the names of the columns, and each row in order.
 
     Every text of the tables is in it. A row with one text across all columns is given as such; rows like this at the
-    top are titles, and the row after them names the columns. Any other cell that spans several places counts in each,
-    blank cells are left out, and a column without a name is called by its number.
+    top are titles, and the head below them names the columns (of several head rows the texts above one another). Any
+    other cell that spans several places counts in each, blank cells are left out, and a column without a name is
+    called by its number.
     """
     return "\n\n".join(
         "\n".join(_sentences(table, place, len(tables))) for place, table in enumerate(tables, 1)
@@ -29,10 +31,15 @@ def _sentences(table: CellGrid, place: int, count: int) -> Iterator[str]:
         yield f"Table {place} of {count}."
     if table.name:
         yield f"The caption: {table.name}"
-    rows = list(table.rows)
+    rows, head = list(table.rows), table.head_rows
     while len(rows) > 1 and _is_one_text(rows[0]):
         yield _across(rows.pop(0))
-    columns = rows.pop(0)
+        head -= 1
+    head = head if 0 < head < len(rows) else 1
+    columns = [
+        " ".join(dict.fromkeys(filter(None, names))) for names in zip_longest(*rows[:head], fillvalue="")
+    ]
+    rows = rows[head:]
     yield f"The columns: {'; '.join(name or '(no name)' for name in columns)}."
     for row in rows:
         yield _across(row) if _is_one_text(row) else _row(row, columns)

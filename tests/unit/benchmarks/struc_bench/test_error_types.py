@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES, error_types
-from evalsuite.metrics.tables import CellGrid, read_tables
+from evalsuite.metrics.tables import CellGrid, read_tables, table_score
 
 WANTED = """\
 Team:
@@ -85,3 +85,21 @@ def test_an_output_is_free_of_errors_or_has_one(prediction: list[CellGrid], want
     assert set(types.values()) <= {0.0, 1.0}
     if wanted:
         assert types[ERROR_FREE] == 1.0 - max(types[name] for name in ERROR_TYPES)
+
+
+@pytest.mark.parametrize(
+    ("complete", "faulty", "types"),
+    [
+        (r"\label{t}", "", set()),
+        (r"\hline", "", set()),
+        ("Ann", "A_n", {"structure_error", "element_error"}),
+        (r"\end{tabular}", "", {"structure_error"}),
+    ],
+)
+def test_an_output_that_lacks_form_is_not_free_of_errors(complete: str, faulty: str, types: set[str]) -> None:
+    wanted = r"\begin{table}\begin{tabular}{l}\hline Name \\ Ann \\ \end{tabular}\label{t}\end{table}"
+    answer = wanted.replace(complete, faulty)
+    facts = table_score(answer, wanted, format="latex").facts
+    values = error_types(compare(read_tables(answer, "latex"), read_tables(wanted, "latex")), facts)
+    assert values.pop(ERROR_FREE) == 0.0
+    assert {name for name, value in values.items() if value} == types
