@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
 
-    from evalsuite.gateway.gateway import CaseAsker
+    from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.types import Completion, Request
 

@@ -13,12 +13,12 @@ import time
 from collections import Counter
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
-from evalsuite.gateway.breaker import Breaker, DownTime
+from evalsuite.gateway.breaker import Breaker
 from evalsuite.gateway.concealment import Vault
-from evalsuite.gateway.effects import EffectLog, Keeper
+from evalsuite.gateway.effects import EffectLog
 from evalsuite.gateway.effort import Effort
 from evalsuite.gateway.spend import (
     Attempt,
@@ -30,11 +30,11 @@ from evalsuite.gateway.spend import (
     price_of,
     prompt_bound,
 )
+from evalsuite.gateway.upstream import Upstream
 from evalsuite.gateway.wire import request_key
 from evalsuite.models.protocol import (
     Hopeless,
     LostAnswer,
-    Outage,
     RateLimited,
     Transient,
     Unreachable,
@@ -82,22 +82,6 @@ class _Call:
     attempt: int | None = None
 
 
-class Asker(Protocol):
-    """What answers requests: the gateway itself, or the wire to it."""
-
-    async def ask(self, request: Request) -> Completion:
-        """Answers a request.
-
-        Raises:
-            ModelError: it failed for good.
-        """
-        ...
-
-
-class CaseAsker(Asker, Keeper, Protocol):
-    """What serves a case: its model calls and its tool calls."""
-
-
 class Gateway:
     """Answers requests from the journal or a backend. All methods belong to one event loop's thread.
 
@@ -131,13 +115,9 @@ class Gateway:
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
         self._clock = clock
         self._backends: dict[tuple[str, str | None], Backend] = {}
-        self._slots: dict[Backend, asyncio.Semaphore] = {}
-        self._limiters: dict[Backend, Limiter] = {}
-        self._breakers: dict[Backend, Breaker] = {}
+        self._upstreams: dict[Backend, Upstream] = {}
         # What the terminal says of outages.
         self.notices: list[str] = []
-        self._answered: set[Backend] = set()
-        self._hopeless: dict[Backend, str] = {}
         self._flights: dict[str, asyncio.Task[Completion]] = {}
         self._used: dict[str, Usage] = {}
         # Why answers cannot be kept.
@@ -160,9 +140,9 @@ class Gateway:
             raise CallFailed(f"{request.model}: {type(error).__name__}: {error}") from error
 
     async def _ask(self, request: Request) -> Completion:
-        backend = self._backend(request)
+        upstream = self._upstream(request)
         request = self._vault.conceal(request)
-        key = request_key(backend.identity, request)
+        key = request_key(upstream.backend.identity, request)
         flight = self._flights.get(key)
         self.served["joined"] += flight is not None
         if flight is None:
@@ -172,7 +152,7 @@ class Gateway:
                 self._used[key] = kept.usage
                 return kept
             self.served["asked"] += 1
-            flight = asyncio.create_task(self._fly(key, backend, request))
+            flight = asyncio.create_task(self._fly(key, upstream, request))
             self._flights[key] = flight
             flight.add_done_callback(lambda done: self._landed(key, done))
         # Whoever asked may give up; the call goes on, since others may have joined it and it is paid for.
@@ -199,17 +179,22 @@ class Gateway:
         if not flight.cancelled():
             flight.exception()
 
-    def _backend(self, request: Request) -> Backend:
+    def _upstream(self, request: Request) -> Upstream:
         address = (request.model, request.base_url)
         if address not in self._backends:
             self._backends[address] = self._open_backend(*address)
-        return self._backends[address]
+        backend = self._backends[address]
+        if backend not in self._upstreams:
+            limiter = self.limiter.another() if self._upstreams else self.limiter
+            breaker = Breaker(self._clock, partial(self._tell, backend))
+            self._upstreams[backend] = Upstream(backend, limiter, breaker, self._patience)
+        return self._upstreams[backend]
 
-    async def _fly(self, key: str, backend: Backend, request: Request) -> Completion:
-        price = self._price(backend, request.model)
-        completion = await self._persist(key, backend, request, price)
+    async def _fly(self, key: str, upstream: Upstream, request: Request) -> Completion:
+        price = self._price(upstream, request.model)
+        completion = await self._persist(key, upstream, request, price)
         # By the backend's own name for its address, which has no secrets in it.
-        self._keep(key, dataclasses.replace(request, base_url=backend.identity), completion)
+        self._keep(key, dataclasses.replace(request, base_url=upstream.backend.identity), completion)
         self._used[key] = completion.usage
         # As a replay will hear it: half a surrogate pair is no part of a file.
         return self.store.get(key) or completion
@@ -223,51 +208,55 @@ class Gateway:
             self._on_hopeless(error)
             raise
 
-    def _price(self, backend: Backend, model: str) -> Price | None:
-        price = price_of(model, self._prices) if backend.metered else None
-        if price is None and backend.metered and self.ledger.limit is not None:
+    def _price(self, upstream: Upstream, model: str) -> Price | None:
+        metered = upstream.backend.metered
+        price = price_of(model, self._prices) if metered else None
+        if price is None and metered and self.ledger.limit is not None:
             error = BackendUnavailable(
                 f"--max-cost cannot be kept, as no price of {model} is known: name it with "
                 f"--price {model}=PROMPT/COMPLETION in US dollars a million tokens (0/0 for a server of your own)"
             )
-            self._give_up(backend, error)
+            self._give_up(upstream, error)
             raise error
         return price
 
-    async def _persist(self, key: str, backend: Backend, request: Request, price: Price | None) -> Completion:
+    async def _persist(
+        self, key: str, upstream: Upstream, request: Request, price: Price | None
+    ) -> Completion:
         """Tries until it succeeds, can never succeed, or the bounds are reached."""
         effort = Effort(self._clock, self._patience)
         while True:
             try:
-                return await self._attempt(key, backend, request, price)
+                return await self._attempt(key, upstream, request, price)
             except RateLimited as error:
                 await asyncio.sleep(effort.after_refusal(error))
             except Transient as error:
-                self._despair(backend, error, effort)
-                breaker = self._breaker(backend)
-                await asyncio.sleep(effort.after_failure(error, outage=breaker.is_open))
+                self._despair(upstream, error, effort)
+                await asyncio.sleep(effort.after_failure(error, outage=upstream.breaker.is_open))
             except Hopeless as error:
-                self._answered.discard(backend)
+                upstream.answered = False
                 gone = BackendUnavailable(str(error))
-                self._give_up(backend, gone)
+                self._give_up(upstream, gone)
                 raise gone from error
             except BackendUnavailable as error:
-                self._give_up(backend, error)
+                self._give_up(upstream, error)
                 raise
             except Withheld as error:
                 raise RequestRefused(str(error)) from error
 
-    def _despair(self, backend: Backend, error: Transient, effort: Effort) -> None:
+    def _despair(self, upstream: Upstream, error: Transient, effort: Effort) -> None:
         """Raises what comes of a server that has never answered anything."""
-        absent = isinstance(error, Unreachable) and backend not in self._answered
+        absent = isinstance(error, Unreachable) and not upstream.answered
         # Counted apart from other failures, as an outage counts none: a server that never was has no outage.
         effort.unreached += absent
         if effort.unreached >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
-            self._give_up(backend, gone)
+            self._give_up(upstream, gone)
             raise gone from error
 
-    async def _attempt(self, key: str, backend: Backend, request: Request, price: Price | None) -> Completion:
+    async def _attempt(
+        self, key: str, upstream: Upstream, request: Request, price: Price | None
+    ) -> Completion:
         """One call, with what it may cost set aside before, and what it did or may have cost booked after."""
         # Only where money is limited: another bound could cut off an answer.
         sent = bounded(request) if price and self.ledger.limit is not None else request
@@ -276,8 +265,8 @@ class Gateway:
         await self.ledger.reserve(reserved)
         usage, answered = None, True
         try:
-            completion = await self._call(backend, call)
-            usage = self._usage(backend, request, completion, price)
+            completion = await upstream.call(lambda: self._ask_backend(upstream.backend, call), call.tokens)
+            usage = self._usage(upstream.backend, request, completion, price)
             self._note_end(call, "answered", usage)
         except (LostAnswer, Withheld, asyncio.CancelledError) as error:
             # One that still waited for its turn was never sent.
@@ -293,10 +282,13 @@ class Gateway:
         finally:
             self.ledger.settle(reserved, Attempt(usage, answered) if usage else None)
 
-    def _note_start(self, backend: Backend, call: _Call) -> None:
-        """Has the journal know of a call that may cost money, before it is made."""
+    async def _ask_backend(self, backend: Backend, call: _Call) -> Completion:
+        if self._lost:
+            raise CallFailed(f"not asked, as no answer can be kept any more: {self._lost}")
         if backend.metered and not self.store.read_only:
+            # The journal knows of a call that may cost money before it is made.
             call.attempt = self.store.sent(call.key, call.reserved)
+        return await self._vault.complete(backend, call.request)
 
     def _note_end(
         self,
@@ -315,87 +307,22 @@ class Gateway:
         cost = price.of(usage.prompt_tokens, usage.completion_tokens) if price else usage.cost
         return dataclasses.replace(usage, cost=cost)
 
-    async def _call(self, backend: Backend, call: _Call) -> Completion:
-        completion = None
-        while completion is None:
-            probes = await self._breaker(backend).passage()
-            try:
-                completion = await self._admitted(backend, call, probes=probes)
-            finally:
-                if probes:
-                    self._breaker(backend).tried()
-        self._answered.add(backend)
-        used = completion.usage.prompt_tokens + completion.usage.completion_tokens
-        self._limiter(backend).accepted(call.tokens, used or call.tokens)
-        return completion
-
-    async def _admitted(self, backend: Backend, call: _Call, *, probes: bool) -> Completion | None:
-        """The call itself; None where the server went down while it waited for its turn."""
-        limiter, breaker = self._limiter(backend), self._breaker(backend)
-        async with self._slot(backend), limiter.admit(call.tokens) as admitted:
-            if breaker.is_open and not probes:
-                return None
-            if self._lost:
-                raise CallFailed(f"not asked, as no answer can be kept any more: {self._lost}")
-            if backend in self._hopeless:
-                raise BackendUnavailable(self._hopeless[backend])
-            self._note_start(backend, call)
-            try:
-                completion = await self._vault.complete(backend, call.request)
-            except Outage as error:
-                breaker.down(str(error))
-                raise
-            except RateLimited as error:
-                breaker.answered()
-                # Who wants to be left alone for hours is not waited for, by nobody.
-                if (error.retry_after or 0.0) <= self._patience:
-                    limiter.refused(admitted, error.retry_after)
-                raise
-            except RequestRefused:
-                self._answered.add(backend)
-                breaker.answered()
-                raise
-            except BaseException:
-                breaker.answered()
-                raise
-        breaker.answered()
-        return completion
-
-    def _slot(self, backend: Backend) -> asyncio.Semaphore:
-        if backend not in self._slots:
-            self._slots[backend] = asyncio.Semaphore(backend.connections or self.limiter.places.most)
-        return self._slots[backend]
-
-    def _limiter(self, backend: Backend) -> Limiter:
-        """A limiter for each model at its address: one that is slow holds up nobody else."""
-        if backend not in self._limiters:
-            self._limiters[backend] = self.limiter.another() if self._limiters else self.limiter
-            if hasattr(backend, "on_exhausted"):
-                backend.on_exhausted = self._limiters[backend].exhausted
-        return self._limiters[backend]
-
-    def _breaker(self, backend: Backend) -> Breaker:
-        if backend not in self._breakers:
-            told = partial(self._tell, backend)
-            self._breakers[backend] = Breaker(self._clock, told)
-        return self._breakers[backend]
-
     def rates(self) -> list[float]:
         """Requests a second that servers were found to allow, where they refused any."""
-        return [limiter.rate for limiter in list(self._limiters.values()) if limiter.rate]
+        limiters = [upstream.limiter for upstream in list(self._upstreams.values())]
+        return [limiter.rate for limiter in limiters if limiter.rate]
 
     def outages(self) -> list[str]:
         """A line for each server that is down just now: since when, and when it is tried again."""
-        outages = [(backend, breaker.outage()) for backend, breaker in list(self._breakers.items())]
-        return [_in_words(backend, outage) for backend, outage in outages if outage is not None]
+        return [words for upstream in list(self._upstreams.values()) if (words := upstream.outage())]
 
     def _tell(self, backend: Backend, words: str) -> None:
         self.notices.append(f"{backend.identity}: {words}")
 
-    def _give_up(self, backend: Backend, error: BackendUnavailable) -> None:
+    def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
         """Tells, once; a backend that has answered before may do so again."""
-        if backend not in self._hopeless and backend not in self._answered:
-            self._hopeless[backend] = str(error)
+        if not (upstream.given_up or upstream.answered):
+            upstream.given_up = str(error)
             self._on_hopeless(error)
 
     def used(self) -> Usage:
@@ -408,7 +335,7 @@ class Gateway:
     @property
     def waiting(self) -> int:
         """Calls that wait for their turn."""
-        return sum(limiter.waiting for limiter in self._limiters.values())
+        return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     @property
     def lost(self) -> str:
@@ -420,7 +347,8 @@ class Gateway:
 
         What answers took is forgotten, too: `used` is about one run.
         """
-        self._hopeless.clear()
+        for upstream in self._upstreams.values():
+            upstream.given_up = ""
         self._lost = ""
         self._used.clear()
 
@@ -442,9 +370,3 @@ class Gateway:
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
                 await self.limiter.places.idle()
-
-
-def _in_words(backend: Backend, outage: DownTime) -> str:
-    since = time.strftime("%H:%M", time.localtime(time.time() - outage.seconds)).removeprefix("0")
-    following = "trying again" if outage.next_try is None else f"next try in {outage.next_try:.0f} s"
-    return f"{backend.identity} refused since {since}, {following}"

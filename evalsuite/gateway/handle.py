@@ -10,7 +10,7 @@ from evalsuite.types import Message, Request, Usage, as_message
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.gateway.gateway import Asker
+    from evalsuite.gateway.asker import Asker
     from evalsuite.types import Completion
 
 

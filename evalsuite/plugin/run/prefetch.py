@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
-    from evalsuite.gateway.gateway import CaseAsker
+    from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.collection.bound import Bound
     from evalsuite.plugin.collection.cases import Case

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalsuite.decisions.quarantine import Quarantine
-    from evalsuite.gateway.gateway import CaseAsker
+    from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.run.prefetch import Models, Prefetcher

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalsuite.decisions.quarantine import Quarantine
+    from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.effects import Effect
-    from evalsuite.gateway.gateway import CaseAsker, Gateway
+    from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.types import Completion, Request
 
