@@ -2,64 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SettingsError
+from evalsuite.option_values import parse_parameter, setting
 from evalsuite.redaction import show_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-MOST_EPOCHS = 5
-"""With --until-decided, where --epochs does not say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`.
-
-    Attributes:
-        help: one or two lines, with an example where the form is not plain.
-        metavar: placeholder for the value in `--help`.
-        kind: type of the value, or of each value where the option may be repeated.
-        repeat: whether it may be given several times; the values make a tuple.
-        least: the smallest number that makes sense.
-        kept: whether a resumed or replayed run takes it over from the earlier run.
-        name: the setting's name, filled in from the field.
-    """
-
-    help: str
-    metavar: str
-    kind: type[str | int | float | bool] = str
-    repeat: bool = False
-    least: float = 0
-    kept: bool = True
-    name: str = ""
-
-    @property
-    def flag(self) -> str:
-        """As on the command line."""
-        return "--" + self.name.replace("_", "-")
-
-    @property
-    def ini(self) -> str:
-        """As in an ini file."""
-        return f"evalsuite_{self.name}"
-
-
-def _setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
-    repeat = isinstance(default, tuple)
-    return field(default=default, metadata={"option": Option(help, metavar, repeat=repeat, **more)})
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The values of all options for one run."""
 
-    model: str | None = _setting(
+    model: str | None = setting(
         None,
         "the model under test: gpt-4 (OpenAI, or any compatible server at --model-base-url; key from "
         "OPENAI_API_KEY), local:smollm2 (embedded), local:/path/model.gguf, litellm:provider/name, "
@@ -67,85 +24,85 @@ class Settings:
         "Default: local:smollm2 where the extra `local` is installed",
         "MODEL",
     )
-    model_base_url: str | None = _setting(
+    model_base_url: str | None = setting(
         None, "where the model is served, for example http://127.0.0.1:8000/v1", "URL"
     )
-    model_param: tuple[str, ...] = _setting(
+    model_param: tuple[str, ...] = setting(
         (),
         "generation parameter for every call to the model; it overrides the benchmark's own: "
         "--model-param temperature=0.7; may be repeated",
         "NAME=VALUE",
     )
-    answers: str | None = _setting(
+    answers: str | None = setting(
         None,
         "score ready-made answers in a model's place, and ask none: JSON lines with `id` and `answer` "
         "(and `benchmark`, where two share an id)",
         "FILE",
     )
-    judge_model: str | None = _setting(
+    judge_model: str | None = setting(
         None, "the model that judges answers, named like --model; default: no judge", "MODEL"
     )
-    judge_base_url: str | None = _setting(None, "where the judge is served", "URL")
-    user_model: str | None = _setting(
+    judge_base_url: str | None = setting(None, "where the judge is served", "URL")
+    user_model: str | None = setting(
         None, "the model that plays users in conversations, named like --model; default: the judge", "MODEL"
     )
-    user_base_url: str | None = _setting(None, "where the model that plays users is served", "URL")
-    model_key_env: str | None = _setting(
+    user_base_url: str | None = setting(None, "where the model that plays users is served", "URL")
+    model_key_env: str | None = setting(
         None,
         "environment variable with the key for --model's server. Default: OPENAI_API_KEY, which is sent to OpenAI "
         "and to a base URL given here or in the configuration, and nowhere else",
         "NAME",
         kept=False,
     )
-    judge_key_env: str | None = _setting(
+    judge_key_env: str | None = setting(
         None, "environment variable with the key for the judge's server", "NAME", kept=False
     )
-    user_key_env: str | None = _setting(
+    user_key_env: str | None = setting(
         None,
         "environment variable with the key for the server of the model that plays users",
         "NAME",
         kept=False,
     )
-    judge_param: tuple[str, ...] = _setting(
+    judge_param: tuple[str, ...] = setting(
         (),
         "generation parameter for every call to the judge; it overrides the scorer's own: "
         "--judge-param max_tokens=2048; may be repeated",
         "NAME=VALUE",
     )
-    gateway: str | None = _setting(
+    gateway: str | None = setting(
         None,
         "ask by way of gateways started with `evalsuite gateway`, which hold store, limits and keys for many "
         "sessions; several, separated by commas, share the requests. A token goes into EVALSUITE_GATEWAY_TOKEN",
         "URL",
         kept=False,
     )
-    batch: bool = _setting(
+    batch: bool = setting(
         False,
         "ask by the server's batch interface (/v1/batches), at half the price and within a day: requests are gathered "
         "for a few seconds, sent together, and waited for; each further step of an episode is a further batch",
         "",
         kind=bool,
     )
-    detach: bool = _setting(
+    detach: bool = setting(
         False,
         "with --batch, end once everything is sent, with status 13; --resume last goes on, as often as need be",
         "",
         kind=bool,
         kept=False,
     )
-    max_connections: int = _setting(
+    max_connections: int = setting(
         32, "calls in flight at most, in all processes together (default 32)", "N", kind=int, least=1
     )
-    max_rpm: float | None = _setting(None, "requests per minute at most", "N", kind=float, least=0.001)
-    max_tpm: float | None = _setting(None, "tokens per minute at most", "N", kind=float, least=0.001)
-    patience: float = _setting(
+    max_rpm: float | None = setting(None, "requests per minute at most", "N", kind=float, least=0.001)
+    max_tpm: float | None = setting(None, "tokens per minute at most", "N", kind=float, least=0.001)
+    patience: float = setting(
         900.0,
         "seconds before a call gives up on a server that is down or refuses for lack of capacity (default 900)",
         "SECONDS",
         kind=float,
         kept=False,
     )
-    connect_timeout: float = _setting(
+    connect_timeout: float = setting(
         30.0,
         "seconds to wait for a connection to be established (default 30)",
         "SECONDS",
@@ -153,7 +110,7 @@ class Settings:
         least=0.001,
         kept=False,
     )
-    silence_timeout: float = _setting(
+    silence_timeout: float = setting(
         600.0,
         "seconds that a server may be silent before and within its answer (default 600); "
         "with --model-param stream=true long answers arrive piece by piece",
@@ -162,7 +119,7 @@ class Settings:
         least=0.001,
         kept=False,
     )
-    call_timeout: float = _setting(
+    call_timeout: float = setting(
         1800.0,
         "seconds that one call may take in total (default 1800)",
         "SECONDS",
@@ -170,7 +127,7 @@ class Settings:
         least=0.001,
         kept=False,
     )
-    max_answer_mb: float = _setting(
+    max_answer_mb: float = setting(
         64.0,
         "largest answer accepted, in MiB after decompression; a larger one is cut off while it arrives (default 64)",
         "N",
@@ -178,153 +135,153 @@ class Settings:
         least=0.001,
         kept=False,
     )
-    max_cost: float | None = _setting(
+    max_cost: float | None = setting(
         None,
         "spend limit in US dollars, over all sessions of a run: a call that might exceed it is not made, and the "
         "remaining cases are errors",
         "USD",
         kind=float,
     )
-    price: tuple[str, ...] = _setting(
+    price: tuple[str, ...] = setting(
         (),
         "a model's price in US dollars per million tokens, instead of the shipped table's: --price gpt-4=30/60; "
         "may be repeated",
         "MODEL=PROMPT/COMPLETION",
     )
-    limit: int | None = _setting(
+    limit: int | None = setting(
         None,
         "samples per benchmark at most, chosen by --seed; all modes of a benchmark get the same ones",
         "N",
         kind=int,
         least=1,
     )
-    epochs: int | None = _setting(
+    epochs: int | None = setting(
         None,
         "how often each sample is asked, each time as a separate case (default 1)",
         "K",
         kind=int,
         least=1,
     )
-    seed: int = _setting(0, "seed of every random choice (default 0)", "N", kind=int)
-    data: str | None = _setting(
+    seed: int = setting(0, "seed of every random choice (default 0)", "N", kind=int)
+    data: str | None = setting(
         None,
         "folder with a subfolder per benchmark, named after it, that holds its official files; a benchmark "
         "without a subfolder uses its shipped samples",
         "DIR",
     )
-    mode: tuple[str, ...] = _setting(
+    mode: tuple[str, ...] = setting(
         (),
         "mode in which a benchmark runs: treb=pot, or a bare name for every benchmark that has it; "
         "may be repeated; an unknown name lists the available ones",
         "[BENCHMARK=]MODE",
     )
-    program_env: str = _setting(
+    program_env: str = setting(
         "own",
         "what programs that a model writes may import: own (default: this environment's packages), treb-2025 "
         "(pandas 2.2.3 and what else TReB was released with), or a file of requirements; the last two are built by uv "
         "once",
         "NAME|FILE",
     )
-    sandbox: str = _setting(
+    sandbox: str = setting(
         "auto",
         "what holds programs that a model writes: auto (default: bubblewrap, else Landlock, on this machine), "
         "bubblewrap, landlock, docker:IMAGE, or the address of a SandboxFusion server",
         "TIER",
         kept=False,
     )
-    run: str | None = _setting(
+    run: str | None = setting(
         None, "name of this run's folder (default: date, time and model)", "NAME", kept=False
     )
-    reports: str = _setting("reports", "folder that holds the runs (default: reports)", "DIR", kept=False)
-    resume: str | None = _setting(
+    reports: str = setting("reports", "folder that holds the runs (default: reports)", "DIR", kept=False)
+    resume: str | None = setting(
         None,
         "continue an interrupted run, by name or `last`: only what is missing is asked",
         "RUN",
         kept=False,
     )
-    replay: str | None = _setting(
+    replay: str | None = setting(
         None,
         "answer only from the store of this run, by name or `last`: no network; a missing answer is an error",
         "RUN",
         kept=False,
     )
-    baseline: str | None = _setting(
+    baseline: str | None = setting(
         None, "a run to compare with, by name or folder; a regression exits with status 11", "RUN"
     )
-    gate: tuple[str, ...] = _setting(
+    gate: tuple[str, ...] = setting(
         (),
         "a condition that decides the exit status: 'head_to_tail.accuracy >= 0.3', "
         "'head_to_tail[tail].hallucination <= 0.2 @95%%'; may be repeated",
         "CONDITION",
     )
-    max_regression: float = _setting(
+    max_regression: float = setting(
         0.02,
         "loss against the baseline that matters, for each gated metric (default 0.02)",
         "MARGIN",
         kind=float,
     )
-    margin: tuple[str, ...] = _setting(
+    margin: tuple[str, ...] = setting(
         (),
         "loss that matters for one metric, on its own scale instead of as a share of its range: "
         "--margin quality=0.5, --margin chat.latency_p95=2; may be repeated",
         "[BENCHMARK.]METRIC=LOSS",
     )
-    min_paired: float = _setting(
+    min_paired: float = setting(
         0.9,
         "share of the questions that run and baseline must have in common; below it the run is incomplete "
         "(default 0.9)",
         "SHARE",
         kind=float,
     )
-    on_undecided: str = _setting(
+    on_undecided: str = setting(
         "pass",
         "what happens when a comparison with the baseline shows neither a loss nor its absence: pass "
         "(default), with a remark, or fail, with status 11",
         "pass|fail",
     )
-    quarantine: str | None = _setting(
+    quarantine: str | None = setting(
         None,
         "cases that decide nothing for a while: a TOML file of [[case]] with benchmark, sample, reason and until (the "
         "last day); they are asked and shown, but gates and the comparison with a baseline leave them out",
         "FILE",
     )
-    plan: bool = _setting(
+    plan: bool = setting(
         False,
         "ask nothing: print what the collected cases will take and, with --baseline, which loss they can show",
         "",
         kind=bool,
         kept=False,
     )
-    detect: float = _setting(
+    detect: float = setting(
         0.02,
         "for --plan, the loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
         "LOSS",
         kind=float,
         kept=False,
     )
-    shard: str | None = _setting(
+    shard: str | None = setting(
         None, "this machine's part of the cases, for example 3/8; `evalsuite merge` joins the parts", "K/N"
     )
-    stop_when_decided: bool = _setting(
+    stop_when_decided: bool = setting(
         False,
         "run the cases in random order and stop as soon as every gate is decided either way",
         "",
         kind=bool,
     )
-    until_decided: bool = _setting(
+    until_decided: bool = setting(
         False,
         "as --stop-when-decided, and go on with more epochs (--epochs at most, default 5) where gates are still open, "
         "until --max-cost is spent",
         "",
         kind=bool,
     )
-    max_error_share: float = _setting(
+    max_error_share: float = setting(
         0.01,
         "share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)",
         "SHARE",
         kind=float,
     )
-    allow_plain_workers: bool = _setting(
+    allow_plain_workers: bool = setting(
         False,
         "let --tx socket=HOST:PORT reach another host over plain TCP, which anybody on the way can read and "
         "change; prefer --tx ssh=HOST, or a tunnel",
@@ -348,12 +305,12 @@ class Settings:
     @property
     def model_params(self) -> dict[str, Any]:
         """`model_param`, parsed: numbers, true, false and null as in JSON, anything else as text."""
-        return dict(_parameter("--model-param", text) for text in self.model_param)
+        return dict(parse_parameter("--model-param", text) for text in self.model_param)
 
     @property
     def judge_params(self) -> dict[str, Any]:
         """`judge_param`, parsed like `model_params`."""
-        return dict(_parameter("--judge-param", text) for text in self.judge_param)
+        return dict(parse_parameter("--judge-param", text) for text in self.judge_param)
 
     def plain(self) -> dict[str, Any]:
         """As JSON data, for workers and for the run's folder."""
@@ -367,84 +324,17 @@ def _shown(name: str, value: Any) -> Any:
 
 
 OPTIONS = tuple(
-    replace(one.metadata["option"], name=one.name) for one in fields(Settings) if "option" in one.metadata
+    replace(made.metadata["option"], name=made.name) for made in fields(Settings) if "option" in made.metadata
 )
-
-
-def read_settings(values: Mapping[str, Any]) -> Settings:
-    """Makes settings from values by name; None and empty mean that the user gave nothing.
-
-    Raises:
-        SettingsError: a value is malformed.
-    """
-    given = {
-        option.name: _value(option, values[option.name])
-        for option in OPTIONS
-        if _is_given(values.get(option.name))
-    }
-    if "resume" in given and "replay" in given:
-        raise SettingsError(
-            "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"
-        )
-    if "answers" in given:
-        given["model"] = f"answers:{given['answers']}"
-    more = {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
-    settings = Settings(**given | more, given=frozenset(given))
-    _ = settings.model_params, settings.judge_params
-    if settings.shard:
-        parse_shard(settings.shard)
-        if settings.may_end_early:
-            raise SettingsError(
-                "--shard excludes --stop-when-decided and --until-decided: the gates of a shard are decided when all "
-                "shards have been joined"
-            )
-    if settings.gateway and settings.max_cost is not None:
-        raise SettingsError(
-            "--gateway and --max-cost exclude each other: the spend limit is the gateway's, which knows what all of "
-            "its clients spend; give it there, and each client its share"
-        )
-    if settings.detach and not settings.batch:
-        raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
-    if settings.batch and settings.gateway:
-        raise SettingsError(
-            "--batch and --gateway exclude each other: a gateway answers call by call; leave out one of them"
-        )
-    _check_comparison(settings)
-    return settings
-
-
-def _check_comparison(settings: Settings) -> None:
-    """Sees that what runs are compared by makes sense."""
-    if not 0 < settings.max_regression < 1:
-        raise SettingsError(
-            f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
-        )
-    if not 0 < settings.detect < 1:
-        raise SettingsError(f"--detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
-    for text in settings.margin:
-        parse_margin(text)
-    if settings.min_paired > 1:
-        raise SettingsError(f"--min-paired {settings.min_paired:g}: a share is at most 1, for example 0.9")
-    if settings.on_undecided not in {"pass", "fail"}:
-        raise SettingsError(f"--on-undecided {settings.on_undecided}: write pass or fail")
-    if settings.max_error_share > 1:
-        raise SettingsError(
-            f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
-        )
-
-
-def _is_given(value: Any) -> bool:
-    # Truth would not do: a spend limit of 0 is a value.
-    return not (value is None or value is False or value in ((), []))
 
 
 def restore(plain: Mapping[str, Any]) -> Settings:
     """The reverse of `Settings.plain`; unknown names, which another version wrote, are ignored."""
-    known = {one.name: plain[one.name] for one in fields(Settings) if one.name in plain}
+    values = {made.name: plain[made.name] for made in fields(Settings) if made.name in plain}
     for option in OPTIONS:
-        if option.repeat and option.name in known:
-            known[option.name] = tuple(known[option.name])
-    return Settings(**known | {"given": frozenset(known.get("given", ()))})
+        if option.repeat and option.name in values:
+            values[option.name] = tuple(values[option.name])
+    return Settings(**values | {"given": frozenset(values.get("given", ()))})
 
 
 def take_over(settings: Settings, earlier: Settings) -> Settings:
@@ -455,61 +345,3 @@ def take_over(settings: Settings, earlier: Settings) -> Settings:
         if option.kept and option.name not in settings.given
     }
     return replace(settings, **kept)
-
-
-def _value(option: Option, given: Any) -> Any:
-    if option.repeat:
-        return tuple(str(one) for one in given)
-    if option.kind is bool:
-        return bool(given)
-    try:
-        value = option.kind(given)
-    except (TypeError, ValueError):
-        value = None
-    numeric = option.kind in {int, float}
-    if value is None or (numeric and not float(value) >= option.least):
-        kind = "a whole number" if option.kind is int else "a number"
-        raise SettingsError(f"{option.flag} {given}: not {kind} of at least {option.least:g}")
-    return value
-
-
-def parse_shard(text: str) -> tuple[int, int]:
-    """The number of the part, from 1, and the number of parts.
-
-    Raises:
-        SettingsError: it is malformed.
-    """
-    part, _, parts = text.partition("/")
-    if part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
-        return int(part), int(parts)
-    raise SettingsError(f"--shard {text}: write K/N with K from 1 to N, for example 3/8")
-
-
-def parse_margin(text: str) -> tuple[str, float]:
-    """A metric, with or without its benchmark, and the loss that matters.
-
-    Raises:
-        SettingsError: it is malformed, or the loss is not above 0.
-    """
-    name, _, value = text.partition("=")
-    try:
-        loss = float(value)
-    except ValueError:
-        loss = math.nan
-    if not name.strip() or not 0 < loss < math.inf:
-        raise SettingsError(
-            f"--margin {text}: write METRIC=LOSS with a loss above 0, for example quality=0.05"
-        )
-    return name.strip(), loss
-
-
-def _parameter(flag: str, text: str) -> tuple[str, Any]:
-    import json
-
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise SettingsError(f"{flag} {text}: write NAME=VALUE, for example temperature=0.7")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value

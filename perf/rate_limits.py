@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.gateway.opening import open_gateway
+from evalsuite.given_settings import read_settings
 from evalsuite.journal.answers import Answers
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited
-from evalsuite.settings import read_settings
 from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:

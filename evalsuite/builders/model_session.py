@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.settings import OPTIONS, read_settings
+from evalsuite.given_settings import read_settings
+from evalsuite.settings import OPTIONS
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer  # what parsers and their groups have in common

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.given_settings import read_settings
 from evalsuite.service.address import PORT
-from evalsuite.settings import OPTIONS, read_settings
+from evalsuite.settings import OPTIONS
 
 if TYPE_CHECKING:
     import argparse

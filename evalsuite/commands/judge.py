@@ -12,13 +12,14 @@ from evalsuite.commands.judge_gates import decided, status
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.errors import RunError, SettingsError
+from evalsuite.given_settings import read_settings
 from evalsuite.judging.people_labels import joined, read_labels
 from evalsuite.judging.rubrics import rubric
 from evalsuite.protocols import JudgedScorer, Setup
 from evalsuite.reporting.judges.certificate import certificate
 from evalsuite.reporting.markdown import decision_line, render
 from evalsuite.results.runs import find_folder, load_run
-from evalsuite.settings import OPTIONS, read_settings
+from evalsuite.settings import OPTIONS
 
 if TYPE_CHECKING:
     import argparse

@@ -21,10 +21,10 @@ from evalsuite.decisions.gates import (
     select,
 )
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
+from evalsuite.option_values import parse_margin
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled
 from evalsuite.results.runs import interruption
 from evalsuite.results.tally import Tally
-from evalsuite.settings import parse_margin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import RunError
 from evalsuite.journal.journal import Journal
 from evalsuite.json_codec import decode_usage, encode_usage
+from evalsuite.option_values import parse_shard
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
 from evalsuite.results.runs import RunFolder, interruption, is_run, load_run
-from evalsuite.settings import parse_shard
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:

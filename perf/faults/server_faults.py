@@ -19,8 +19,8 @@ from row import Row
 
 from evalsuite.errors import EvalsuiteError
 from evalsuite.gateway.opening import open_gateway
+from evalsuite.given_settings import read_settings
 from evalsuite.journal.answers import Answers
-from evalsuite.settings import read_settings
 from evalsuite.types import Completion, Message, Request
 
 if TYPE_CHECKING:

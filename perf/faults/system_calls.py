@@ -30,12 +30,12 @@ from row import Row
 import evalsuite.models.openai_client  # noqa: F401
 from evalsuite.errors import EvalsuiteError
 from evalsuite.gateway.opening import open_gateway
+from evalsuite.given_settings import read_settings
 from evalsuite.journal.identity import same_ask
 from evalsuite.journal.journal import Journal
 from evalsuite.journal.planned import PlannedCase
 from evalsuite.json_codec import dumps, encode_record
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records
-from evalsuite.settings import read_settings
 from evalsuite.types import Message, Record, Request
 
 if TYPE_CHECKING:

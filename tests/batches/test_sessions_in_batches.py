@@ -13,8 +13,8 @@ import pytest
 
 from evalsuite.batches.choice import check_interface
 from evalsuite.errors import BackendUnavailable, SettingsError
+from evalsuite.given_settings import read_settings
 from evalsuite.models import open_backend
-from evalsuite.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

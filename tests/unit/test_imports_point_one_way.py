@@ -24,6 +24,8 @@ ROWS = (
         "protocols",
         "json_codec",
         "settings",
+        "option_values",
+        "given_settings",
         "threads",
         "vectors",
         "shortening",

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.errors import SettingsError
-from evalsuite.settings import OPTIONS, Option, Settings, parse_shard, read_settings, restore, take_over
+from evalsuite.given_settings import read_settings
+from evalsuite.option_values import Option, parse_shard
+from evalsuite.settings import OPTIONS, Settings, restore, take_over
 
 TEXT = {
     "shard": "2/3",
@@ -24,7 +26,9 @@ TEXT = {
     "gate": ["a.b >= 0.5", "a.c <= 0.1 @95%"],
 }
 # These exclude others.
-ALONE = {"replay", "resume", "shard", "stop_when_decided", "answers"}
+ALONE = {"replay", "resume", "shard", "stop_when_decided", "answers", "gateway"}
+# And these need one.
+COMPANY = {"detach": {"batch": True}}
 
 
 def some(option: Option) -> Any:
@@ -43,10 +47,11 @@ def test_each_option_is_read_and_known_to_be_given(option: Option) -> None:
     value = some(option)
     as_text = value if option.repeat or option.kind is bool else str(value)
     for form in (value, as_text):
-        read = read_settings({option.name: form})
+        read = read_settings({option.name: form, **COMPANY.get(option.name, {})})
         assert getattr(read, option.name) == (tuple(value) if option.repeat else value)
         # Ready-made answers stand in for a model.
-        assert read.given == {option.name} | ({"model"} if option.name == "answers" else set())
+        more = {"model"} if option.name == "answers" else set(COMPANY.get(option.name, ()))
+        assert read.given == {option.name} | more
 
 
 def test_nothing_given_leaves_the_defaults() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalsuite.settings import parse_shard
+from evalsuite.option_values import parse_shard
 
 
 class Deal:
