@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -83,9 +84,28 @@ def scorers_fingerprint(bound: Bound) -> str:
 
 def _scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
-    cells = [ADDRESS.sub("", repr(_content(cell))) for cell in getattr(scorer, "__closure__", None) or ()]
-    given = "" if kind is scorer else ADDRESS.sub("", repr(scorer))
-    return f"{kind.__module__}.{kind.__qualname__} {given} {cells} {_version(scorer, kind)}"
+    cells = [stable_text(_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
+    arguments = "" if kind is scorer else stable_text(scorer)
+    return f"{kind.__module__}.{kind.__qualname__} {arguments} {cells} {_version(scorer, kind)}"
+
+
+def stable_text(value: Any) -> str:
+    """A value's repr, made the same in every process: members of sets are sorted, addresses are left out.
+
+    The order of a set depends on the process's hash seed, and workers have seeds of their own.
+    """
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(stable_text, value)))}}}"
+    if type(value) in {list, tuple}:
+        return f"[{', '.join(map(stable_text, value))}]"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{stable_text(key)}: {stable_text(inner)}' for key, inner in value.items())}}}"
+    if is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.repr:  # type: ignore[attr-defined]
+        shown = [
+            f"{field.name}={stable_text(getattr(value, field.name))}" for field in fields(value) if field.repr
+        ]
+        return f"{type(value).__qualname__}({', '.join(shown)})"
+    return ADDRESS.sub("", repr(value))
 
 
 def _content(cell: Any) -> Any:

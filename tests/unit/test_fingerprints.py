@@ -1,0 +1,31 @@
+"""Fingerprints of scorers: equal in every process, whatever its hash seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evalsuite import calls, contains
+from evalsuite.plugin.run.fingerprints import stable_text
+
+WORDS = ["finish", "ask_to_user", "book", "cancel", "search", "pay", "look", "wait"]
+SORTED = "{" + ", ".join(sorted(map(repr, WORDS))) + "}"
+
+
+@dataclass(frozen=True)
+class Own:
+    words: frozenset[str]
+    inner: object = None
+    hidden: int = field(default=1, repr=False)
+
+
+def test_the_members_of_sets_are_sorted_at_every_depth() -> None:
+    words = frozenset(WORDS)
+    assert stable_text(words) == SORTED
+    assert stable_text(Own(words, [{"a": set(WORDS)}])) == f"Own(words={SORTED}, inner=[{{'a': {SORTED}}}])"
+    assert "controls={'ask_to_user', 'finish'}" in stable_text(calls("exact"))
+
+
+def test_addresses_are_left_out_and_all_else_is_the_repr() -> None:
+    assert stable_text(object()) == "<object object>"
+    assert stable_text(1.5) == "1.5"
+    assert stable_text(contains()) == stable_text(contains())
