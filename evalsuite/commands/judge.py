@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from evalsuite.settings import OPTIONS
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.judging.rubric_judge import Rubric
     from evalsuite.protocols import Benchmark
@@ -107,12 +109,23 @@ def run(options: argparse.Namespace) -> int:
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
     judges = [one for name in options.judge for one in _judged(name, subject, options, store)]
+    _demand_labels_on_scale(people, judges)
     text = render([certificate(judges, people, sheets)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{text}\n{target / 'certificate.md'}\n")
     decisions = decided(gates, judges, people, bench)
     sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
     return int(status(decisions))
+
+
+def _demand_labels_on_scale(people: Mapping[str, float], judges: Sequence[JudgeResults]) -> None:
+    for judge in judges:
+        low, high = judge.scale or (-math.inf, math.inf)
+        for case, label in people.items():
+            if not low <= label <= high:
+                raise RunError(
+                    f"the label {label:g} of {case} is off the scale of {judge.name}, from {low:g} to {high:g}"
+                )
 
 
 def _bench(run: Run, folder: RunFolder, benchmark: str | None) -> str:

@@ -54,11 +54,24 @@ class AnswersToJudge:
         """The least value of a score that passes; None where it is not known."""
         if self.passes is not None:
             return self.passes
-        for scorer in self.scorers:
-            if isinstance(scorer, Rubric) and scorer.name == name:
-                best = scorer.criteria.best if scorer.criteria else 1.0
-                return best if scorer.passes is None else scorer.passes
-        return None
+        rubric = self._rubric(name)
+        if rubric is None:
+            return None
+        best = rubric.criteria.best if rubric.criteria else 1.0
+        return best if rubric.passes is None else rubric.passes
+
+    def scale(self, name: str) -> tuple[float, float] | None:
+        """Lowest and highest value of a score; None where they are not known."""
+        if name.endswith(PREFERENCE):
+            return 0.0, 1.0
+        rubric = self._rubric(name)
+        if rubric is None:
+            return None
+        return (rubric.criteria.worst, rubric.criteria.best) if rubric.criteria else (0.0, 1.0)
+
+    def _rubric(self, name: str) -> Rubric | None:
+        rubrics = (scorer for scorer in self.scorers if isinstance(scorer, Rubric))
+        return next((rubric for rubric in rubrics if rubric.name == name), None)
 
 
 async def judged_again(
@@ -158,6 +171,7 @@ def _results(
         signature=next((signature for one in of_score if (signature := _signature(one.facts))), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
+        scale=subject.scale(name),
         lengths={
             record.case: len(record.transcript.answer) for record in subject.records if record.transcript
         },

@@ -41,11 +41,17 @@ def people_facts(
         nominal: whether each score is a verdict by itself.
 
     Raises:
-        ScoringError: a label is neither a number nor a word that means one.
+        ScoringError: a label is neither a number nor a word that means one, or it is off the scale.
     """
     human = sample.metadata.get("human")
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
     labels = {name: _label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
+    low, high = scale or (-math.inf, math.inf)
+    if off := [label for label in labels.values() if not low <= label <= high]:
+        raise ScoringError(
+            f"sample {sample.id} has the label {off[0]:g} under 'human' in its metadata, off the judge's scale from "
+            f"{low:g} to {high:g}"
+        )
     compared: dict[str, Any] = {"scale": list(scale)} if scale else {}
     compared |= {"passes": passes} if passes is not None else {}
     compared |= {"nominal": True} if nominal else {}

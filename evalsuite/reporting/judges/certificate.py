@@ -43,6 +43,7 @@ class JudgeResults:
         signature: of the judge.
         score: its name; empty where nothing could be read.
         nominal: whether each score is the preference of a comparison, from 0 to 1.
+        scale: lowest and highest score; None where they are not known.
         lengths: of the answers, in characters, by case.
         tally: the cases with the facts that the judge left.
     """
@@ -55,6 +56,7 @@ class JudgeResults:
     signature: str = ""
     score: str = ""
     nominal: bool = False
+    scale: tuple[float, float] | None = None
     lengths: Mapping[str, int] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
@@ -147,7 +149,8 @@ def labelled(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair
 def _corrected(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for one in judges:
-        mean = corrected_mean(one.name, [(people.get(case), score) for case, score in one.scores.items()])
+        scores = [(people.get(case), score) for case, score in one.scores.items()]
+        mean = corrected_mean(one.name, scores, bounds=one.scale)
         if mean is not None:
             rows.append((one.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
     columns = (

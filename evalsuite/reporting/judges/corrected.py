@@ -38,7 +38,10 @@ class Corrected:
 
 
 def corrected_mean(
-    question: str, scores: Sequence[tuple[float | None, float]], truth: float | None = None
+    question: str,
+    scores: Sequence[tuple[float | None, float]],
+    truth: float | None = None,
+    bounds: tuple[float, float] | None = None,
 ) -> Corrected | None:
     """The mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) beside the other two.
 
@@ -47,6 +50,7 @@ def corrected_mean(
         scores: people's score, or None where they were not asked, and the judge's, one pair a case; those
             with people's score must be a random part of all.
         truth: the mean of people's scores of everything, where it is known.
+        bounds: the scale's ends, beyond which there are no scores; see `ppi_mean` for None.
 
     Returns:
         None with fewer than 30 labels, or as few cases without.
@@ -58,7 +62,7 @@ def corrected_mean(
     if min(len(labels), len(rest)) < FEWEST:
         return None
     human, machine = ([pair[at] for pair in labels] for at in range(2))
-    powered = ppi_mean(human, machine, rest)
+    powered = ppi_mean(human, machine, rest, bounds=bounds)
     everything = [judge for _, judge in scores]
     return Corrected(
         question,

@@ -33,3 +33,8 @@ def test_a_label_is_a_number_or_a_word_that_means_one(human: Any, label: float) 
 def test_what_is_no_label_is_refused_with_the_sample(human: Any) -> None:
     with pytest.raises(ScoringError, match="sample a has"):
         check_labels(Sample("a", "?", metadata={"human": human}))
+
+
+def test_a_label_off_the_judges_scale_is_refused() -> None:
+    with pytest.raises(ScoringError, match=r"label 7 under 'human' .* from 1 to 5"):
+        people_facts(Sample("a", "?", metadata={"human": 7}), ["kind"], scale=(1.0, 5.0))
