@@ -21,7 +21,7 @@ DRIFTED = 11
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the runs, the references, and where the history goes."""
+    """Adds the runs, the references and the output folder."""
     parser.epilog = f"The exit status is {DRIFTED} where the newest release has drifted from a reference."
     add_reports_folder(parser)
     parser.add_argument(
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the history and says what has drifted.
+    """Writes the history and reports what has drifted.
 
     Raises:
         RunError: there are fewer than two releases, or one cannot be read.
@@ -80,7 +80,7 @@ def _releases(options: argparse.Namespace) -> list[Run]:
 
 
 def _finished(reports: Path) -> list[RunFolder]:
-    """All runs that came to their end and were no part of one, by time."""
+    """All finished runs that are not shards, oldest first."""
     folders = [RunFolder(path.parent) for path in reports.glob(f"*/{INFO}")]
     infos = [(folder, folder.info()) for folder in folders]
     whole = [

@@ -1,4 +1,4 @@
-"""`evalsuite plan SUITE --baseline RUN --detect 0.02`: what a suite will take, and which loss it can show."""
+"""`evalsuite plan SUITE --baseline RUN --detect 0.02`: what a suite will cost, and which loss it can show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the suite, and what it is planned by."""
+    """Adds the suite and the options of the plan."""
     parser.epilog = "It is `pytest --plan SUITE`; any other option of pytest may follow after --."
     parser.add_argument(
         "suite", metavar="SUITE", nargs="?", help="folder or file of cases (default: pytest's own)"

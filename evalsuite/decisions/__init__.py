@@ -1,1 +1,1 @@
-"""What is decided from results: gates, the comparison with a baseline, early stops, the verdict."""
+"""Decisions based on results: gates, the comparison with a baseline, early stops, the verdict."""

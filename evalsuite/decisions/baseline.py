@@ -1,4 +1,4 @@
-"""A run against its baseline: on which cases each metric is compared, and what stands in the way."""
+"""Compares a run with its baseline: which cases each metric is compared on, and what prevents a comparison."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def compare_to_baseline(
     baseline: Run, run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
 ) -> Against:
-    """Compares a run with its baseline, on the gated metrics, or, without gates, on the primary ones."""
+    """Compares a run with its baseline on the gated metrics, or on the primary ones if there are no gates."""
     rules = rules or ComparisonRules()
     matches = {
         name: common_questions(baseline.benchmarks[name].tally, bench.tally)
@@ -60,7 +60,7 @@ def compare_to_baseline(
 
 
 def _selected(baseline: Run, run: Run, subject: ComparedMetric) -> Common:
-    """The questions that a subject is about; tags are those of this run."""
+    """The questions that a subject covers, selected by this run's tags."""
     now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     before = baseline.benchmarks.get(subject.benchmark)
     asked = {row.question for row in now}
@@ -73,7 +73,7 @@ def _selected(baseline: Run, run: Run, subject: ComparedMetric) -> Common:
 def _obstacle(
     common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
 ) -> str:
-    """Why a subject cannot be compared; empty where it can."""
+    """The reason why a subject cannot be compared; empty if it can."""
     name = baseline.folder.name
     if not common.before:
         there = ", ".join(baseline.benchmarks) or "nothing"
@@ -95,9 +95,9 @@ def _obstacle(
 
 
 def _paired_share(common: Common, run: Run) -> tuple[float, int]:
-    """The share of questions that are in both runs, and of how many.
+    """The share of questions that both runs have, and the number that it is a share of.
 
-    A run of some cases is held against these; one of all cases must not have lost any either.
+    A partial run is measured against its own questions; a complete one must not have lost any either.
     """
     settings = run.info.get("settings", {})
     partly = settings.get("limit") or run.info.get("narrowed") or run.info.get("early")
@@ -106,7 +106,7 @@ def _paired_share(common: Common, run: Run) -> tuple[float, int]:
 
 
 def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # A benchmark that this run did not touch is no loss of cases; it was not asked for.
+    # Benchmarks that this run did not include are not lost cases.
     sides = [one.one_sided() for one in matches]
     new = [
         row.case

@@ -1,4 +1,4 @@
-"""What a comparison with a baseline is made by, and what it comes to."""
+"""The rules of a comparison with a baseline, and its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """By what a run is compared with its baseline.
+    """How a run is compared with its baseline.
 
     Attributes:
         margin: the loss that would matter, as a share of a metric's range.
@@ -69,13 +69,13 @@ class Flip:
 
     @property
     def loss(self) -> float:
-        """How much worse it is; negative where it is better."""
+        """How much worse this run is; negative if it is better."""
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What became of a run against its baseline.
+    """The result of comparing a run with its baseline.
 
     Attributes:
         name: the baseline's name.
@@ -101,7 +101,7 @@ class Against:
 
     @property
     def margin(self) -> float:
-        """The loss that would matter, as a share of a metric's range."""
+        """The loss that matters, as a share of a metric's range."""
         return self.rules.margin
 
     def regressions(self) -> list[str]:
@@ -114,14 +114,14 @@ class Against:
         ]
 
     def lacking(self) -> list[str]:
-        """A line for each metric that cannot be compared, so that nothing is known of it."""
+        """A line for each metric that could not be compared."""
         return [
             f"{subject} is not compared with {self.name}: {reason}"
             for subject, reason in self.not_compared.items()
         ]
 
     def undecided(self) -> list[str]:
-        """A line for each metric that is neither worse nor certainly no worse."""
+        """A line for each metric that is neither shown to be worse nor shown to be no worse."""
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
             f"{one.n} cases could have shown {_shown(one)}"
@@ -130,7 +130,7 @@ class Against:
         ]
 
     def remarks(self) -> list[str]:
-        """What whoever reads the comparison must know besides."""
+        """Further remarks for readers of the comparison."""
         return [*self.changed, *self.unscored]
 
 

@@ -1,4 +1,4 @@
-"""Which metrics of a run are compared with its baseline, and what is declared of each."""
+"""Which metrics of a run are compared with its baseline, and their declarations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def subjects(
     run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
 ) -> Iterator[ComparedMetric]:
-    """What is compared: each gated metric once, in the gates' order.
+    """Yields what to compare: each gated metric once, in the order of the gates.
 
     What a run took (`RESOURCES`) has no range that a margin could be a share of, and is compared only where
     `--margin` names it.
@@ -47,17 +47,17 @@ def _gated(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
 
 
 def declared(run: Run, benchmark: str, metric: str) -> Metric:
-    """What is known of a metric; one without a range where nothing is."""
+    """A metric's declaration; without a range if there is none."""
     if metric == PASS_RATE:
         return SHARE
     return run.metrics(benchmark).get(metric, Metric())
 
 
 def is_derived(bench: Bench, metric: str) -> bool:
-    """Whether a metric is no mean over cases."""
+    """Whether a metric is something other than a mean over cases."""
     return metric in bench.derived
 
 
 def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
-    """The loss that `--margin` says matters for a subject, on the metric's own scale."""
+    """The loss that `--margin` sets for a subject, on the metric's own scale."""
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))

@@ -1,4 +1,4 @@
-"""Which loss of a metric that is no mean over cases (a kappa, a correlation) can be shown."""
+"""Which loss can be shown of a metric that is not a mean over cases (a kappa, a correlation)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 def derived_variance(
     compute: Compute, tally: Tally, earlier: Tally | None
 ) -> tuple[DifferenceVariance, str] | None:
-    """What one question adds to the variance of the difference between two runs, and where that was taken from.
+    """The variance that one question contributes to the difference between two runs, and its source in words.
 
-    The jackknife's error of the difference between two earlier runs, or, without an earlier pair, that of two runs
-    that have nothing in common; times the number of questions, since the error of such a metric, too, falls with
-    their square root. More epochs are not told apart from more questions.
+    This is the squared jackknife error of the difference between two earlier runs (without such a pair: of two runs
+    that have nothing in common) times the number of questions, since the error of such a metric also falls with
+    their square root. The effect of more epochs is not estimated.
 
     Args:
         compute: the metric.
         tally: the baseline's cases.
-        earlier: the same benchmark in another run, by which is known how far two runs differ.
+        earlier: the same benchmark in another run, which shows how far two runs differ.
 
     Returns:
         None where the metric is undefined on these cases or without some of them.

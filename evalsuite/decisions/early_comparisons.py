@@ -1,4 +1,4 @@
-"""Which comparisons with a baseline are decided while a run goes on, made before it begins."""
+"""Sets up, before a run begins, the comparisons with its baseline that may be decided while it goes on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def early_comparisons(
     baseline: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
-    """The comparisons of all gated metrics of the baseline, once their share of the error is known."""
+    """Makes the comparisons of all gated metrics, given the share of the error that each may use."""
     return partial(_make, baseline, list(subjects(baseline, gates, rules)), rules)
 
 
@@ -35,7 +35,7 @@ def _make(
 def _comparison(
     baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
 ) -> EarlyComparison:
-    """One comparison; without anything to compare with where the metric's range is not declared."""
+    """One comparison; it has nothing to compare with if the metric's range is not declared."""
     metric = declared(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in by_question(baseline.benchmarks[subject.benchmark].tally).items():

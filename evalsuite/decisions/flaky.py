@@ -1,4 +1,4 @@
-"""Flaky cases: the same question, asked in the same way of the same model, passes now and fails then."""
+"""Flaky cases: the same question, put to the same model in the same way, sometimes passes and sometimes fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A question with both outcomes.
+    """A question that has both passed and failed.
 
     Attributes:
         model: that was asked.
@@ -35,12 +35,12 @@ class FlakyCase:
 
     @property
     def flips(self) -> int:
-        """How often the rarer outcome came."""
+        """How often the rarer of the two outcomes occurred."""
         return min(self.passed, self.failed)
 
 
 def flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
-    """Questions that passed and failed between epochs or runs of one model, the most undecided first."""
+    """Questions that both passed and failed in epochs or runs of one model, sorted by number of flips."""
     outcomes: dict[tuple[str, ...], Counter[str]] = {}
     for run in runs:
         for benchmark, bench in run.benchmarks.items():
@@ -48,9 +48,9 @@ def flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
                 ask = (row.fingerprints.get(name, "") for name in SAME_ASK)
                 key = (str(run.info.get("model")), benchmark, row.sample, *ask)
                 outcomes.setdefault(key, Counter())[row.outcome] += 1
-    found = [
+    flaky = [
         FlakyCase(key[0], key[1], key[2], counts["passed"], counts["failed"])
         for key, counts in outcomes.items()
         if counts["passed"] and counts["failed"]
     ]
-    return sorted(found, key=lambda one: (-one.flips, one.model, one.benchmark, one.sample))
+    return sorted(flaky, key=lambda one: (-one.flips, one.model, one.benchmark, one.sample))

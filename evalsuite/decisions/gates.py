@@ -1,4 +1,4 @@
-"""Gates: conditions on a run's tallies that decide the exit status. Parsing and deciding, without I/O.
+"""Gates: conditions on a run's tallies that decide the exit status. Parses and decides them, without I/O.
 
 head_to_tail.accuracy >= 0.30             a mean over the benchmark's cases
 head_to_tail[tail].hallucination <= 0.2   over the cases with a tag of this value
@@ -104,7 +104,7 @@ class Gate:
         return self.benchmark in {"*", benchmark}
 
     def holds(self, estimate: Estimate) -> bool:
-        """Whether the condition holds: for the point, or for the bound on the side that could fail."""
+        """Whether the condition holds for the point estimate or, at a confidence, for the relevant bound."""
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.wants_more else estimate.high
@@ -113,14 +113,14 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """What became of a gate, for one metric of one benchmark.
+    """The decision on a gate for one metric of one benchmark.
 
     Attributes:
         gate: the condition.
         subject: benchmark, tag and metric that were looked at.
         verdict: anything but `met` is red.
-        estimate: what was found; None without data.
-        reason: in words, where the verdict is not plain from the numbers.
+        estimate: the estimate; None without data.
+        reason: an explanation, if the numbers alone do not explain the verdict.
     """
 
     gate: Gate
@@ -132,7 +132,7 @@ class GateDecision:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A benchmark's cases in one run, and its metrics that are no mean over cases."""
+    """A benchmark's cases in one run, and its metrics that are not means over cases."""
 
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
@@ -152,12 +152,12 @@ class Measured:
         return cases.estimate(metric, confidence, declared.range if declared else None)
 
     def failure(self, metric: str) -> str:
-        """Why the last computation of a derived metric failed; empty where it did not."""
+        """Why the last computation of a derived metric failed; empty if it did not."""
         return failure_of(self.derived.get(metric))
 
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """The share of scored cases whose test passed; of samples, where a sample needs k of its n epochs."""
+    """The share of scored cases whose test passed, or of samples if a sample needs k of its n epochs."""
     return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
 
 
@@ -175,7 +175,7 @@ def _passes(cases: Tally) -> Iterator[Row]:
 
 
 def sample_holds(rows: Sequence[Row]) -> bool | None:
-    """Whether a sample holds in as many epochs as it must; None where errors leave that open."""
+    """Whether a sample passed in enough of its epochs; None if errors leave that open."""
     passed = sum(row.outcome == "passed" for row in rows)
     unknown = sum(row.outcome == "error" for row in rows)
     least: int = rows[0].facts["at_least"]
@@ -183,7 +183,7 @@ def sample_holds(rows: Sequence[Row]) -> bool | None:
 
 
 def score_of(row: Row, metric: str) -> float | None:
-    """A case's score, or whether its test passed; None where it has none, as errors have."""
+    """A case's score, or whether its test passed; None if it has no score, as for errors."""
     if row.outcome == "error":
         return None
     if metric == PASS_RATE:
@@ -192,7 +192,7 @@ def score_of(row: Row, metric: str) -> float | None:
 
 
 def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
-    """The gates of a run's settings, in their order; none where there are no settings.
+    """The gates in a run's settings, in order.
 
     Raises:
         SettingsError: one is malformed.
@@ -201,32 +201,32 @@ def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
 
 
 def gates_of(run: Run) -> tuple[Gate, ...]:
-    """The gates that a run was made with."""
+    """The gates that a run was started with."""
     return parse_gates(run.info.get("settings", {}).get("gate"))
 
 
 @cache
 def parse_gate(text: str) -> Gate:
-    """Reads a condition; each is read once in a process.
+    """Parses a condition; results are cached.
 
     Raises:
         SettingsError: it is malformed.
     """
-    found = CONDITION.fullmatch(text)
-    tag, value = (found[part] and found[part].strip() for part in ("tag", "value")) if found else ("", "")
-    if not found or "" in {tag, value}:
+    match = CONDITION.fullmatch(text)
+    tag, value = (match[part] and match[part].strip() for part in ("tag", "value")) if match else ("", "")
+    if not match or "" in {tag, value}:
         raise SettingsError(f"gate {text!r} cannot be read; write {FORM}")
-    confidence = float(found["confidence"]) / 100 if found["confidence"] else None
+    confidence = float(match["confidence"]) / 100 if match["confidence"] else None
     if confidence is not None and not 0.5 <= confidence < 1:
         raise SettingsError(f"gate {text!r}: a confidence is at least 50% and below 100%")
     return Gate(
         text=text.strip(),
-        benchmark=found["benchmark"],
+        benchmark=match["benchmark"],
         tag=tag,
         value=value,
-        metric=found["metric"],
-        comparison=found["comparison"],
-        threshold=float(found["threshold"]),
+        metric=match["metric"],
+        comparison=match["comparison"],
+        threshold=float(match["threshold"]),
         confidence=confidence,
     )
 
@@ -255,11 +255,11 @@ def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) ->
     ]
 
 
-def _decide_benchmark(gate: Gate, name: str, found: Measured, error_share: float) -> list[GateDecision]:
-    cases = select(found.tally, gate.tag, gate.value)
+def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: float) -> list[GateDecision]:
+    cases = select(measured.tally, gate.tag, gate.value)
     place = f"{name}[{gate.value}]" if gate.value else name
     if gate.value and not len(cases):
-        values = {f"{tag}={value}" if gate.tag else value for tag, value in all_tags(found.tally)}
+        values = {f"{tag}={value}" if gate.tag else value for tag, value in all_tags(measured.tally)}
         asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
         return [
             GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{near(asked, values)}")
@@ -268,22 +268,22 @@ def _decide_benchmark(gate: Gate, name: str, found: Measured, error_share: float
     if errors > error_share * len(cases):
         reason = f"{errors} of {len(cases)} cases are errors, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
-    metrics = found.metrics() if gate.metric == "*" else (gate.metric,)
-    return [_decide_metric(gate, place, metric, found, cases) for metric in metrics]
+    metrics = measured.metrics() if gate.metric == "*" else (gate.metric,)
+    return [_decide_metric(gate, place, metric, measured, cases) for metric in metrics]
 
 
-def _decide_metric(gate: Gate, place: str, metric: str, found: Measured, cases: Tally) -> GateDecision:
+def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, cases: Tally) -> GateDecision:
     subject = f"{place}.{metric}"
-    estimate = found.estimate(metric, cases, gate.confidence or 0.95)
+    estimate = measured.estimate(metric, cases, gate.confidence or 0.95)
     if estimate is None:
-        names = found.metrics()
-        reason = found.failure(metric) or (
+        names = measured.metrics()
+        reason = measured.failure(metric) or (
             "not measured" if metric in names else f"no such metric{near(metric, names)}"
         )
         return GateDecision(gate, subject, "no data", reason=reason)
     if math.isnan(estimate.value):
         return GateDecision(gate, subject, "no data", reason="undefined on these cases")
-    if gate.confidence not in {None, DERIVED_CONFIDENCE} and metric in found.derived:
+    if gate.confidence not in {None, DERIVED_CONFIDENCE} and metric in measured.derived:
         reason = f"its interval is known at {DERIVED_CONFIDENCE:.0%} alone; write @{DERIVED_CONFIDENCE:.0%}"
         return GateDecision(gate, subject, "no data", estimate, reason)
     if gate.confidence is not None and not _has_width(estimate):
@@ -293,19 +293,19 @@ def _decide_metric(gate: Gate, place: str, metric: str, found: Measured, cases: 
 
 
 def _has_width(estimate: Estimate) -> bool:
-    """Whether there is an interval; one without width comes of cases that are equal by chance, and bounds nothing."""
+    """Whether there is an interval with a width; without one, all cases happen to be equal, which bounds nothing."""
     if estimate.low is None or estimate.high is None:
         return False
     return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))
 
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
-    """The cases that have a tag of this value; any tag, where none is named; all, without a value."""
+    """The cases with this tag value: of the named tag, else of any tag; all cases if there is no value."""
     return tally if value is None else tally.where(lambda row: is_selected(row, tag, value))
 
 
 def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
-    """Whether a case is one of those: see `select`."""
+    """Whether `select` would keep a case."""
     if value is None:
         return True
     return row.tags.get(tag) == value if tag is not None else value in row.tags.values()
@@ -317,26 +317,26 @@ def all_tags(tally: Tally) -> set[tuple[str, str]]:
 
 
 def misspelt(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """What is wrong with the metric that a gate names, once a case of its benchmark has been scored; empty if nothing.
+    """What is wrong with a gate's metric, given the scores of a first case; empty if nothing is.
 
-    Some cases may have scores that others lack, so that only a name that is nearly another's is taken for a slip.
+    Other cases may have further scores, so only a name that closely resembles an existing one counts as misspelt.
 
     Args:
         gate: any.
         benchmark: of the case.
         metrics: names of its scores, and all that are declared.
     """
-    known = {*metrics, PASS_RATE}
-    if gate.benchmark != benchmark or gate.metric in {*known, "*"} or built_in(gate.metric) is not None:
+    names = {*metrics, PASS_RATE}
+    if gate.benchmark != benchmark or gate.metric in {*names, "*"} or built_in(gate.metric) is not None:
         return ""
-    if not difflib.get_close_matches(gate.metric, known, n=1, cutoff=0.8):
+    if not difflib.get_close_matches(gate.metric, names, n=1, cutoff=0.8):
         return ""
-    return f"gate '{gate.text}': no such metric{near(gate.metric, known)}"
+    return f"gate '{gate.text}': no such metric{near(gate.metric, names)}"
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """The names that may have been meant, as the end of a message; all of them, where they are few."""
-    names: Sequence[str] = sorted(known)
+def near(name: str, candidates: Iterable[str]) -> str:
+    """The end of a message: the names that may have been meant, or the first dozen of all names."""
+    names: Sequence[str] = sorted(candidates)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
         return f"; did you mean {' or '.join(close)}?"

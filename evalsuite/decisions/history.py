@@ -1,7 +1,7 @@
-"""Releases over time: each gated metric of each run, held against references that do not move.
+"""Releases over time: each gated metric of each run, compared with fixed references.
 
-A gate that compares each release with the one before lets ten falls of one point pass. Here every release is compared
-with the same protected reference; since that is done again with each release, the error is spent over all looks.
+A gate that compares each release with the previous one lets ten losses of one point pass. Here every release is
+compared with the same reference. Since this repeats with each release, the error is spread over all looks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def level_at(look: int, level: float = 0.05) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One release beside one reference, by one metric.
+    """One release compared with one reference by one metric.
 
     Attributes:
         result: the paired comparison; None where there is none.
@@ -76,7 +76,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One metric over all releases, the oldest first."""
+    """One metric over all releases, oldest first."""
 
     subject: ComparedMetric
     releases: Sequence[Release]
@@ -97,7 +97,7 @@ class Course:
 def trace(
     runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None
 ) -> list[Course]:
-    """The course of each metric that the newest run's gates are about, or of its primary metrics.
+    """The course of each metric that the newest run gates, or of its primary metrics.
 
     Args:
         runs: the releases in their order.
@@ -120,10 +120,10 @@ def trace(
 def _against(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
 ) -> dict[str, dict[str, Standing]]:
-    """By run and metric, how releases after a reference stand beside it; the level is shared among metrics."""
+    """By run and metric, how releases after a reference compare with it; metrics share the level."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
-    found: dict[str, dict[str, Standing]] = {}
+    by_run: dict[str, dict[str, Standing]] = {}
     for look, run in enumerate(later, 1):
         level = level_at(look) / tests
         against = compare_to_baseline(reference, run, gates, rules)
@@ -139,8 +139,8 @@ def _against(
         own |= {
             subject: Standing(None, level, reason=reason) for subject, reason in against.not_compared.items()
         }
-        found[run.folder.name] = own
-    return found
+        by_run[run.folder.name] = own
+    return by_run
 
 
 def _release(

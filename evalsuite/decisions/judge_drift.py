@@ -1,4 +1,4 @@
-"""Has the judge moved since the baseline? Canaries tell: fixed answers, judged in both runs."""
+"""Detects whether the judge has changed since the baseline, by canaries: fixed answers judged in both runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SURELY = 0.05
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:
-    """A line for each benchmark of canaries and score that the judge sees otherwise than in the baseline."""
+    """A line for each score of a canary benchmark that the judge now gives differently."""
     return [
         line
         for name, bench in run.benchmarks.items()
@@ -28,7 +28,7 @@ def judge_drift(baseline: Run, run: Run) -> list[str]:
 
 
 def is_canary(tally: Tally) -> bool:
-    """Whether all cases are there to watch the judge."""
+    """Whether all cases are canaries, which watch the judge."""
     return len(tally) > 0 and all(CANARY in row.tags for row in tally)
 
 

@@ -1,7 +1,7 @@
-"""One metric of a run against its baseline, paired by question; then all of them, corrected for their number.
+"""Compares one metric of a run with its baseline, paired by question, and corrects for the number of metrics.
 
 The statistics, with their formulas and sources, are `stats.compare_paired`, `stats.compare_statistic` and
-`stats.verdicts`; what is decided here is by which margin a metric is compared.
+`stats.verdicts`; this module decides which margin applies to a metric.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ComparedPairs:
 def compare_metric(
     common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> ComparedPairs | str:
-    """Compares one metric on the questions of both runs; a text says why that cannot be done."""
+    """Compares one metric on the questions that both runs have; returns the reason as text if that is impossible."""
     if is_derived(run.benchmarks[subject.benchmark], subject.metric):
         return _compare_derived(common, subject, run, rules)
     return _compare_means(common.pairs(subject.metric), subject, run, common, rules)
@@ -79,7 +79,7 @@ def _compare_means(
 def _compare_derived(
     common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> ComparedPairs | str:
-    """Compares what is no mean over cases by leaving out clusters: both runs lose the same ones."""
+    """Compares a metric that is not a mean over cases by leaving out the same clusters from both runs."""
     from evalsuite import stats
 
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]
@@ -122,7 +122,7 @@ def _compare_derived(
 def _scale(
     metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
 ) -> tuple[float, float | None] | str:
-    """The width of a metric's range and the loss that matters, None being the usual share; or why there is none."""
+    """The width of a metric's range and its own margin (None: the usual share), or why there is no scale."""
     if metric.range is not None:
         low, high = metric.range
         outside = [value for value in values if not low <= value <= high]
@@ -164,5 +164,5 @@ def with_verdicts(
             for benchmark, name in clusters
         ]
     )
-    found = stats.verdicts([one.result for one in compared], parts)
-    return [(one.subject, one.result, verdict) for one, verdict in zip(compared, found, strict=True)]
+    verdicts = stats.verdicts([one.result for one in compared], parts)
+    return [(one.subject, one.result, verdict) for one, verdict in zip(compared, verdicts, strict=True)]

@@ -1,6 +1,6 @@
-"""Which questions two runs have in common, with one score each: by benchmark, sample and mode, epochs averaged.
+"""Pairs the questions that two runs have in common by benchmark, sample and mode; epochs are averaged.
 
-File names, folders, test functions and the number of epochs do not matter: what was asked does.
+Only what was asked matters, not file names, folders, test functions or the number of epochs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TOLD_APART = ("prompt", "params", "scorers", "judge", "user", "programs")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question that both runs have scored.
+    """A question that was scored in both runs.
 
     Attributes:
         case: id of its first epoch in this run.
@@ -61,7 +61,7 @@ class Common:
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def pairs(self, metric: str) -> list[Pair]:
-        """Each shared question that has the metric on both sides."""
+        """The shared questions for which both runs have the metric."""
         scored = []
         for question in self.shared:
             before, after = _mean(self.before[question], metric), _mean(self.after[question], metric)
@@ -71,14 +71,14 @@ class Common:
         return scored
 
     def unscored(self, metric: str) -> tuple[int, int]:
-        """How many shared questions have no score in the baseline, and in this run, because of errors."""
+        """How many shared questions lack a score because of errors, in the baseline and in this run."""
         return (
             sum(_is_lost(self.before[question], metric) for question in self.shared),
             sum(_is_lost(self.after[question], metric) for question in self.shared),
         )
 
     def tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
-        """Both runs' cases of the shared questions, but for those of some clusters."""
+        """Both runs' cases of the shared questions, except those of some clusters."""
         kept = [one for one in self.shared if self.after[one][0].cluster not in without]
         return (
             Tally.of(row for question in kept for row in self.before[question]),
@@ -86,11 +86,11 @@ class Common:
         )
 
     def clusters(self) -> list[str]:
-        """The clusters of the shared questions, in their order."""
+        """The clusters of the shared questions, in order."""
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
 
     def one_sided(self) -> tuple[list[str], list[str]]:
-        """Cases of questions that are in the baseline only, and in this run only."""
+        """Cases of questions that only the baseline has, and of those that only this run has."""
         return (
             sorted(rows[0].case for question, rows in self.before.items() if question not in self.after),
             sorted(rows[0].case for question, rows in self.after.items() if question not in self.before),
@@ -98,7 +98,7 @@ class Common:
 
 
 def common_questions(before: Tally, after: Tally) -> Common:
-    """Pairs two runs' cases of one benchmark."""
+    """Pairs the cases of one benchmark in two runs."""
     old, new = by_question(before), by_question(after)
     shared, replaced = [], []
     changed = Counter[str]()
@@ -115,14 +115,14 @@ def common_questions(before: Tally, after: Tally) -> Common:
 
 
 def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Whether two cases under one name are the same question, by their fingerprints."""
+    """Whether two cases with the same name are the same question, by their fingerprints."""
     return not _differ(first, other, SAME_QUESTION)
 
 
 def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
-    """The fingerprints that are not equal; one that only one side has, as older runs lack some, is no difference.
+    """The names of fingerprints that differ; one that only one side has does not count, since older runs lack some.
 
-    A judge is one: a run without any was not judged.
+    The exception is the judge: a run without that fingerprint had no judge.
     """
     both = bool(first) and bool(other)
     return [

@@ -1,4 +1,4 @@
-"""Results in the order that was planned, whatever order they come in: a fast answer is not heard before a slow one."""
+"""Restores the planned order of results, whatever order they arrive in, so that fast answers are not heard first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING: Any = object()
 
 
 class PlannedOrder(Generic[T]):
-    """Holds results back until all that were planned before them are there.
+    """Holds back each result until all that were planned before it have arrived.
 
     Workers finish cases as these are answered, and right answers may be faster than wrong ones: the results that
     are there first are then no random part of all, and no sequence that supposes so may hear them as they come.
@@ -30,11 +30,11 @@ class PlannedOrder(Generic[T]):
 
     @property
     def arrived(self) -> int:
-        """How many results are there, heard or held back."""
+        """How many results have arrived, whether heard or held back."""
         return sum(result is not None for result in self._waiting.values())
 
     def arrive(self, item: str, result: T | None) -> Iterator[T]:
-        """The results that may be heard now that an item has come to its end; None for one without a result."""
+        """Yields the results that may be heard now that an item has ended; its result is None if it has none."""
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
@@ -45,13 +45,13 @@ class PlannedOrder(Generic[T]):
 
 
 def spread(wanted: Sequence[T], hands: int) -> list[T]:
-    """The reverse of `dealt`: the order of items in which workers with parts of it run them about as wanted."""
+    """The inverse of `dealt`: orders items so that workers, each with a part, run them roughly as wanted."""
     places = dealt(range(len(wanted)), hands)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 
 
 def dealt(ids: Sequence[T], hands: int) -> list[T]:
-    """The first item of each worker's part, then the second of each, ...: with xdist's parts, about as they arrive."""
+    """The first item of each worker's part, then the second of each, and so on: roughly as xdist returns them."""
     parts, start = [], 0
     for left in range(max(1, hands), 0, -1):
         size = (len(ids) - start) // left

@@ -1,4 +1,4 @@
-"""What a suite will take, and which loss it can show, planned from an earlier run before anything is paid."""
+"""Plans from an earlier run what a suite will cost and which loss it can show, before anything is paid."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """What a benchmark's cases are expected to take, by the means of an earlier run.
+    """The expected cost of a benchmark's cases, based on the means of an earlier run.
 
     Attributes:
         asked: the cases.
@@ -69,7 +69,7 @@ class Expense:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Which loss of one metric can be seen.
+    """Which loss of one metric can be shown.
 
     Attributes:
         subject: metric and cases.
@@ -79,7 +79,7 @@ class Sight:
         loss: that is to be shown, on the metric's own scale.
         variance: of the difference between two runs.
         source: where the variance was taken from, in words.
-        noise_known: whether the earlier run has epochs, so that it is known what more of them would help.
+        noise_known: whether the earlier run has epochs, which show how much more of them would help.
     """
 
     subject: ComparedMetric
@@ -98,7 +98,7 @@ class Sight:
 
     @property
     def needed(self) -> int | None:
-        """Questions needed with as many epochs as there are; None where a billion do not suffice."""
+        """Questions needed with the current number of epochs; None if a billion are not enough."""
         try:
             return self.variance.questions(self.loss, self.before, self.after)
         except ValueError:
@@ -106,17 +106,17 @@ class Sight:
 
     @property
     def needed_epochs(self) -> int | None:
-        """Epochs needed, in both runs, with the questions that there are; None where no number suffices."""
+        """Epochs needed in both runs with the current questions; None if no number is enough."""
         return self.variance.epochs(self.loss, self.questions) if self.noise_known else None
 
     @property
     def with_twice_the_questions(self) -> float:
-        """The smallest loss shown by twice the questions, asked in both runs as often as now."""
+        """The smallest loss shown by twice the questions with the same number of epochs."""
         return self.variance.detectable(2 * self.questions, self.before, self.after)
 
     @property
     def with_twice_the_epochs(self) -> float | None:
-        """The smallest loss shown by twice the epochs in both runs; None where the noise is not known."""
+        """The smallest loss shown by twice the epochs in both runs; None if the noise is unknown."""
         if not self.noise_known:
             return None
         return self.variance.detectable(self.questions, 2 * self.before, 2 * self.after)
@@ -125,11 +125,11 @@ class Sight:
 def expenses(
     asked: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[int, int], float] | None = None
 ) -> list[Expense]:
-    """What each benchmark is expected to take.
+    """The expected cost of each benchmark.
 
     Args:
         asked: what is about to run.
-        baseline: an earlier run; without it nothing but the number of cases is known.
+        baseline: an earlier run; without it only the number of cases is known.
         price: US dollars for prompt and completion tokens of the model to be asked; None keeps the earlier run's cost.
     """
     return [_expense(one, baseline, price) for one in asked]
@@ -160,7 +160,7 @@ def _times(usage: Usage, factor: float) -> Usage:
 
 
 def _minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
-    """A benchmark's share of the earlier run's time, by the seconds of its cases; waiting overlapped there, too."""
+    """A benchmark's share of the earlier run's time, by the seconds of its cases, which also overlapped there."""
     total = math.fsum(row.seconds for row in baseline.all_rows())
     seconds = baseline.info.get("seconds")
     if not seconds or not total:
@@ -175,12 +175,12 @@ def sights(
     gates: Iterable[Gate],
     detect: float,
 ) -> list[Sight]:
-    """What can be seen of each gated metric, or without gates of each primary one.
+    """What can be shown of each gated metric, or of each primary one if there are no gates.
 
     Args:
         asked: what is about to run.
         baseline: the run that the next one will be compared with.
-        earlier: another run of the same suite, by which is known how far two runs differ; its own baseline, as a rule.
+        earlier: another run of the same suite, which shows how far two runs differ; usually its own baseline.
         gates: of the next run.
         detect: the loss to be shown, as a share of a metric's range.
     """
@@ -213,7 +213,7 @@ def _sight(
 def _derived_sight(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> Sight | None:
-    """What can be seen of a metric that is no mean over cases, whose range is declared."""
+    """What can be shown of a metric that is not a mean over cases; None unless its range is declared."""
     bench, limits = (
         baseline.benchmarks[subject.benchmark],
         declared(baseline, subject.benchmark, subject.metric).range,
@@ -229,7 +229,7 @@ def _derived_sight(
 
 
 def _questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
-    """How many of the planned questions a subject is about, by its share of the baseline's."""
+    """How many of the planned questions a subject covers, by its share of the baseline's."""
     whole = len(by_question(baseline.benchmarks[subject.benchmark].tally))
     return max(2, round(asked.questions * len(by_question(tally)) / whole))
 
@@ -243,7 +243,7 @@ def _scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Questio
 
 
 def _width(run: Run, subject: ComparedMetric, scores: Mapping[Question, Sequence[float]]) -> float | None:
-    """The width of a metric's range; None where it is not known, or the metric is no mean over cases."""
+    """The width of a metric's range; None if it is unknown."""
     limits = declared(run, subject.benchmark, subject.metric).range
     if limits is not None:
         return limits[1] - limits[0]
@@ -262,7 +262,7 @@ def _variance(
     loss: float,
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """The variance of a difference: as between two earlier runs, else by epochs, else as large as it can be."""
+    """The variance of a difference: from two earlier runs, else from epochs, else the largest possible."""
     from evalsuite.stats.planning import DifferenceVariance, one_sided_loss, within_variance
 
     within = within_variance(scores.values())
@@ -295,7 +295,7 @@ def _variance_of(values: Sequence[float]) -> float:
 
 
 def _crowding(tally: Tally, metric: str) -> float:
-    """By how much questions that share a source inflate the variance of a mean, at least 1."""
+    """The factor, at least 1, by which questions that share a source inflate the variance of a mean."""
     from evalsuite.stats import clustered_mean
 
     rows = by_question(tally)

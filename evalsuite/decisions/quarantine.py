@@ -1,4 +1,4 @@
-"""Cases that decide nothing for a while: a file that names them, each with a reason and an end.
+"""Quarantine: a file that names cases which decide nothing for a while, each with a reason and a last day.
 
     [[case]]
     benchmark = "capitals"
@@ -6,7 +6,7 @@
     reason = "the map service is being moved: issue 123"
     until = 2026-12-31           # the last day
 
-They are asked and recorded like all others; gates, the comparison with a baseline and early stops leave them out.
+They are asked and recorded like any other case, but gates, comparisons and early stops leave them out.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Quarantined:
     Attributes:
         benchmark: its name.
         sample: the sample's id; `*` in it stands for anything.
-        reason: why its cases decide nothing.
-        until: the last day on which that holds, in ISO 8601.
+        reason: why its cases are in quarantine.
+        until: the last day in quarantine, in ISO 8601.
     """
 
     benchmark: str
@@ -47,7 +47,7 @@ class Quarantined:
     until: str
 
     def holds(self, benchmark: str, sample: str) -> bool:
-        """Whether the entry is about a sample."""
+        """Whether the entry matches a sample."""
         pattern = ".*".join(map(re.escape, self.sample.split("*")))
         return benchmark == self.benchmark and re.fullmatch(pattern, sample, re.DOTALL) is not None
 
@@ -58,11 +58,11 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """All entries of a file.
+    """The entries of a quarantine file.
 
     Attributes:
         entries: in the file's order.
-        today: the day by which it is told which have ended, in ISO 8601.
+        today: the day that decides which entries have ended, in ISO 8601.
     """
 
     entries: Sequence[Quarantined] = ()
@@ -70,23 +70,23 @@ class Quarantine:
 
     @property
     def ended(self) -> list[Quarantined]:
-        """Entries whose last day is over; their cases count again."""
+        """Entries whose last day has passed; their cases count again."""
         return [entry for entry in self.entries if entry.until < self.today]
 
     def entry_of(self, benchmark: str, sample: str) -> Quarantined | None:
-        """The entry that keeps a sample from deciding; None where it decides."""
+        """The entry that keeps a sample from deciding; None if it decides."""
         held = (
             entry for entry in self.entries if entry.until >= self.today and entry.holds(benchmark, sample)
         )
         return next(held, None)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON data, for workers and for what a run knows of itself."""
+        """As JSON data, for workers and for the run's own information."""
         return {"today": self.today, "entries": [asdict(entry) for entry in self.entries]}
 
 
 def read_quarantine(path: Path, now: datetime) -> Quarantine:
-    """The entries of a file of TOML.
+    """Reads a quarantine file.
 
     Raises:
         SettingsError: it cannot be read, or an entry lacks its reason or its end.
@@ -106,8 +106,8 @@ def read_quarantine(path: Path, now: datetime) -> Quarantine:
 
 def _entry(case: object, where: str) -> Quarantined:
     if not isinstance(case, dict) or set(case) != set(KEYS):
-        found = ", ".join(map(repr, case)) if isinstance(case, dict) and case else repr(case)[:60]
-        raise SettingsError(f"{where}: found {found}; it needs exactly {', '.join(KEYS)}")
+        keys = ", ".join(map(repr, case)) if isinstance(case, dict) and case else repr(case)[:60]
+        raise SettingsError(f"{where}: found {keys}; it needs exactly {', '.join(KEYS)}")
     for name in KEYS[:3]:
         if not isinstance(case[name], str) or not case[name].strip():
             raise SettingsError(f"{where}: {name} is {case[name]!r}; write some words")
@@ -120,19 +120,19 @@ def _entry(case: object, where: str) -> Quarantined:
 
 
 def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
-    """The reverse of `Quarantine.plain`; an empty one where there was none."""
+    """The inverse of `Quarantine.plain`; an empty quarantine for None."""
     if not plain:
         return Quarantine()
     return Quarantine(tuple(Quarantined(**entry) for entry in plain["entries"]), plain["today"])
 
 
 def quarantine_of(run: Run) -> Quarantine:
-    """The quarantine that a run was made with."""
+    """The quarantine that was in force for a run."""
     return restore_quarantine(run.info.get("quarantine"))
 
 
 def deciding(run: Run, quarantine: Quarantine) -> Run:
-    """The run with those cases alone that decide."""
+    """The run without the cases in quarantine."""
     if not quarantine.entries:
         return run
     benchmarks = {
@@ -147,7 +147,7 @@ def _without_held(quarantine: Quarantine, benchmark: str, cases: Tally) -> Tally
 
 
 def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
-    """What a reader of the verdict must know: which cases were left out, and which entries are of no use."""
+    """Remarks for the verdict: which cases were left out, and which entries have no effect."""
     named: set[Quarantined] = set()
     for name, bench in run.benchmarks.items():
         held = [entry for row in bench.tally if (entry := quarantine.entry_of(name, row.sample))]
@@ -166,7 +166,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
 
 
 def _unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
-    """Entries that name nothing, in a run of whole benchmarks."""
+    """Entries that match no case, if the run includes whole benchmarks."""
     if run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early"):
         return
     for entry in quarantine.entries:

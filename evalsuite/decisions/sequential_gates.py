@@ -1,14 +1,14 @@
-"""Gates decided while a run goes on, by confidence sequences that stay valid however often they are read.
+"""Decides gates while a run goes on, by confidence sequences that stay valid however often they are read.
 
 For 0/1 scores Robbins' beta-binomial mixture, for others in [0, 1] the hedged capital of Waudby-Smith and
 Ramdas (arXiv 2010.09686): `stats.BinarySequence`, `stats.BoundedSequence`. The cases come in random order,
-so that those seen so far stand for all.
+so those seen so far represent all.
 
-The sequences are those of unlimited cases although their number is planned: which cases will be errors or be
-skipped, and so have no score, is known at the end only, and a population that turns out smaller would make
-the narrower sequences (`population=`) wrong. A gate without a confidence is about these very cases, which are
-drawn at random whatever they share. One with a confidence (`@95%`) is about cases beyond them: of a sample's
-epochs it takes in the one that comes first, and where samples share a source it waits for the end of the run.
+The sequences assume unlimited cases although the number is planned: errors and skipped cases have no score, and
+how many there will be is known only at the end. A population that turns out smaller would invalidate the narrower
+sequences (`population=`). A gate without a confidence is about these very cases, which are drawn at random
+whatever they share. One with a confidence (`@95%`) is about further cases like them: it hears only the first epoch
+of each sample, and waits for the end of the run if samples share a source.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class EarlyGate:
         self._add(score)
 
     def _is_independent(self, row: Row) -> bool:
-        """Whether the row stands for itself; where samples share a source, the gate waits from here on."""
+        """Whether the row is independent; if samples share a source, the gate waits from here on."""
         if self.gate.confidence is None:
             return True
         if row.cluster not in self._sample_of:
@@ -97,7 +97,7 @@ class EarlyGate:
 
     @property
     def helped_by_epochs(self) -> bool:
-        """Whether it is open, and hears more than the first epoch of a sample."""
+        """Whether it is still open and hears further epochs of a sample."""
         return self.verdict == "open" and not self._impossible and self.gate.confidence is None
 
     @property
@@ -164,7 +164,7 @@ class EarlyComparison:
 
     @property
     def verdict(self) -> EarlyComparisonVerdict:
-        """What is certain by now: a loss of the margin is excluded, or a loss is shown."""
+        """What is certain by now: that a loss of the margin is excluded, or that there is a loss."""
         if self._impossible or not self._sequence.n:
             return "open"
         if self._sequence.low > -self._margin / self._width:
@@ -173,7 +173,7 @@ class EarlyComparison:
 
 
 class EarlyStop:
-    """All that is to be decided about a run: its gates, and its comparison with a baseline.
+    """Everything to be decided about a run: its gates and its comparison with a baseline.
 
     The error is shared among them (Bonferroni), so that the chance that any is decided wrongly is at most
     1 - confidence. What is heard must come in an order that was fixed before: see `PlannedOrder`.
@@ -203,11 +203,11 @@ class EarlyStop:
 
     @property
     def cases(self) -> int:
-        """How many cases were heard."""
+        """How many cases have been heard."""
         return len(self._heard)
 
     def hear(self, benchmark: str, row: Row) -> None:
-        """Takes in one finished case; one that ran twice (`--dist each`) is no second piece of evidence."""
+        """Takes in one finished case; a case that ran twice (`--dist each`) counts once."""
         if (benchmark, row.case) in self._heard:
             return
         self._heard.add((benchmark, row.case))

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from evalsuite.decisions.pairing import Common, Pair
 
 FEWEST = 5
-"""Questions without which a slice is not looked at: McNemar's test shows nothing of fewer."""
+"""Smaller slices are ignored, since McNemar's test shows nothing with fewer questions."""
 
 GROUPING = "cluster"
-"""A tag that says what cases share; its values are no slices."""
+"""A tag that says which cases belong together; its values are not slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class Slice:
 
     @property
     def loss(self) -> float:
-        """How much worse it is; negative where it is better."""
+        """How much worse this run is; negative if it is better."""
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
 def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
-    """Every slice of every metric, the greatest losses first.
+    """All slices of all metrics, largest loss first.
 
     Args:
         compared: each metric with the questions of both runs.
@@ -79,7 +79,7 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
 
 
 def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
-    """The pairs of each value of each tag, or of the metadata, that parts the questions."""
+    """The pairs for each value of each tag or metadata entry that divides the questions."""
     pairs = common.pairs(metric)
     firsts = {rows[0].case: rows[0] for rows in common.after.values()}
     parts: dict[tuple[str, str], list[Pair]] = {}

@@ -49,7 +49,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run comes to.
+    """The verdict on a run.
 
     Attributes:
         status: the exit status.
@@ -73,13 +73,13 @@ class Verdict:
 
     @property
     def remarks(self) -> list[str]:
-        """What does not decide, but must be known to whoever does."""
+        """Remarks that do not affect the status but that readers need."""
         return [*([self.shortened] if self.shortened else []), *self.asides]
 
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What the status of a run follows from.
+    """What determines a run's status.
 
     Attributes:
         run: its records.
@@ -98,7 +98,7 @@ class _Findings:
 
 @dataclass(frozen=True, slots=True)
 class _StatusRule:
-    """A status that a run has where the rule finds reasons for it.
+    """A status that applies if its rule finds reasons.
 
     Attributes:
         status: the exit status.
@@ -137,7 +137,7 @@ def _undecided(findings: _Findings) -> list[str]:
     return findings.against.undecided() if findings.against and findings.strict else []
 
 
-# The weightiest first: the first rule that finds reasons gives the status, and all reasons are listed.
+# The most serious first: the first rule that finds reasons sets the status, and all reasons are listed.
 _STATUS_RULES = (
     _StatusRule(Status.INCOMPLETE, "incomplete: no decision", _incomplete),
     _StatusRule(Status.GATE_MISSED, "a gate is missed", _missed, plural="gates are missed"),
@@ -178,7 +178,7 @@ def _look(run: Run, baseline: Run | None, named: Sequence[Gate]) -> _Findings:
     strict = settings.get("on_undecided") == "fail"
     gates = [gate for gate in named if not run.info.get("narrowed") or _has_cases(gate, run)]
     if settings.get("shard"):
-        # A part of the cases decides nothing; the gates wait for all of them to be joined.
+        # A shard decides nothing; gates wait until all shards have been merged.
         return _Findings(run, gates, (), None, strict)
     decisions = _decide(run, gates)
     against = compare_to_baseline(baseline, run, gates, comparison_rules(settings)) if baseline else None
@@ -197,7 +197,7 @@ def _status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
 
 
 def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
-    """By what a run's settings want it compared with its baseline."""
+    """How a run's settings say it is to be compared with its baseline."""
     return ComparisonRules(
         settings.get("max_regression", 0.02),
         dict(parse_margin(text) for text in settings.get("margin", ())),
@@ -206,7 +206,7 @@ def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
 
 
 def early_comparisons(early: Mapping[str, Any], against: Against) -> Against:
-    """What the sequences decided stands: a look at the plain test now would be one look too many."""
+    """Keeps what the sequences decided, since looking at the ordinary test as well would be one look too many."""
     decided = {
         one["subject"]: one["verdict"] for one in early.get("compared", ()) if one["verdict"] != "open"
     }
@@ -217,13 +217,13 @@ def early_comparisons(early: Mapping[str, Any], against: Against) -> Against:
 
 
 def _by(decision: GateDecision) -> str:
-    """Which metric missed it, where the gate is about several."""
+    """Which metric missed the gate, if it covers several."""
     wide = "*" in {decision.gate.metric, decision.gate.benchmark}
     return f" by {decision.subject}" if wide else ""
 
 
 def _has_cases(gate: Gate, run: Run) -> bool:
-    """Whether any case stands behind a gate; in a run of chosen cases alone, others are not asked for."""
+    """Whether any case falls under a gate; in a run of chosen cases, other gates do not apply."""
     return any(
         gate.covers(name) and len(select(bench.tally, gate.tag, gate.value))
         for name, bench in run.benchmarks.items()
@@ -239,18 +239,18 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     early = run.info.get("early")
     if not early:
         return decisions
-    # What the sequences decided stands: a look at the plain interval now would be one look too many.
-    said = {one["gate"]: one["verdict"] for one in early["gates"]}
+    # Keep what the sequences decided: looking at the ordinary interval as well would be one look too many.
+    early_verdicts = {one["gate"]: one["verdict"] for one in early["gates"]}
     return [
-        replace(one, verdict=said[one.gate.text], reason="decided early")
-        if one.verdict in {"met", "missed"} and said.get(one.gate.text) in {"met", "missed"}
+        replace(one, verdict=early_verdicts[one.gate.text], reason="decided early")
+        if one.verdict in {"met", "missed"} and early_verdicts.get(one.gate.text) in {"met", "missed"}
         else one
         for one in decisions
     ]
 
 
 def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
-    """The run's labelled cases, for a gate that is about its judges; a benchmark of that name goes before it."""
+    """The run's labelled cases, for a gate on its judges; a benchmark of that name takes precedence."""
     if gate.benchmark != JUDGE:
         return {}
     rows = Tally.of(row for row in run.all_rows() if labelled(Tally((row,))))
@@ -277,18 +277,18 @@ def _shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) -
 
 
 def measure(run: Run) -> dict[str, Measured]:
-    """Every benchmark's cases with its derived metrics and what is declared of its metrics."""
+    """Each benchmark's cases with its derived metrics and declarations."""
     return {name: measured_benchmark(run, name) for name in run.benchmarks}
 
 
 def measured_benchmark(run: Run, name: str) -> Measured:
-    """One benchmark's cases with its derived metrics and what is declared of its metrics."""
+    """One benchmark's cases with its derived metrics and declarations."""
     bench = run.benchmarks[name]
     return Measured(bench.tally, bench.derived, run.metrics(name))
 
 
 def estimate_of(run: Run, name: str, metric: str | None) -> Estimate | None:
-    """A metric of a benchmark with its interval; None where the run has no such benchmark or nothing of it."""
+    """A metric of a benchmark with its interval; None if the run has no such benchmark or did not measure it."""
     if metric is None or name not in run.benchmarks:
         return None
     measured = measured_benchmark(run, name)
@@ -296,9 +296,9 @@ def estimate_of(run: Run, name: str, metric: str | None) -> Estimate | None:
 
 
 def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
-    """Failures and errors that no gate covers, a line per benchmark.
+    """Failures and errors that no gate covers, one line per benchmark.
 
-    Samples that hold in too few epochs fail a run whatever its gates say, unless one is about `pass_rate`.
+    Samples that pass in too few epochs fail a run whatever its gates say, unless one is on `pass_rate`.
     """
     lines = []
     for name, bench in run.benchmarks.items():

@@ -1,8 +1,8 @@
 """Intervals, agreement, correlation, paired tests, repeats, sequences. Works without pytest.
 
-Wrong input (nothing at all, a nan, lists of different length) is a ValueError; a statistic that is
-undefined on right input (kappa with one category, a correlation with a constant) is nan.
-Only the file of a name that is asked for is imported.
+Invalid input (no values, nan, lists of different length) raises ValueError; a statistic that is
+undefined on valid input (kappa with one category, a correlation with a constant) is nan.
+Each name's module is imported on first use.
 docs/statistics.md states every formula, its source and its use.
 """
 

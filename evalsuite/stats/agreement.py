@@ -111,11 +111,11 @@ def _table(
         raise ValueError(
             f"{weights} weights need the categories in their order, as in categories=range(1, 11)"
         )
-    known = dict.fromkeys(first + second) if categories is None else dict.fromkeys(categories)
-    at = {label: number for number, label in enumerate(known)}
+    labels = dict.fromkeys(first + second) if categories is None else dict.fromkeys(categories)
+    at = {label: number for number, label in enumerate(labels)}
     stranger = next((label for label in first + second if label not in at), None)
     if stranger is not None:
-        raise ValueError(f"label {stranger!r} is none of the categories {list(known)[:10]}")
+        raise ValueError(f"label {stranger!r} is none of the categories {list(labels)[:10]}")
     table = np.zeros((len(at), len(at)))
     for x, y in zip(first, second, strict=True):
         table[at[x], at[y]] += 1
@@ -167,11 +167,11 @@ def pairwise_kappas(
     Raises:
         ValueError: as `kappa_interval`, but for missing labels.
     """
-    found = {}
+    kappas = {}
     for (one, a), (other, b) in combinations(raters.items(), 2):
         same_length(a, b, f"the labels of {one} and {other}")
         both = [(x, y) for x, y in zip(a, b, strict=True) if not (is_missing(x) or is_missing(y))]
-        found[one, other] = (
+        kappas[one, other] = (
             kappa_interval(
                 [x for x, _ in both],
                 [y for _, y in both],
@@ -182,4 +182,4 @@ def pairwise_kappas(
             if both
             else Kappa(math.nan, math.nan, math.nan, 0)
         )
-    return found
+    return kappas

@@ -46,8 +46,8 @@ def pearson(x: Values, y: Values) -> Significance:
     pairs = _pairs(x, y)
     if pairs is None:
         return UNDEFINED
-    found = pearsonr(*pairs)
-    return Significance(float(found.statistic), float(found.pvalue))
+    result = pearsonr(*pairs)
+    return Significance(float(result.statistic), float(result.pvalue))
 
 
 def spearman(x: Values, y: Values) -> Significance:
@@ -57,8 +57,8 @@ def spearman(x: Values, y: Values) -> Significance:
     pairs = _pairs(x, y)
     if pairs is None:
         return UNDEFINED
-    found = spearmanr(*pairs)
-    return Significance(float(found.statistic), float(found.pvalue))
+    result = spearmanr(*pairs)
+    return Significance(float(result.statistic), float(result.pvalue))
 
 
 def kendall(x: Values, y: Values) -> Significance:
@@ -71,8 +71,8 @@ def kendall(x: Values, y: Values) -> Significance:
     pairs = _pairs(x, y)
     if pairs is None:
         return UNDEFINED
-    found = kendalltau(*pairs)
-    return Significance(float(found.statistic), float(found.pvalue))
+    result = kendalltau(*pairs)
+    return Significance(float(result.statistic), float(result.pvalue))
 
 
 def welch_anova(*groups: Values) -> Significance:
@@ -95,5 +95,5 @@ def welch_anova(*groups: Values) -> Significance:
     arrays = [numbers(group, f"group {at}") for at, group in enumerate(groups, 1)]
     if any(len(array) < 2 or array.min() == array.max() for array in arrays):
         return UNDEFINED
-    found = f_oneway(*arrays, equal_var=False)
-    return Significance(float(found.statistic), float(found.pvalue))
+    result = f_oneway(*arrays, equal_var=False)
+    return Significance(float(result.statistic), float(result.pvalue))

@@ -81,11 +81,11 @@ def rated(labels: Labels, name: str) -> list[Hashable]:
     """
     if not len(labels):
         raise ValueError(f"{name} is empty: there is no agreement to measure")
-    found: list[Hashable] = list(labels)
-    for at, label in enumerate(found):
+    listed: list[Hashable] = list(labels)
+    for at, label in enumerate(listed):
         if is_missing(label):
             raise ValueError(f"{name}[{at}] is {label}: leave the item out, or use krippendorff_alpha")
-    return found
+    return listed
 
 
 def probability(value: float, name: str) -> float:

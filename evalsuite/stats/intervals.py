@@ -138,12 +138,12 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     probability(confidence, "confidence")
     if len(totals) == 1:
         return Interval(0.0, 1.0)
-    found, n = mean_of_clusters(totals, sizes), float(len(totals))
-    if 0 < found.mean < 1 and found.error > 0:
-        variance = found.mean * (1 - found.mean)
-        n = variance / max(found.error**2, variance / len(array))
-    n *= (NormalDist().inv_cdf((1 + confidence) / 2) / found.quantile((1 + confidence) / 2)) ** 2
-    return count_interval(found.mean * n, n, confidence)
+    mean, n = mean_of_clusters(totals, sizes), float(len(totals))
+    if 0 < mean.mean < 1 and mean.error > 0:
+        variance = mean.mean * (1 - mean.mean)
+        n = variance / max(mean.error**2, variance / len(array))
+    n *= (NormalDist().inv_cdf((1 + confidence) / 2) / mean.quantile((1 + confidence) / 2)) ** 2
+    return count_interval(mean.mean * n, n, confidence)
 
 
 def bootstrap_interval(
@@ -184,7 +184,7 @@ def _bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
     def mean(sums: Array, counts: Array, axis: int) -> Array:
         return np.asarray(sums.sum(axis=axis) / counts.sum(axis=axis))
 
-    found = bootstrap(
+    interval = bootstrap(
         (totals, sizes),
         mean,
         paired=True,
@@ -194,4 +194,4 @@ def _bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
         confidence_level=confidence,
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    return Interval(float(found.low), float(found.high))
+    return Interval(float(interval.low), float(interval.high))

@@ -90,10 +90,10 @@ def compare_paired(
     if lower_is_better:
         before, after = after, before
     if scale == 1 and _are_independent_outcomes(before, after, clusters):
-        found = _compare_shares(before, after, margin, confidence)
+        result = _compare_shares(before, after, margin, confidence)
     else:
-        found = _compare_means(before, after, clusters, margin, confidence, scale)
-    return _turned(found) if lower_is_better else found
+        result = _compare_means(before, after, clusters, margin, confidence, scale)
+    return _turned(result) if lower_is_better else result
 
 
 def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | None) -> bool:
@@ -101,15 +101,15 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
     return binary and (clusters is None or len(set(clusters)) == len(clusters))
 
 
-def _turned(found: NonInferiority) -> NonInferiority:
+def _turned(result: NonInferiority) -> NonInferiority:
     """The comparison with the runs' roles exchanged back."""
     return replace(
-        found,
-        baseline=found.candidate,
-        candidate=found.baseline,
-        difference=-found.difference,
-        low=-found.high,
-        high=-found.low,
+        result,
+        baseline=result.candidate,
+        candidate=result.baseline,
+        difference=-result.difference,
+        low=-result.high,
+        high=-result.low,
     )
 
 
@@ -141,19 +141,19 @@ def _compare_means(
     scale: float,
 ) -> NonInferiority:
     totals, sizes = cluster_totals(after - before, clusters)
-    found = mean_of_clusters(totals, sizes)
-    interval = found.interval(confidence)
+    mean = mean_of_clusters(totals, sizes)
+    interval = mean.interval(confidence)
     return NonInferiority(
         n=len(before),
         baseline=float(before.mean()),
         candidate=float(after.mean()),
-        difference=found.mean,
+        difference=mean.mean,
         low=max(-scale, interval.low),
         high=min(scale, interval.high),
-        pvalue=max(found.pvalue_two_sided(), _sign_bound(totals)),
+        pvalue=max(mean.pvalue_two_sided(), _sign_bound(totals)),
         pvalue_no_worse=_pvalue_no_worse(totals, sizes, margin, scale),
-        deteriorated=found.mean < 0,
-        detectable=_detectable(found, confidence, scale),
+        deteriorated=mean.mean < 0,
+        detectable=_detectable(mean, confidence, scale),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
     )
 
@@ -186,14 +186,14 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
     return max(guarded.pvalue_above(-margin), binomial)
 
 
-def _detectable(found: ClusteredMean, confidence: float, scale: float) -> float:
+def _detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
     """The smallest loss that would be shown; where nothing varies, the share of cases that would have to lose all."""
-    if found.clusters == 1:
+    if mean.clusters == 1:
         return math.inf
-    if found.error == 0:
-        return scale * detectable_share(found.clusters, 0.0, confidence=confidence)
-    deviation = found.error * math.sqrt(found.clusters)
-    drop = detectable_mean(found.clusters, deviation, confidence=confidence)
+    if mean.error == 0:
+        return scale * detectable_share(mean.clusters, 0.0, confidence=confidence)
+    deviation = mean.error * math.sqrt(mean.clusters)
+    drop = detectable_mean(mean.clusters, deviation, confidence=confidence)
     return drop if drop <= scale else math.inf
 
 
@@ -234,8 +234,8 @@ def compare_statistic(
     error = math.sqrt(math.fsum((one - centre) ** 2 for one in left_out) * (count - 1) / count)
     difference = values[1] - values[0]
     gain = -difference if lower_is_better else difference
-    found = ClusteredMean(gain, error, count, count - 1.0)
-    interval = replace(found, mean=difference).interval(probability(confidence, "confidence"))
+    gained = ClusteredMean(gain, error, count, count - 1.0)
+    interval = replace(gained, mean=difference).interval(probability(confidence, "confidence"))
     return NonInferiority(
         n=n,
         baseline=values[0],
@@ -243,10 +243,10 @@ def compare_statistic(
         difference=difference,
         low=max(-scale, interval.low),
         high=min(scale, interval.high),
-        pvalue=found.pvalue_two_sided(),
-        pvalue_no_worse=found.pvalue_above(-margin),
+        pvalue=gained.pvalue_two_sided(),
+        pvalue_no_worse=gained.pvalue_above(-margin),
         deteriorated=gain < 0,
-        detectable=_detectable(found, confidence, scale),
+        detectable=_detectable(gained, confidence, scale),
         method="jackknife of the difference, clusters left out whole",
     )
 
@@ -274,11 +274,15 @@ def verdicts(
         ValueError: no comparisons, parts of another shape, or a confidence outside of (0, 1).
     """
     level = 1 - probability(confidence, "confidence")
-    excluded = [found.pvalue_no_worse for found in comparisons]
-    differing = [found.pvalue for found in comparisons]
+    excluded = [comparison.pvalue_no_worse for comparison in comparisons]
+    differing = [comparison.pvalue for comparison in comparisons]
     no_worse = holm(excluded) if parts is None else joint(excluded, parts, sides=1)
     changed = holm(differing) if parts is None else joint(differing, parts, sides=2)
     return [
-        "no worse" if excluded <= level / 2 else "worse" if found.deteriorated and p <= level else "undecided"
-        for found, excluded, p in zip(comparisons, no_worse, changed, strict=True)
+        "no worse"
+        if excluded <= level / 2
+        else "worse"
+        if comparison.deteriorated and p <= level
+        else "undecided"
+        for comparison, excluded, p in zip(comparisons, no_worse, changed, strict=True)
     ]

@@ -52,9 +52,9 @@ def paired_difference(
     """
     probability(confidence, "confidence")
     same_length(baseline, candidate, "baseline and candidate")
-    found = clustered_mean(numbers(candidate, "candidate") - numbers(baseline, "baseline"), clusters)
-    interval = found.interval(confidence)
-    return PairedDifference(found.mean, interval.low, interval.high, found.pvalue_two_sided())
+    mean = clustered_mean(numbers(candidate, "candidate") - numbers(baseline, "baseline"), clusters)
+    interval = mean.interval(confidence)
+    return PairedDifference(mean.mean, interval.low, interval.high, mean.pvalue_two_sided())
 
 
 def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:

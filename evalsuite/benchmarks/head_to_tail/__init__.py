@@ -1,4 +1,4 @@
-"""Head-to-Tail: how much does a model know, of what is popular and of what is not?
+"""Head-to-Tail: how much does a model know about popular and less popular things?
 
 Sun et al., "Head-to-Tail: How Knowledgeable are Large Language Models (LLMs)?", NAACL 2024,
 arXiv 2308.10168. Short factual questions about head, torso and tail entities; an answer is right, made up

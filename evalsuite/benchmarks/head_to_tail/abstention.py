@@ -1,4 +1,4 @@
-"""Whether an answer owns up to not knowing: the paper's missing rate counts empty and "unsure" answers."""
+"""Recognises answers that admit not knowing: the paper's missing rate counts empty and "unsure" answers."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _START = re.compile(
 _ATTEMPT = re.compile(
     r"\b(?:but|maybe|may be|might|perhaps|possibly|probably|likely|guess|think|believe|could be|could have)\b"
 )
-# An abstention that ends its sentence, and what stands behind it in the same line. A comma ends only the bare
-# word: "I'm sorry, I don't know" is one abstention.
+# An abstention that ends its sentence, and what follows on the same line. A comma ends only the bare word: "I'm
+# sorry, I don't know" is a single abstention.
 _AND_THEN = re.compile(
     r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>[^.!?:;\n\u2013\u2014]*)[.!?:;\u2013\u2014]+)"
     r"[^\S\n]*(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
-# An answer named after an abstention is short and does not begin like an explanation.
+# An answer given after an abstention is short and does not begin like an explanation.
 _EXPLAINS = re.compile(
     r"(?:as|because|can|could|i|im|it|its|more|my|no|note|please|question|since|sorry|that|there|theres|they|this|"
     r"unfortunately|without|you|your)\b"
@@ -47,7 +47,7 @@ _MOST_WORDS = 8
 
 
 def is_missing(answer: str) -> bool:
-    """True where the answer is empty or says no more than that the model does not know.
+    """True if the answer is empty or only says that the model does not know.
 
     "Unsure.", "I'm not sure who directed it." and "I have no clue" are missing; "Not sure, but I think it was
     Kubrick" and "Unsure. Stanley Kubrick" are attempts, and "Unknown Pleasures" is an answer.
@@ -62,13 +62,13 @@ def is_missing(answer: str) -> bool:
 
 
 def _is_owned(answer: str) -> bool:
-    """Whether the first sentence alone says that the answer is not known ("It is not known. ...")."""
+    """Whether the first sentence says that the answer is unknown ("It is not known. ...")."""
     parts = _AND_THEN.match(answer)
     return bool(parts and _WHOLE.fullmatch(normalise(parts["owned"] or "")))
 
 
 def _names_something(answer: str) -> bool:
-    """Whether an answer follows the abstention: a few words in its line, which explain nothing."""
+    """Whether an answer follows the abstention on the same line: a few words that do not explain it."""
     parts = _AND_THEN.match(answer)
     rest = normalise(parts["rest"]) if parts else ""
     return (

@@ -1,7 +1,7 @@
-"""Questions as sentences with a gap, for the study of the paper's Table 11.
+"""Turns questions into sentences with a gap, for the study in the paper's Table 11.
 
-The rules go by the wording, not by the template, so they hold for questions built here and for those of the
-published scripts alike. A question that fits no rule has no such form.
+The rules go by the wording rather than the template, so they work for questions built here and for those of the
+published scripts. A question that fits no rule cannot be asked this way.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 GAP = "_"
-# By whom something was done.
+# Past participles of verbs that ask who did something.
 _PARTICIPLES = {
     "authored": "authored",
     "composed": "composed",
@@ -40,7 +40,7 @@ _PAST = {
 }
 _DONE = "|".join(_PARTICIPLES)
 _DID = "|".join(_PAST)
-# The first that fits a whole question makes the sentence; a function is given the match.
+# The first rule that matches a whole question makes the sentence.
 _RULES = tuple(
     (re.compile(rf"{pattern}[?.]", re.IGNORECASE), sentence)
     for pattern, sentence in (
@@ -87,7 +87,7 @@ _RULES = tuple(
 
 
 def with_gap(question: str) -> str | None:
-    """The sentence whose gap `_` the answer fills, or None where no rule fits the question.
+    """The question as a sentence with the gap `_` for the answer, or None if no rule fits.
 
     "Who directed Titanic?" becomes "Titanic was directed by _."
     """

@@ -1,8 +1,8 @@
-"""Whether a run's questions are so much like the paper's that its rows may stand beside the paper's.
+"""Checks whether a run's questions are similar enough to the paper's for its results to be compared.
 
-The paper's own questions were never passed on. What can be alike is the mix (Table 2): which templates, how many
-questions of each domain, equally many of head, torso and tail; and the prompt. `evalsuite build head-to-tail
---mix paper` makes such questions.
+The paper's own questions were never published. What can match is the mix (Table 2), which is the templates, the
+number of questions of each domain and equal numbers of head, torso and tail, and the prompt. `evalsuite build
+head-to-tail --mix paper` makes such questions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DomainMix:
     Attributes:
         templates: how many kinds of question.
         questions: how many questions, over head, torso and tail.
-        leeway: how far a build's numbers may be off, as a share of these.
+        leeway: how far a build may deviate, as a share of these numbers.
     """
 
     templates: int
@@ -36,7 +36,7 @@ class DomainMix:
     leeway: float = 0.05
 
 
-# DBpedia's templates were drafted with ChatGPT and never passed on; those that were are another model's, 435.
+# The paper's DBpedia templates, drafted with ChatGPT, were not published; the 435 published ones are another model's.
 PAPER_MIX = {
     "open": DomainMix(393, 9132, leeway=0.12),
     "movie": DomainMix(13, 3093),
@@ -46,7 +46,7 @@ PAPER_MIX = {
 
 
 def domain_differences(asked: Tally, domain: str) -> list[str]:
-    """In what the questions of one domain differ from the paper's, in words; empty where in nothing.
+    """How the questions of one domain differ from the paper's; empty if they do not.
 
     Args:
         asked: the cases of a run in one mode, those that are errors included.
@@ -76,13 +76,13 @@ def _is_off(count: int, wanted: int, leeway: float) -> bool:
 
 
 def prompt_differences(asked: Tally) -> list[str]:
-    """What differs in how it was asked."""
+    """How the prompt differs from the paper's; empty if it does not."""
     mode = next((row.tags.get("mode", "") for row in asked), "")
     return [] if mode == MODE else [f"asked by the mode {mode or 'of its own'}, not by the paper's Prompt 3"]
 
 
 def judge_differences(judge: str | None) -> list[str]:
-    """What differs in who decided: shown, but no bar to a comparison, as the paper's judge is retired."""
+    """How the judge differs; this does not prevent a comparison, since the paper's judge has been retired."""
     if judge is None:
         return ["decided by exact match, and compared with the paper's exact match"]
     return [] if judge == JUDGE else [f"judged by {judge}, not by {JUDGE}"]

@@ -1,4 +1,4 @@
-"""Questions in the published shape: one JSON file a source, each an object of three lists of records.
+"""Reads questions in the published format: one JSON file per source, an object of three lists of records.
 
     {"head": [[entity, template, question, answer], ...], "torso": [...], "tail": [...]}
 
@@ -43,15 +43,15 @@ class QuestionItem:
     """One question of a file.
 
     Attributes:
-        origin: what its ids begin with: the source that its file is named after, else its domain.
+        origin: the beginning of its ids: the source that its file is named after, else its domain.
         domain: movie, book, academics, open, or the name of a file of another domain.
         bucket: head, torso or tail.
         template: the published template id.
         question: as published.
-        answers: acceptable answers as text, at least one.
+        answers: acceptable answers as text; at least one.
         entity: plain JSON data.
-        facets: further tags, where what lies beside the file tells them: `top` (`10%`) of the most popular
-            tenth of the head, `predicate` (`tail predicate`) of a predicate's own popularity.
+        facets: further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head, `predicate`
+            (`tail predicate`) for a predicate's own popularity.
     """
 
     origin: str
@@ -85,7 +85,7 @@ def _left_out(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[s
 
 
 def is_shipped(source: str) -> bool:
-    """Whether the words of a run's source (`Dataset.source`) mean the shipped pack."""
+    """Whether a run's source (`Dataset.source`) is the shipped pack."""
     return source.partition("; ")[0] in {"", SHIPPED}
 
 
@@ -110,7 +110,7 @@ def read_items(path: Path) -> list[QuestionItem]:
 
 
 def _with_facets(items: Iterable[QuestionItem], path: Path, heads: int) -> Iterator[QuestionItem]:
-    """The items, head first, with what lies beside their file tells of them."""
+    """The items, head first, with facets from the files beside theirs."""
     tenth, predicates = (heads + 9) // 10 if is_ranked(path) else 0, predicate_buckets(path)
     for place, item in enumerate(items):
         top = {"top": "10%"} if place < tenth else {}
@@ -140,11 +140,11 @@ def _item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem:
 
 
 def _domain(source: str, template: str) -> str:
-    """By the file's name, else by the template id (`imdb-title-0`, `movie-director`, a DBpedia predicate)."""
+    """The domain by the file name, else by the template id (`imdb-title-0`, `movie-director`, a DBpedia predicate)."""
     for name in (source, template.partition("-")[0]):
         if name in SOURCES or name in DOMAINS:
             return SOURCES.get(name, name)
-    # With nothing to go by, it is a question about the world at large.
+    # Nothing else tells, so it is a question about the world at large.
     return source or "open"
 
 

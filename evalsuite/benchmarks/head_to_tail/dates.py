@@ -1,4 +1,4 @@
-"""Dates as answers, in the orders and lengths in which English writes them."""
+"""Dates as answers, in the usual English formats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WRITTEN = tuple(
 
 
 def date_variants(answer: str) -> Iterable[str]:
-    """Other ways to write an answer that is a day of a year; none where it is not one.
+    """Other ways to write an answer that is a date; none if it is not a date.
 
     Read are 1990-07-16, 16 July 1990 and July 16, 1990, with month names cut short or not. Figures alone in
     another order (07/16/1990) mean different days in different countries and are left alone.
@@ -55,13 +55,13 @@ def date_variants(answer: str) -> Iterable[str]:
 
 
 def _parsed(answer: str) -> date | None:
-    found = next((match for pattern in _WRITTEN if (match := pattern.fullmatch(answer))), None)
-    if found is None:
+    written = next((match for pattern in _WRITTEN if (match := pattern.fullmatch(answer))), None)
+    if written is None:
         return None
-    month = found["month"]
+    month = written["month"]
     number = int(month) if month.isdigit() else _month(month.lower())
     try:
-        return date(int(found["year"]), number, int(found["day"]))
+        return date(int(written["year"]), number, int(written["day"]))
     except ValueError:  # no such month, or no such day in it
         return None
 

@@ -16,7 +16,7 @@ _LONGEST = 6
 
 
 def person_variants(name: str) -> Iterable[str]:
-    """Other ways to write a person's name, among them every ending of it, which is a surname somewhere.
+    """Other ways to write a person's name, including each of its endings, any of which may be the surname.
 
     (Nolan; van Beethoven and Beethoven; García Márquez and Márquez.) A disambiguation, as DBpedia ("John
     Smith (actor)") and DBLP ("John Smith 0001") have it, and a suffix (Jr.) may be left out. A name of one

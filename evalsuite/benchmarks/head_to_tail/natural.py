@@ -1,8 +1,8 @@
-"""Which questions people may well ask, for the study of the paper's Table 10.
+"""Tells which questions people are likely to ask, for the study in the paper's Table 10.
 
-The paper takes the less natural ones out without listing them. Here they are what nobody keeps in mind but looks
-up: identifiers, and attributes that a source has for its own bookkeeping. Its Table 10 for books fits that: by
-its numbers, both ISBNs are out and nothing else is.
+The paper leaves out the less natural ones without listing them. Here these are facts that people look up rather
+than remember: identifiers, and attributes that a source keeps for its own use. The figures for books in Table 10
+agree with leaving out both ISBNs and nothing else.
 """
 
 from __future__ import annotations
@@ -30,5 +30,5 @@ _UNNATURAL = {
 
 
 def is_natural(template: str) -> bool:
-    """Whether people may well ask questions of this template."""
+    """Whether people are likely to ask questions of this template."""
     return template not in _UNNATURAL

@@ -1,7 +1,8 @@
-"""The paper's own prompts, read from text files of the user's.
+"""The paper's own prompts, read from the user's text files.
 
-Prompts 2 to 7 of the paper's appendix A.1 are not ours to pass on. Copied from there into `prompt_2.txt` to
-`prompt_7.txt` beside the questions, braces and all (`{QUESTION}`), they are asked word for word.
+Prompts 2 to 7 of the paper's appendix A.1 are not shipped for lack of a licence. If they are copied from there into
+`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`), they are used
+word for word.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ _SLOT = re.compile(r"\{[A-Z_]+#?\}")
 
 @dataclass(frozen=True, slots=True)
 class PaperPrompts:
-    """The prompts that the chosen modes need, by the paper's numbers."""
+    """The prompts that the chosen modes need, by their numbers in the paper."""
 
     texts: Mapping[int, str]
 
     def question(self, mode: str, question: str, example: Example | None) -> str:
-        """What a mode asks.
+        """The prompt for one question.
 
         Args:
             mode: one of `PAPER_MODES`.
@@ -57,19 +58,19 @@ class PaperPrompts:
         return _filled(self.texts[PAPER_MODES[mode]], words)
 
     def verdict(self, question: str, answers: Sequence[str], answer: str) -> str:
-        """What the judge is asked; acceptable answers are shown as the paper shows them, a list in JSON."""
+        """The prompt for the judge; acceptable answers are a JSON list, as in the paper."""
         truth = json.dumps(list(answers), ensure_ascii=False)
         words = {"{QUESTION}": question, "{GROUND_TRUTH}": truth, "{PREDICTION}": answer}
         return _filled(self.texts[JUDGE_PROMPT], words)
 
 
 def paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
-    """The files that these modes need; None where none of them is the paper's.
+    """Reads the files that these modes need; None if no mode is the paper's.
 
     Args:
         folder: the benchmark's folder below `--data`.
         modes: the modes of the run.
-        judged: whether the run has a judge, who then needs Prompt 2.
+        judged: whether the run has a judge, which needs Prompt 2.
 
     Raises:
         SettingsError: there is no folder.
@@ -99,5 +100,5 @@ def _read(path: Path, number: int) -> str:
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:
-    """The text with its slots filled, in one pass: what a question says in braces stays as it is."""
+    """Fills the slots in a single pass, so that braces in a question stay as they are."""
     return _SLOT.sub(lambda slot: words.get(slot[0], slot[0]), text)

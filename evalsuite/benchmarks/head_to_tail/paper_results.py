@@ -1,7 +1,7 @@
-"""The paper's own results for its 16 models, and what a run's are against them.
+"""The paper's results for its 16 models, and a run's results compared with them.
 
 Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14, in percent as printed; Tables 3, 4 and 7 are parts of Table
-14. `published/*.csv` hold the tables; shares, as everywhere here, leave this module.
+14. `published/*.csv` hold the tables; this module converts them to shares.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ def models() -> list[str]:
 
 
 def published() -> list[Table]:
-    """All that Table 14 has, marked as published: over all questions, and by popularity."""
+    """Table 14, marked as published: over all questions, and by popularity."""
     return [_overall(), _by_popularity()]
 
 
 def against_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
-    """What a run's accuracy is against the published ones where the questions are alike; else what differs.
+    """Compares a run's accuracy with the published ones if the questions are similar, and lists what differs.
 
     Args:
         label: of the run.
-        asked: its cases, in one mode.
-        judge: its judge, None where exact match decides.
+        asked: its cases in one mode.
+        judge: its judge; None if exact match decides.
     """
     by_domain = {domain: domain_differences(asked, domain) for domain in _DOMAINS}
     prompts = prompt_differences(asked)

@@ -1,4 +1,4 @@
-"""What the model is asked, by mode, and what the judge is asked."""
+"""The prompts for the model, by mode, and for the judge."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
 # Modes that show another question of the same template.
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}
 
-# One to be answered; one that nobody can answer, since its subject is made up; and one to be answered in its
-# place where there is no leave to be unsure.
+# One to be answered; one that nobody can answer, since its subject is made up; and one to be answered in place of
+# the latter in modes that do not allow "unsure".
 _ANSWERED = Example("Which planet is nearest to the Sun?", "Mercury")
 _UNANSWERABLE = Example("Who founded the town of Marlowick Hollow?", "unsure")
 _INSTEAD = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
@@ -90,14 +90,14 @@ _GAPS = {
 
 
 def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
-    """The conversation that asks one question; examples are turns of it that went before.
+    """The conversation that asks one question; examples are its earlier turns.
 
-    The instructions stand in every turn: small models forget what was said only once.
+    Every turn repeats the instructions, since small models forget what is said only once.
 
     Args:
         mode: one of `OWN_MODES`.
         question: the question, or the sentence with a gap.
-        example: another question of the same template, for the mode that shows one.
+        example: another question of the same template, for modes that show one.
     """
     chosen = OWN_MODES[mode]
     task = "Fill the gap, which is marked by _." if chosen.cloze else "Answer the question."

@@ -22,7 +22,7 @@ _UNIT = re.compile(
 
 
 def number_variants(answer: str, question: str) -> Iterable[str]:
-    """Other ways to write an answer that is a whole number; none where it is not one."""
+    """Other ways to write an answer that is a whole number; none if it is not one."""
     value = _whole(answer)
     if value is None:
         return

@@ -1,4 +1,4 @@
-"""The benchmark's section: how much is right, made up and missing; by whom, by domain, by popularity."""
+"""The report's section: what is right, made up and missing, by judge or rule, domain and popularity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PREFACE = (
     "Accuracy A is the share of questions answered right, M the share left unanswered or answered "
     '"unsure", and H = 100 - A - M what was made up. Brackets hold 95% intervals.'
 )
-# Whose word counts, and the ending that its scores have.
+# Who decides what is right, and the suffix of the scores.
 VERDICTS = {"judge": "_lm", "exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 _RULES = ("exact match", "token F1", "ROUGE-L")
 RATES_BY_DOMAIN = {
@@ -35,7 +35,7 @@ COUNT = Column("Questions", "count")
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """What has a row of its own: a run, or one mode of it where it asked in several."""
+    """A run, or one mode of a run with several, which has its own row."""
 
     kind: Literal["Run", "Mode"]
     label: str
@@ -100,11 +100,11 @@ def _preface(views: Sequence[RunView], lines: Sequence[QuestionGroup]) -> Passag
 
 
 def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
-    """How many questions, and A, H and M of them."""
+    """The number of questions, and their A, H and M."""
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     rates = (accuracy, f"hallucination{suffix}", "missing")
-    # Soft rules have t intervals, which know nothing of the ends of a share.
+    # The t intervals of soft rules may leave [0, 1].
     estimates = [scored.estimate(rate) for rate in rates]
     return [len(scored), *(each and each.within(0.0, 1.0) for each in estimates)]
 
@@ -178,7 +178,7 @@ def _columns(heading: str, lines: Sequence[QuestionGroup], rest: Sequence[Column
 def _rows(
     values: Iterable[str], lines: Sequence[QuestionGroup], cells: Callable[[str, QuestionGroup], list[Cell]]
 ) -> list[list[Cell]]:
-    """For each value all runs, one below the other."""
+    """A row for each value and run."""
     return [
         [value, *([line.label] if len(lines) > 1 else []), *cells(value, line)]
         for value in values

@@ -1,4 +1,4 @@
-"""Questions as samples: one for each mode that can ask it."""
+"""Makes samples of questions, one for each mode that can ask it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     from evalsuite.benchmarks.head_to_tail.dataset import QuestionItem
 
-# As much of an entity as is shown where questions about it are grouped.
+# Longer identifiers are replaced by a digest.
 _LONGEST_ENTITY = 60
 
 
 def samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[Sample]:
-    """One sample a question and mode; modes that cannot ask a question leave it out.
+    """One sample per question and mode; a mode leaves out questions that it cannot ask.
 
-    The tag `cluster` names the entity, since questions about one entity are answered alike; the tag `natural`
-    says whether people may well ask this. The metadata hold the entity and, where the mode shows them, another
-    question of the template (`example`) and the sentence with a gap (`gap`).
+    The tag `cluster` names the entity, since answers about one entity are correlated; the tag `natural` says whether
+    people are likely to ask the question. The metadata hold the entity and, if the mode shows them, another
+    question of the template (`example`) or the sentence with a gap (`gap`).
     """
     seen: Counter[tuple[str, str]] = Counter()
     templates = _by_template(items)
@@ -44,7 +44,7 @@ def samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[Sam
 
 
 def can_ask(mode: str, item: QuestionItem) -> bool:
-    """Whether a mode asks this question: some ask only natural ones, or those that a gap can be made in."""
+    """Whether a mode can ask this question: some ask only natural ones, or only those that can be given a gap."""
     own = OWN_MODES.get(mode)
     return own is None or not (
         (own.cloze and with_gap(item.question) is None) or (own.natural and not is_natural(item.template))
@@ -64,7 +64,7 @@ def _tags(item: QuestionItem, mode: str) -> dict[str, str]:
 
 
 def _entity(entity: Any) -> str:
-    """What tells an entity from others: its identifier, or a digest of the record that stands for it."""
+    """The entity's identifier, or a digest of the record that represents it."""
     # The published script of DBpedia writes the whole triple, which begins with the entity.
     name = entity[0] if isinstance(entity, list) and len(entity) == 3 else entity
     return name if isinstance(name, str) and 0 < len(name) <= _LONGEST_ENTITY else digest(name)
@@ -74,7 +74,7 @@ def _shown(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> M
     own = OWN_MODES.get(mode)
     if own and own.cloze:
         return {"gap": with_gap(item.question)}
-    # Another entity's question, so that neither its answer nor its name can give this one away.
+    # The example is about another entity, so that neither its name nor its answer gives this one away.
     other = next((each for each in template if _differs(each, item)), None)
     if mode in SHOWS_TEMPLATE and other:
         return {"example": {"question": other.question, "answer": other.answers[0]}}
@@ -90,7 +90,7 @@ def _differs(other: QuestionItem, item: QuestionItem) -> bool:
 
 
 def _by_template(items: Sequence[QuestionItem]) -> Mapping[str, Sequence[QuestionItem]]:
-    """A few questions of each template; the first that differs from one that is asked serves as its example."""
+    """The questions of each template; the first that differs from a given question serves as its example."""
     templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)
     for item in items:
         templates[item.template].append(item)

@@ -1,7 +1,7 @@
-"""Right, made up or missing: by rule, and by a judge where the run has one.
+"""Scores answers as right, made up or missing, by rules and by a judge if the run has one.
 
-Every scorer here gives shares of one case, so that plain means over cases are the paper's rates: accuracy
-A, hallucination rate H = 1 - A - M, missing rate M, all three in [0, 1].
+Each scorer returns shares per case, so that means over cases are the paper's rates: accuracy A, hallucination
+rate H = 1 - A - M and missing rate M, all in [0, 1].
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """By rule, always; `accuracy` and `hallucination` by the judge if there is one, else by exact match."""
+    """The rules, and `accuracy` and `hallucination` by the judge if there is one, else by exact match."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
     return (ByRule(), ByJudge(paper_prompts(setup.data, setup.modes, judged=True)))
@@ -54,7 +54,7 @@ class ByRule:
 
 
 class ByExactMatch:
-    """`accuracy` and `hallucination` where no judge is there to decide."""
+    """`accuracy` and `hallucination` by exact match, for runs without a judge."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         """Scores one answer."""
@@ -64,10 +64,10 @@ class ByExactMatch:
 
 @dataclass(frozen=True, slots=True)
 class ByJudge:
-    """`correct`, as a judge decides, and accuracy and hallucination by it.
+    """`correct` as the judge decides, and accuracy and hallucination accordingly.
 
-    A missing answer is not shown to the judge: it is neither right nor made up. What was asked in the paper's
-    words is judged in the paper's words, too.
+    A missing answer is not shown to the judge, since it is neither right nor made up. Questions asked with the
+    paper's prompts are judged with the paper's prompt, too.
     """
 
     paper: PaperPrompts | None = None
@@ -102,14 +102,14 @@ def acceptable(sample: Sample) -> tuple[str, ...]:
 
 
 def spoken(transcript: Transcript) -> str:
-    """The answer without a label before it."""
+    """The answer without a leading label."""
     return (
         _LABEL.sub("", transcript.answer, count=1) if _LABEL.match(transcript.answer) else transcript.answer
     )
 
 
 def says_nothing(sample: Sample, transcript: Transcript) -> bool:
-    """Whether the answer is missing; one that matches is not (there is a film named Unknown)."""
+    """Whether the answer is missing; an answer that matches is not (there is a film named Unknown)."""
     answer = spoken(transcript)
     return is_missing(answer) and not exact_match(answer, _answers(sample))
 

@@ -1,4 +1,4 @@
-"""Files that `evalsuite build head-to-tail` writes beside a file of questions, and what they tell of it."""
+"""The files that `evalsuite build head-to-tail` writes beside a file of questions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ HEADER = ("template", "popularity", "bucket")
 
 
 def stats_path(questions: Path) -> Path:
-    """The page that counts the questions: `imdb.json` has it in `imdb.stats.md`."""
+    """The path of the statistics page: `imdb.stats.md` for `imdb.json`."""
     return questions.with_suffix(".stats.md")
 
 
 def predicates_path(questions: Path) -> Path:
-    """How popular predicates are themselves: `dbpedia.json` has it in `dbpedia.predicates.tsv`."""
+    """The path of the table of predicates' popularity: `dbpedia.predicates.tsv` for `dbpedia.json`."""
     return questions.with_suffix(".predicates.tsv")
 
 
 def is_ranked(questions: Path) -> bool:
-    """Whether the questions of a bucket stand in the order of popularity, the most popular first.
+    """Whether the questions of a bucket are sorted by popularity, most popular first.
 
     Those that were built here do; the published scripts shuffle theirs.
     """
@@ -33,7 +33,7 @@ def is_ranked(questions: Path) -> bool:
 
 
 def predicate_buckets(questions: Path) -> dict[str, str]:
-    """By template id whether what it asks for is a head, torso or tail predicate; empty where not known.
+    """The bucket of each template's predicate by its own popularity; empty if unknown.
 
     Raises:
         DatasetError: the file that tells is not of the shape in which it was written.

@@ -1,4 +1,4 @@
-"""One call a question, in the words of its mode."""
+"""One call per question, with the prompt of its mode."""
 
 from __future__ import annotations
 

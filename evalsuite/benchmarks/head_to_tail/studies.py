@@ -1,7 +1,7 @@
-"""The paper's studies of its own method and of its numbers, wherever a run has what they need.
+"""The paper's studies of its method and results, as far as a run has the data for them.
 
-Each is a table or nothing: of rule against judge it takes several runs, of stability several epochs, of
-prompts several modes, of the very popular and of predicates what `evalsuite build` writes beside its files.
+Each function returns a table or None. Rule against judge needs several runs, stability several epochs, prompts
+several modes; the very popular and predicates need the files that `evalsuite build` writes beside its questions.
 """
 
 from __future__ import annotations
@@ -27,19 +27,18 @@ _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 _RATES = ("accuracy", "hallucination", "missing")
 _RATE_COLUMNS = tuple(Column(name.capitalize(), "percent") for name in _RATES)
 _COUNT = Column("Questions", "count")
-# DBpedia's attributes are all of one kind here; the paper has no such row of them either.
+# Open-domain questions are not divided into natural and other ones, neither here nor in the paper.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
 # With two runs every correlation is 1 or -1.
 _FEWEST_RUNS = 3
 
 
 def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
-    """All of them that these runs allow, and the published results.
+    """All studies that these runs allow, and the published results.
 
     Args:
         views: one run, or several to compare.
-        shipped: whether all of them asked the small pack that comes along, with which the paper's numbers
-            have nothing to do.
+        shipped: whether all runs asked the shipped pack, which cannot be compared with the paper's results.
     """
     tables = (
         rule_against_judge(views),
@@ -148,7 +147,7 @@ def prompts(views: Sequence[RunView]) -> Table | None:
 def very_popular(views: Sequence[RunView]) -> Table | None:
     """Tables 5 and 12: the tenth of the head's questions whose entities are most popular.
 
-    None for questions of which no order of popularity is known.
+    None if the questions are not sorted by popularity.
     """
     rows: list[list[Cell]] = []
     for label, tally in _lines(views):
@@ -170,7 +169,7 @@ def very_popular(views: Sequence[RunView]) -> Table | None:
 def predicates(views: Sequence[RunView]) -> Table | None:
     """Table 6: does it matter how popular a predicate is, rather than an entity?
 
-    None for questions of which the popularity of predicates is not known.
+    None if the predicates' popularity is unknown.
     """
     rows: list[list[Cell]] = [
         [label, bucket, *_rates(tally.where(predicate=f"{bucket} predicate"))]
@@ -184,9 +183,9 @@ def predicates(views: Sequence[RunView]) -> Table | None:
 
 
 def natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Table 10: the questions that people may well ask, by domain, beside the paper's.
+    """Table 10: the questions that people are likely to ask, by domain, beside the paper's results.
 
-    None where every question is such a one, and where the run does not say.
+    None if all questions are natural, or if the run does not say.
     """
     rows: list[list[Cell]] = []
     for label, tally in _lines(views):
@@ -211,13 +210,13 @@ def _by_mode(view: RunView) -> dict[str, Tally]:
 
 
 def _plain(view: RunView) -> Tally:
-    """What was asked in the plain mode, or else in the first."""
+    """The cases asked in the default mode, else in the first mode."""
     modes = _by_mode(view)
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
 def _lines(views: Sequence[RunView]) -> Iterator[tuple[str, Tally]]:
-    """What has a row of its own: a run, or one mode of it where it asked in several."""
+    """The rows of a table: a run, or each mode of a run with several."""
     for view in views:
         modes = _by_mode(view)
         for mode, tally in modes.items():
@@ -233,14 +232,14 @@ def _of(tally: Tally, tag: str, value: str | None) -> Tally:
 
 
 def _table(title: str, columns: Sequence[Column], rows: list[list[Cell]], note: str) -> Table | None:
-    """A table of rows that begin with their run; a single run needs no column of its own."""
+    """A table whose rows begin with their run; that column is left out for a single run."""
     if len({row[0] for row in rows}) == 1:
         columns, rows = columns[1:], [row[1:] for row in rows]
     return Table(title, columns, rows, note) if rows else None
 
 
 def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
-    """How many combinations have a correlation, and the least and mean of each kind."""
+    """The number of combinations with a correlation, and the minimum and mean of each kind."""
     from evalsuite import stats
 
     pairs = list(_combinations(judged, by_judge, by_rule))
@@ -257,7 +256,7 @@ def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell
 def _combinations(
     judged: Sequence[Tally], by_judge: str, by_rule: str
 ) -> Iterator[tuple[list[float], list[float]]]:
-    """For each domain and bucket the rates of all runs that have both."""
+    """The rates of all runs that have both, for each domain and bucket."""
     domains = sorted({domain for tally in judged for domain in tally.groups("domain")})
     for domain in domains:
         for bucket in BUCKETS:
@@ -291,7 +290,7 @@ def _share(count: int, whole: int) -> Estimate:
 
 
 def _change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """How a rate changes on the questions that both asked; None where it is the same tally, or no question."""
+    """The paired change of a rate on the questions that both modes asked; None if there is nothing to compare."""
     from evalsuite import stats
 
     before, after = (_by_question(tally, rate) for tally in (base, part))
@@ -308,7 +307,7 @@ def _change(base: Tally, part: Tally, rate: str) -> Estimate | None:
 
 
 def _by_question(tally: Tally, rate: str) -> dict[tuple[str, int], float]:
-    """By question and epoch, whatever the mode, which stands at the end of a sample's id."""
+    """Scores by question and epoch, without the mode at the end of a sample's id."""
     return {
         (row.sample.removesuffix(f"-{row.tags.get('mode', '')}"), row.epoch): row.scores[rate]
         for row in tally.scored(rate)

@@ -1,4 +1,4 @@
-"""Acceptable answers, widened by the other ways in which the same answer is commonly written.
+"""Expands acceptable answers by other common ways of writing them.
 
 Which variants belong to an answer depends on what it is: persons' names, numbers, dates and titles each
 have their own.
@@ -24,7 +24,7 @@ _PERSON = re.compile(
     r"inventor|painter|person|poet|politician|scientist|singer|writer)\b",
     re.IGNORECASE,
 )
-# These too are asked for with "who", and are seldom persons. A question may name one in passing ("Who wrote
+# These are asked for with "who", too, but are seldom persons. A question may name one in passing ("Who wrote
 # Emma (published in 1815)?"): only what is asked for counts.
 _COMPANY = re.compile(
     r"^\W*who (?:(?:distribut|develop|maintain|manufactur|publish)(?:ed|es|s)|(?:is|was|are|were) the (?:\w+ )?"
@@ -50,13 +50,13 @@ def widened(answers: Sequence[str], question: str) -> tuple[str, ...]:
         question: tells whether a person is asked for, and in which unit.
     """
     persons = asks_for_person(question)
-    found: dict[str, None] = dict.fromkeys(answers)
+    texts: dict[str, None] = dict.fromkeys(answers)
     for answer in answers:
-        found.update(dict.fromkeys(_variants(answer, question, persons=persons)))
+        texts.update(dict.fromkeys(_variants(answer, question, persons=persons)))
     if persons:
-        found.update(dict.fromkeys(_together(answers)))
-    found.update(dict.fromkeys([_without_accents(text) for text in found]))
-    return tuple(text for text in found if text in answers or any(map(str.isalnum, text)))
+        texts.update(dict.fromkeys(_together(answers)))
+    texts.update(dict.fromkeys([_without_accents(text) for text in texts]))
+    return tuple(text for text in texts if text in answers or any(map(str.isalnum, text)))
 
 
 def asks_for_person(question: str) -> bool:
@@ -84,7 +84,7 @@ def _title_variants(title: str) -> Iterable[str]:
 
 
 def _together(answers: Sequence[str]) -> Iterable[str]:
-    """All persons of a short list in one answer, in any order."""
+    """All persons of a short list together, in any order."""
     if 2 <= len(answers) <= 3:
         for order in permutations(answers):
             yield ", ".join(order)
