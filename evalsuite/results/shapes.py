@@ -81,6 +81,11 @@ def fields(**shapes: Shape) -> Shape:
     )
 
 
+def full(shape: Shape, *names: str) -> Shape:
+    """An object of this shape that has these fields."""
+    return lambda value: shape(value) or next((f"no {name}" for name in names if name not in value), "")
+
+
 def _first(problems: Mapping[str, str]) -> str:
     for name, problem in problems.items():
         if problem:
@@ -146,8 +151,12 @@ def _settings() -> Shape:
 
 def info(value: Any) -> str:
     """What is wrong with `run.json`."""
-    decided = fields(gate=text, subject=text, verdict=text)
-    early = fields(cases=count, planned=count, gates=many(decided), compared=many(decided))
+    gates = many(full(fields(gate=text, verdict=text), "gate", "verdict"))
+    compared = many(full(fields(subject=text, verdict=text), "subject", "verdict"))
+    early = full(
+        fields(cases=count, planned=count, gates=gates, compared=compared), "cases", "planned", "gates"
+    )
+    metric = full(fields(range=maybe(_span), better=either("higher", "lower")), "range", "better")
     shape = fields(
         started=text,
         command=text,
@@ -158,9 +167,9 @@ def info(value: Any) -> str:
         versions=each(text),
         seconds=amount,
         stopped=maybe(text),
-        usage=maybe(USAGE),
+        usage=maybe(full(USAGE, "calls", "prompt_tokens", "completion_tokens", "cost")),
         early=maybe(early),
-        metrics=each(each(fields(range=maybe(_span), better=either("higher", "lower")))),
+        metrics=each(each(metric)),
         remarks=many(text),
     )
     return shape(value)

@@ -50,3 +50,15 @@ def test_what_a_run_knows_of_itself_is_right_as_it_is_written_and_named_where_it
     folder.write_info({"settings": Settings().plain() | {"min_paired": "most"}})
     with pytest.raises(RunError, match=r"run\.json is damaged: settings\.min_paired: no number"):
         folder.info()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("metrics", {"b": {"m": {}}}, "metrics.b.m: no range"),
+        ("usage", {"calls": 1}, "usage: no prompt_tokens"),
+        ("early", {"cases": 1, "planned": 2}, "early: no gates"),
+    ],
+)
+def test_a_field_that_is_missing_in_run_json_is_named(name: str, wrong: Any, message: str) -> None:
+    assert shapes.info({name: wrong}) == message
