@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.json_codec import encode_usage
 from evalsuite.reporting.attempts import attempts_table
 from evalsuite.reporting.baseline_section import baseline_section
+from evalsuite.reporting.case_block import case_block
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
 from evalsuite.reporting.truncation_note import judges_cut_off
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 LOWEST = 3
 """Cases that are shown of each benchmark, those with the lowest scores."""
+
+LONGEST_TEXT = 500
+"""Characters of each text of such a case."""
 
 MOST_CAUSES = 20
 
@@ -182,19 +186,21 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
 
 
 def _errors(run: Run) -> list[Section]:
-    """Errors, those of one cause together."""
-    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    """Errors, those of one cause together, with the message of the first."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in run.all_rows():
         if row.outcome == "error":
             record = run.read(row.case)
-            groups[record.cause or "unknown", _same_words(record.error or "")].append(row.case)
+            message = record.error or ""
+            groups[record.cause or "unknown", _same_words(message)].append((message, row.case))
     if not groups:
         return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     rows: list[list[Cell]] = [
-        [len(cases), cause, both_ends(words, 300), cases[0]] for (cause, words), cases in ranked[:MOST_CAUSES]
+        [len(alike), cause, both_ends(alike[0][0], 300), alike[0][1]]
+        for (cause, _), alike in ranked[:MOST_CAUSES]
     ]
-    left = sum(len(cases) for _, cases in ranked[MOST_CAUSES:])
+    left = sum(len(alike) for _, alike in ranked[MOST_CAUSES:])
     note = f"{left} further errors of other causes are in records.jsonl." if left else ""
     columns = [Column("cases", "count"), Column("cause"), Column("message"), Column("for example")]
     return [Section("Errors", [Table("", columns, rows, note)])]
@@ -232,16 +238,8 @@ def _rank(row: Row, metric: str) -> tuple[bool, float, str]:
 
 
 def _passage(record: Record, metric: str) -> Passage:
-    answer = record.transcript.answer if record.transcript else ""
-    parts = [
-        f"input:  {both_ends(record.input, 500)}",
-        f"answer: {both_ends(answer, 400) or '(empty)'}",
-        f"target: {both_ends(str(record.target), 200)}",
-        *(f"{name}: {note}" for name, note in sorted(record.notes.items())),
-        *([f"test:   {both_ends(record.error, 200)}"] if record.error else []),
-    ]
     title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
-    return Passage(title, "\n".join(parts), folded=True)
+    return Passage(title, case_block(record, most=LONGEST_TEXT), folded=True)
 
 
 def _judgements(record: Record) -> list[Passage]:
