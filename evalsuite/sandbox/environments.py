@@ -108,11 +108,11 @@ def own_environment() -> ProgramEnvironment:
 
 def versions_in(folders: Iterable[str]) -> dict[str, str]:
     """The versions of the packages in these folders, by their normalised names."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for package in distributions(path=list(folders)):
         name = (package.metadata["Name"] or "").lower().replace("_", "-")
-        found.setdefault(name, package.version)
-    return found
+        versions.setdefault(name, package.version)
+    return versions
 
 
 def requirements_of(name: str) -> tuple[str, ...]:

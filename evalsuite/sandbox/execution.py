@@ -1,4 +1,4 @@
-"""What came of a program."""
+"""The result of a program."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ DEATH = "the program's process "
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What came of a program, or of one round of a session.
+    """The result of a program, or of one round of a session.
 
     Attributes:
         stdout: what it printed, in the order printed, up to the limit on output; also where it failed.
-        error: None where it ran to its end (or to `exit()` with no status or 0); else why it did not: its
-            traceback, with the program's own lines alone, or a sentence about the limit that it met.
-        timed_out: whether it was stopped for time, on the clock or of the CPU; then `error` says so.
-        seconds: wall time within the sandbox, forking and loading of tables included.
-        variables_lost: in a session, whether the process ended with this round, so that the next one begins
-            afresh; False for a program that has one round only.
+        error: None if it ran to its end (or to `exit()` with no status or 0); otherwise why it did not: its
+            traceback, reduced to the program's own lines, or a sentence about the limit that it hit.
+        timed_out: whether it was stopped for using too much wall time or CPU time; `error` then says so.
+        seconds: wall time within the sandbox, including the fork and the loading of tables.
+        variables_lost: in a session, whether the process ended with this round, so that the next one starts
+            afresh; always False for a program with a single round.
         tier: what held it: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
         files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, the figures among them that
             matplotlib still had open; at most eight, and 1 MiB in all.
@@ -44,26 +44,28 @@ class Execution:
 
 
 def execution(
-    how: str, printed: bytes, said: bytes, *, timeout: float, seconds: float, limits: Limits
+    how: str, printed: bytes, complaint: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Puts into words how a round ended.
+    """Describes how a round ended.
 
     Args:
         how: in the warm interpreter's words (see `inside/__main__.py`).
         printed: what stands in its standard output.
-        said: what stands at the end of its standard error.
+        complaint: what stands at the end of its standard error.
         timeout: seconds that it was given.
         seconds: seconds that it took.
         limits: the limits that it ran under.
     """
     if len(printed) > limits.output:
         how = "output"
-    error = _error(how, ending(said.decode("utf-8", "replace").strip(), ERROR_CHARACTERS), timeout, limits)
+    error = _error(
+        how, ending(complaint.decode("utf-8", "replace").strip(), ERROR_CHARACTERS), timeout, limits
+    )
     stdout = printed[: limits.output].decode("utf-8", "replace")
     return Execution(stdout, error, how in ("timeout", "cpu"), seconds)
 
 
-def _error(how: str, said: str, timeout: float, limits: Limits) -> str | None:
+def _error(how: str, complaint: str, timeout: float, limits: Limits) -> str | None:
     if how in ("ok", "exit 0"):
         return None
     limit = {
@@ -77,8 +79,8 @@ def _error(how: str, said: str, timeout: float, limits: Limits) -> str | None:
     if how in limit:
         return limit[how]
     if how == "raised":
-        return said or "the program failed without a word"
-    return f"{_death(how)}\n{said}".strip()
+        return complaint or "the program failed without a word"
+    return f"{_death(how)}\n{complaint}".strip()
 
 
 def _death(how: str) -> str:

@@ -39,16 +39,15 @@ class _Running:
 
 
 class Sandbox:
-    """Runs untrusted Python; make one a process and share it between its cases.
+    """Runs untrusted Python; make one per process and share it between cases.
 
-    Nothing is started before the first program, which therefore takes about a second longer. At most as
-    many programs run at a time as this process has cores; others wait, and waiting does not count against
-    their time.
+    Nothing is started before the first program, which therefore takes about a second longer. No more programs
+    run at once than this process has cores; the others wait, and waiting does not count against their time.
 
     Args:
         limits: what one program may use.
-        preload: modules that are loaded once, before any program; those that are missing are left out.
-        tiers: the kinds of walls that will do, of which the strongest that works here is taken:
+        preload: modules to import once, before any program; missing ones are skipped.
+        tiers: the acceptable kinds of isolation, of which the strongest that works here is used:
             `bubblewrap`, then `landlock`. Or one elsewhere: `docker:IMAGE`, or the address of a server that speaks
             SandboxFusion's protocol. By default what the run's `--sandbox` names, else those of this machine.
         environment: what programs may import, see `environments.environment`; by default what the run's
@@ -92,7 +91,7 @@ class Sandbox:
         tables: Mapping[str, TableSource] | None = None,
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - the program's time, kept by the sandbox
     ) -> Execution:
-        """Runs one program, of which nothing is left afterwards.
+        """Runs one program and leaves nothing of it behind.
 
         Args:
             code: Python source, run as `__main__`.
@@ -101,10 +100,10 @@ class Sandbox:
             timeout: seconds of wall time, and of CPU time of all its processes together.
 
         Returns:
-            What it printed and how it ended; a program that fails raises nothing here.
+            What it printed and how it ended; a failing program does not raise here.
 
         Raises:
-            SandboxUnavailable: no sandbox is to be had on this machine; the message says how to get one.
+            SandboxUnavailable: this machine has no working sandbox; the message says how to get one.
             SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         async with ProgramSession(self, tables or {}, timeout, once=True) as session:
@@ -126,7 +125,7 @@ class Sandbox:
         return ProgramSession(self, tables or {}, timeout)
 
     async def probe(self) -> str:
-        """Sees whether programs can be run, in a tenth of a second as nothing is preloaded.
+        """Checks whether programs can be run; takes a tenth of a second, as nothing is preloaded.
 
         Of a place elsewhere it also learns what is installed there.
 
@@ -134,14 +133,14 @@ class Sandbox:
             The tier whose walls would hold them.
 
         Raises:
-            SandboxUnavailable: none can be had; the message says how to get one.
+            SandboxUnavailable: they cannot; the message says how to get a sandbox.
         """
         place = await self._place(())
         await place.aclose()
         return place.tier
 
     async def aclose(self) -> None:
-        """Ends the warm interpreter and every program; a later `run` starts anew."""
+        """Ends the warm interpreter and every program; a later `run` starts a new one."""
         running, self._running = self._running, None
         if running is not None and running.place is not None:
             await running.place.aclose()

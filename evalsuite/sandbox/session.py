@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class ProgramSession:
     """A program whose variables live on between its rounds; see `Sandbox.session`.
 
-    A round that is stopped, or whose process dies, costs the variables: the next round starts afresh, with
-    the tables as they were. Processes that a round leaves behind are ended with it.
+    If a round is stopped or its process dies, the variables are lost: the next round starts afresh, with the
+    original tables. Processes that a round leaves behind are killed.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ProgramSession:
         code: str,
         timeout: float | None = None,  # noqa: ASYNC109 - the program's time, kept by the sandbox
     ) -> Execution:
-        """Runs one round; rounds asked for at the same time run one after the other.
+        """Runs one round; concurrent calls run one after the other.
 
         Args:
             code: Python source; it finds the variables of the rounds before.
@@ -108,7 +108,7 @@ class ProgramSession:
             return await warm.begin(self._key, files, seconds, once=self._once)
 
     def _leave(self, content: bytes) -> None:
-        """Puts what the round needs where the program's process looks for it, and clears its output."""
+        """Writes what the round needs to where the program's process reads it, and clears the output."""
         if not self._files:
             self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr", "files"))
         for file in self._files:
@@ -120,16 +120,18 @@ class ProgramSession:
         limits = self.sandbox.limits
         printed = os.pread(out, limits.output + 1, 0)
         longest = 4 * ERROR_CHARACTERS + 4
-        said = os.pread(err, longest, max(0, os.fstat(err).st_size - longest))
-        _refuse_unreached(ending.how, said, seconds)
+        complaint = os.pread(err, longest, max(0, os.fstat(err).st_size - longest))
+        _refuse_unreached(ending.how, complaint, seconds)
         written = read_files(os.pread(files, 2 * MOST_BYTES, 0))
-        result = execution(ending.how, printed, said, timeout=seconds, seconds=ending.seconds, limits=limits)
+        result = execution(
+            ending.how, printed, complaint, timeout=seconds, seconds=ending.seconds, limits=limits
+        )
         return replace(result, files=written)
 
 
-def _refuse_unreached(how: str, said: bytes, seconds: float) -> None:
-    """Raises where the program's own code was not reached, which says nothing about the program."""
-    words = said.decode("utf-8", "replace").strip()
+def _refuse_unreached(how: str, complaint: bytes, seconds: float) -> None:
+    """Raises if the program's own code was never reached, since that says nothing about the program."""
+    words = complaint.decode("utf-8", "replace").strip()
     if how.startswith("refused"):
         raise SandboxError(f"a program could not be started: {how.removeprefix('refused ')}")
     if how == "unfit":
@@ -147,10 +149,10 @@ def _refuse_unreached(how: str, said: bytes, seconds: float) -> None:
 def _handed_over(files: tuple[int, ...]) -> Iterator[list[int]]:
     """The files as the program gets them: opened anew, so that what it does to its own is not felt here."""
     modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(files) - 1))
-    given: list[int] = []
+    opened: list[int] = []
     try:
-        given += (os.open(f"/proc/self/fd/{file}", mode) for file, mode in zip(files, modes, strict=True))
-        yield given
+        opened += (os.open(f"/proc/self/fd/{file}", mode) for file, mode in zip(files, modes, strict=True))
+        yield opened
     finally:
-        for file in given:
+        for file in opened:
             os.close(file)

@@ -1,4 +1,4 @@
-"""Says why no sandbox is to be had, and what to do about it."""
+"""Explains why no sandbox could be started, and what to do about it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def why(failures: Mapping[str, str]) -> str:
 
 
 def advice() -> str:
-    """What opens user namespaces here: a container sees the host's settings and may close them itself."""
+    """How to allow user namespaces here. A container sees the host's settings, and may forbid them on its own."""
     closed = [command for setting, value, command in SETTINGS if _reads(setting, value)]
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
 

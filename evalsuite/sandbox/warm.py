@@ -1,4 +1,4 @@
-"""The host's end of the warm interpreter: starts it, passes it programs, hears how their rounds ended."""
+"""The host's end of the warm interpreter: starts it, hands it programs, and receives how their rounds ended."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class WarmInterpreter:
         """Waits until it is warm and has proven that it can isolate a program.
 
         Raises:
-            SandboxUnavailable: it cannot be had on this machine.
+            SandboxUnavailable: it does not work on this machine.
         """
         try:
             await self._send(self.setup)
@@ -175,7 +175,7 @@ class WarmInterpreter:
         self.close("the sandbox was closed while the program ran")
 
     def close(self, reason: str) -> None:
-        """Kills everything and lets go of everything; what still waits fails for this reason."""
+        """Kills every process and releases all resources; whatever still waits fails with this reason."""
         if not self.alive:
             return
         self.loop.remove_reader(self.socket)
@@ -266,7 +266,7 @@ def _end(
     ready: asyncio.Future[None],
     clear: Callable[[], None],
 ) -> None:
-    """Hangs up, at which the warm interpreter ends and all programs with it; else kills."""
+    """Hangs up, which ends the warm interpreter and all its programs; kills it if that does not help."""
     control.close()
     warm = ready.done() and not ready.cancelled() and ready.exception() is None
     try:

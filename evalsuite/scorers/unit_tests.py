@@ -89,14 +89,14 @@ class PassesTests:
         return []
 
     async def _against_pairs(self, code: str, tests: UnitTests) -> list[str]:
-        for given, expected in tests.pairs:
-            feed = _FEED.format(given=given.encode(), code=code)
+        for stdin, expected in tests.pairs:
+            feed = _FEED.format(stdin=stdin.encode(), code=code)
             execution = await self.sandbox.run(feed, timeout=self.timeout)
             if execution.error is not None:
-                return [_why(execution, f"input {given[:60]!r}")]
+                return [_why(execution, f"input {stdin[:60]!r}")]
             if _lines(execution.stdout) != _lines(expected):
                 return [
-                    f"for input {given[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"
+                    f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"
                 ]
         return []
 

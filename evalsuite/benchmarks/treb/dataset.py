@@ -66,22 +66,22 @@ def files(root: Path) -> list[Path]:
         DatasetError: there are none.
     """
     order = {subtask: place for place, subtask in enumerate(SUBTASKS)}
-    found = [
+    ordered = [
         (folder, order[subtask], path)
         for folder, name in enumerate(FOLDERS)
         for path in (root / name).glob("*.json*")
         if path.suffix in (".json", ".jsonl") and (subtask := find_subtask(path.stem))
     ]
-    if not found:
+    if not ordered:
         expected = (
             f"files named after subtasks ({SUBTASKS[6].file}.json, ...), there or in English/ and Chinese/"
         )
         raise DatasetError(root, "", "no file of a subtask", expected)
-    return [path for _, _, path in sorted(found)]
+    return [path for _, _, path in sorted(ordered)]
 
 
 def distinct(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
-    """The records with ids of their own: English and Chinese files may share one, the later gets a `#2`."""
+    """The records with unique ids: English and Chinese files may share an id, and the later record gets a `#2`."""
     seen: Counter[str] = Counter()
     for record in records:
         seen[record.id] += 1
@@ -91,7 +91,7 @@ def distinct(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
 
 
 def wanted_modes(modes: Iterable[str]) -> set[str]:
-    """The modes that samples are to run in; empty where that is left to the benchmark."""
+    """The modes that samples run in; empty if the benchmark decides."""
     wanted = set(modes) - {"auto", "published"}
     if "tcot" in wanted:
         wanted |= {"tcot_markdown", "tcot_html"}
@@ -99,7 +99,7 @@ def wanted_modes(modes: Iterable[str]) -> set[str]:
 
 
 def in_turn(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
-    """The first record of each subtask, the modes taking turns: each mode is seen, each subtask once."""
+    """The first record of each subtask, with modes taking turns, so that every mode appears and every subtask once."""
     turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
     seen = set()
     for record in records:

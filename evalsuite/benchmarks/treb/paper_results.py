@@ -29,7 +29,7 @@ class Published:
 
 def published_results() -> dict[str, Published]:
     """The tables by metric: `rouge_l`, `judge`, `exact_match`."""
-    found = read_json(FILE, dict)
+    document = read_json(FILE, dict)
     return {
         table["metric"]: Published(
             f"arXiv 2506.18421, Table {table['table']}",
@@ -38,5 +38,5 @@ def published_results() -> dict[str, Published]:
                 for model, values in table["rows"].items()
             },
         )
-        for table in found["tables"]
+        for table in document["tables"]
     }

@@ -54,7 +54,7 @@ COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data,
 
 
 def asks_for_json(sample: Sample) -> bool:
-    """Whether a TCoT answer is to come in a JSON object: not where there is no table, and not for a summary."""
+    """Whether a TCoT answer should be a JSON object: not without a table, and not for a summary."""
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
@@ -66,7 +66,7 @@ def in_words(sample: Sample, tables: Sequence[str]) -> list[Message]:
 
 
 def with_program(sample: Sample, described: str) -> list[Message]:
-    """PoT: the instructions, what is known of the data frames, and the question."""
+    """PoT: the instructions, a description of the data frames, and the question."""
     return _asked(PROGRAM, WITH_PROGRAM, sample, described)
 
 
@@ -75,18 +75,18 @@ def with_rounds(sample: Sample, described: str) -> list[Message]:
     return _asked(ROUNDS, WITH_ROUNDS, sample, described)
 
 
-def table_text(table: SourceTable, given: str, mode: str, limit: int) -> str:
+def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
     """A table for TCoT: whole if it is small, else its first 50 rows, and as many as the limit allows.
 
     Args:
         table: its cells.
-        given: the text of the record for this mode, used where the whole table is shown; may be empty.
+        written: the text of the record for this mode, used where the whole table is shown; may be empty.
         mode: `tcot_html` or any other, which is Markdown.
         limit: in characters.
     """
     small = len(table.rows) < SMALL_ROWS and table.width < SMALL_COLUMNS
-    if small and given and len(given) <= limit:
-        return given
+    if small and written and len(written) <= limit:
+        return written
     shown = table if small else table.first(FIRST_ROWS)
     text = _written(shown, mode)
     while len(text) > limit and shown.rows:

@@ -136,9 +136,9 @@ class _List:
         return bool(data)
 
     def _fault(self, place: str, expected: str) -> DatasetError:
-        found = (
+        ahead = (
             repr(self._text[self._at : self._at + 20])
             if self._at < len(self._text)
             else "the end of the file"
         )
-        return DatasetError(self._path, place, found, expected)
+        return DatasetError(self._path, place, ahead, expected)

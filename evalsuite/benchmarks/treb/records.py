@@ -136,14 +136,14 @@ def _answer(raw: Mapping[str, Any], source: RecordSource) -> str:
 def _number(value: Any, answer: str, source: RecordSource) -> str | None:
     if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
         return None
-    found = parse_number(value) if isinstance(value, (str, int, float)) else None
-    if not found:
+    number = parse_number(value) if isinstance(value, (str, int, float)) else None
+    if not number:
         raise source.fault("number_answer", repr(value), "a number, or an empty text")
     percentages = map(parse_number, _PERCENTAGE.findall(answer))
-    if found.unit != "%" and any(
-        each and numeric_match(str(each.value), str(found.value)) for each in percentages
+    if number.unit != "%" and any(
+        each and numeric_match(str(each.value), str(number.value)) for each in percentages
     ):
-        return f"{found.value}%"
+        return f"{number.value}%"
     return str(value)
 
 
@@ -193,16 +193,16 @@ def _csv(written: str, source: RecordSource) -> str | None:
     parts = [part for part in PurePosixPath(written.replace("\\", "/")).parts if part not in ("/", ".")]
     for base in (source.path.parent, source.path.parent.parent, source.root):
         for start in range(len(parts)):
-            found = _file_below(source.root, base.joinpath(*parts[start:]))
-            if found:
-                return str(found)
+            path = _file_below(source.root, base.joinpath(*parts[start:]))
+            if path:
+                return str(path)
     raise source.fault("file_path", repr(written), f"a CSV file in {source.root}")
 
 
 def _file_below(root: Path, written: Path) -> Path | None:
     """The file itself, if it is one below the root, wherever links lead."""
     try:
-        found = written.resolve()
-        return found if found.is_relative_to(root.resolve()) and found.is_file() else None
+        path = written.resolve()
+        return path if path.is_relative_to(root.resolve()) and path.is_file() else None
     except (OSError, ValueError):  # too long, or with a null character: no file has such a name
         return None

@@ -81,8 +81,8 @@ def bleu(prediction: str, reference: str) -> float:
 def rouge_l(prediction: str, reference: str) -> float:
     """F-measure of the longest common subsequence of words."""
     if not CHINESE.search(reference):
-        said, wanted = (stemmed(WORDS.findall(text.lower())) for text in (prediction, reference))
-        return _f_measure(said, wanted, 0.0)
+        answered, wanted = (stemmed(WORDS.findall(text.lower())) for text in (prediction, reference))
+        return _f_measure(answered, wanted, 0.0)
     if not prediction.strip():
         return 0.0
     # The package adds this much to the denominator, against division by zero.
@@ -97,11 +97,11 @@ def _chinese(text: str) -> list[str]:
     return [word for line in lines for word in line]
 
 
-def _f_measure(said: Sequence[str], wanted: Sequence[str], smoothing: float) -> float:
-    if not said or not wanted:
+def _f_measure(answered: Sequence[str], wanted: Sequence[str], smoothing: float) -> float:
+    if not answered or not wanted:
         return 0.0
     import Levenshtein
 
-    common = round(Levenshtein.ratio(said, wanted) * (len(said) + len(wanted)) / 2)
-    precision, recall = common / len(said), common / len(wanted)
+    common = round(Levenshtein.ratio(answered, wanted) * (len(answered) + len(wanted)) / 2)
+    precision, recall = common / len(answered), common / len(wanted)
     return 2 * precision * recall / (precision + recall + smoothing) if common else 0.0

@@ -60,10 +60,10 @@ def _paper_table(views: Sequence[RunView], metric: str) -> Table:
     rows: list[list[Cell]] = [_own_row(view, metric) for view in views]
     note = _note(views, metric)
     if _shows_published(views) and (metric in RELEASED or metric == "judge"):
-        if found := published_results().get(metric.removesuffix("_released")):
+        if paper := published_results().get(metric.removesuffix("_released")):
             names = [*map(" ".join, columns), "Overall"]
-            rows += [[f"{model} (published)", *map(row.get, names)] for model, row in found.rows.items()]
-            note += f" Rows marked as published: {found.source}."
+            rows += [[f"{model} (published)", *map(row.get, names)] for model, row in paper.rows.items()]
+            note += f" Rows marked as published: {paper.source}."
         else:
             note += " The paper prints no such table."
     heads = [Column("Run"), *(Column(" ".join(column), "percent", 2) for column in columns)]

@@ -60,10 +60,10 @@ def _keeps(answer: str, rule: Mapping[str, Any]) -> bool:
     try:
         return _CHECKS[rule["check"]](answer, rule)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        known = ", ".join(sorted(_CHECKS))
+        checks = ", ".join(sorted(_CHECKS))
         raise ScoringError(
             f"the rule {rule!r} cannot be checked ({error!r}); "
-            f"it needs a check of {known} and what that check compares with"
+            f"it needs a check of {checks} and what that check compares with"
         ) from error
 
 

@@ -35,13 +35,13 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 
 
 def own_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """TReB's scorers; each leaves out what it does not apply to, and without a judge nothing is judged."""
+    """TReB's scorers; each skips samples that it does not apply to, and the judge's needs a judge in the run."""
     own: tuple[Scorer | JudgedScorer, ...] = (text_scores, number_score, rule_score)
     return (*own, AnswerJudge()) if setup.judge else own
 
 
 def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """`rouge_l` and `bleu` in [0, 1], for all subtasks but Instruction Following; nothing without a reference."""
+    """`rouge_l` and `bleu` in [0, 1], for all subtasks except Instruction Following; no scores without a reference."""
     if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
         return {}
     if note := failed_program(sample, transcript):
@@ -107,14 +107,14 @@ class AnswerJudge:
                 ("answer of the student", beginning(transcript.answer, JUDGED)),
             ]
         )
-        said = await ask_until_parsed(
+        reading = await ask_until_parsed(
             judge, [Message("system", JUDGE), Message("user", asked)], mark, temperature=0.0
         )
-        return {"judge": Score(said.value / BEST, f"{said.value:g} of {BEST}", log=said.log)}
+        return {"judge": Score(reading.value / BEST, f"{reading.value:g} of {BEST}", log=reading.log)}
 
 
 def _has_reference(sample: Sample) -> bool:
-    """Whether there is anything to compare with: test sets come without reference answers, too."""
+    """Whether there is anything to compare with: some test sets have no reference answers."""
     return bool(str(sample.target).strip())
 
 
@@ -128,13 +128,13 @@ def mark(text: str) -> float:
     written, slash, best = (boxed or "").partition("/")
     number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:
-        found = "no \\boxed{...}" if boxed is None else f"\\boxed{{{beginning(boxed, 60)}}}"
-        raise ValueError(f"it holds {found} instead of \\boxed{{a number from 0 to {BEST}}}.")
+        written = "no \\boxed{...}" if boxed is None else f"\\boxed{{{beginning(boxed, 60)}}}"
+        raise ValueError(f"it holds {written} instead of \\boxed{{a number from 0 to {BEST}}}.")
     return float(number.value)
 
 
 def failed_program(sample: Sample, transcript: Transcript) -> str:
-    """Why an answer counts as zero in PoT; empty where it does not."""
+    """Why an answer counts as zero in PoT; empty if it does not."""
     state = transcript.facts.get("program", "ok")
     if sample.tags["mode"] != "pot" or state == "ok":
         return ""

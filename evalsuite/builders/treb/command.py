@@ -99,8 +99,8 @@ def csv_files(folder: Path) -> list[Path]:
     Raises:
         DatasetError: there are none.
     """
-    if found := sorted(folder.glob("*.csv")):
-        return found
+    if made := sorted(folder.glob("*.csv")):
+        return made
     raise DatasetError(folder, "", "no CSV file", "a folder of tables as *.csv")
 
 
@@ -172,10 +172,10 @@ def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, Templ
     """Pairs with their ids, no question twice."""
     for subtask, templates in TEMPLATES.items():
         for template in templates:
-            found: dict[str, TemplatePair] = {}
+            made: dict[str, TemplatePair] = {}
             for _ in range(TRIES * each):
-                pair = template(sheet, random) if len(found) < each else None
+                pair = template(sheet, random) if len(made) < each else None
                 if pair:
-                    found.setdefault(pair.question, pair)
-            for number, pair in enumerate(found.values(), 1):
+                    made.setdefault(pair.question, pair)
+            for number, pair in enumerate(made.values(), 1):
                 yield f"{subtask}|generated|{sheet.name}|{template.__name__}_{number}", pair

@@ -159,11 +159,11 @@ def _present(cells: Sequence[float | None]) -> list[float]:
 
 
 def _group_means(sheet: Sheet, group: str, name: str) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    by_group: dict[str, list[float]] = {}
     for key, value in zip(sheet.columns[group], sheet.numeric[name], strict=True):
         if key is not None and value is not None:
-            found.setdefault(key, []).append(value)
-    return {key: statistics.fmean(values) for key, values in found.items()}
+            by_group.setdefault(key, []).append(value)
+    return {key: statistics.fmean(values) for key, values in by_group.items()}
 
 
 def _rounded(question: str, value: float, expression: str) -> TemplatePair:

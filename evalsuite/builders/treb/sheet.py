@@ -107,13 +107,13 @@ class Sheet:
     @cached_property
     def groups(self) -> dict[str, list[str]]:
         """The text columns in which some value repeats, with their values in order of appearance."""
-        found = {}
+        groups = {}
         for name, cells in self.texts.items():
             values = [cell for cell in cells if cell is not None]
             distinct = list(dict.fromkeys(values))
             if 2 <= len(distinct) < len(values):
-                found[name] = distinct
-        return found
+                groups[name] = distinct
+        return groups
 
 
 def _are_years(cells: Sequence[float | None]) -> bool:

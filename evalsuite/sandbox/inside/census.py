@@ -32,14 +32,14 @@ def address_space(pid: int) -> int:
 
 def sockets(pids: Iterable[int]) -> int:
     """How many sockets these processes have open, each counted once whoever shares it."""
-    found = set()
+    names = set()
     for pid in pids:
         with contextlib.suppress(OSError):  # it is gone, or a descriptor is
             for file in os.scandir(f"/proc/{pid}/fd"):
                 target = os.readlink(file.path)  # noqa: PTH115 - many, and often
                 if target.startswith("socket:"):
-                    found.add(target)
-    return len(found)
+                    names.add(target)
+    return len(names)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -52,7 +52,7 @@ def cpu_seconds(pid: int) -> float:
 
 def parents() -> dict[int, int]:
     """The parent of every process that lives; zombies are left out."""
-    found = {}
+    parent_of = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
         if name.isdecimal():
             try:
@@ -60,8 +60,8 @@ def parents() -> dict[int, int]:
             except OSError:
                 continue
             if state != "Z":
-                found[int(name)] = int(parent)
-    return found
+                parent_of[int(name)] = int(parent)
+    return parent_of
 
 
 def family(root: int, parents: dict[int, int]) -> set[int]:
@@ -74,14 +74,14 @@ def family(root: int, parents: dict[int, int]) -> set[int]:
 
 def groups() -> dict[int, set[int]]:
     """The processes that live, by their process group."""
-    found: dict[int, set[int]] = {}
+    members: dict[int, set[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
         if name.isdecimal():
             with contextlib.suppress(OSError):  # it is gone
                 state, _, group, *_ = _stat(int(name))
                 if state != "Z":
-                    found.setdefault(int(group), set()).add(int(name))
-    return found
+                    members.setdefault(int(group), set()).add(int(name))
+    return members
 
 
 def threads(pid: int) -> int:

@@ -50,9 +50,12 @@ class ForkingInterpreter:
         self.poll.register(control, select.POLLIN)
 
     def _load(self, modules: list[str]) -> None:
+        # Where this process stands there may be modules of ours with names that a package tries, such as `tables`.
+        here = sys.path.pop(0)
         with self.walls.room_to_load() as folder, warming.writing_to(folder):
             for name in modules:
                 _load(name)
+        sys.path.insert(0, here)
         gc.collect()
         gc.freeze()  # a collection in a forked process would copy every page
         self.baseline = census.address_space(os.getpid())
@@ -68,8 +71,8 @@ class ForkingInterpreter:
                     # What is left of the batch may speak of descriptors that the order has closed, and of
                     # which it has opened the numbers anew; it will be said again.
                     break
-                if (known := self.by_descriptor.get(descriptor)) is not None:
-                    self._attend(known, descriptor)
+                if (forked := self.by_descriptor.get(descriptor)) is not None:
+                    self._attend(forked, descriptor)
             self._patrol()
 
     def _obey(self) -> None:
@@ -85,26 +88,26 @@ class ForkingInterpreter:
         if order["op"] == "load":
             self._load(order["modules"])
             return
-        known = self.programs.get(order["key"])
+        forked = self.programs.get(order["key"])
         if order["op"] == "end":
-            if known is not None:
-                known.stop_clock()
-                known.kill()
-        elif known is None or known.dead:
+            if forked is not None:
+                forked.stop_clock()
+                forked.kill()
+        elif forked is None or forked.dead:
             self._tell(key=order["key"], ending="gone", seconds=0.0, alive=False)
         else:
-            known.clock(order["timeout"])
-            known.wake()
+            forked.clock(order["timeout"])
+            forked.wake()
 
     def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
         try:
-            known = self._forked(order, *descriptors)
+            forked = self._forked(order, *descriptors)
         except OSError as error:  # too many at a time: of descriptors, processes or namespaces
             for descriptor in descriptors:
                 os.close(descriptor)
             self._tell(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
             return
-        known.clock(order["timeout"])
+        forked.clock(order["timeout"])
 
     def _forked(self, order: dict[str, Any], payload: int, out: int, err: int, files: int) -> Forked:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -120,18 +123,18 @@ class ForkingInterpreter:
         for descriptor in (payload, err, files):
             os.close(descriptor)
         ours.setblocking(False)
-        known = Forked(self.walls, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
-        self.programs[known.key] = known
-        for descriptor in (known.pidfd, ours.fileno()):
-            self.by_descriptor[descriptor] = known
+        forked = Forked(self.walls, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
+        self.programs[forked.key] = forked
+        for descriptor in (forked.pidfd, ours.fileno()):
+            self.by_descriptor[descriptor] = forked
             self.poll.register(descriptor, select.POLLIN)
-        return known
+        return forked
 
     def _see_out_the_killed(self) -> None:
         end = time.monotonic() + DYING_SECONDS
-        for known in [known for known in self.programs.values() if known.killed]:
-            if known.dies_within(end - time.monotonic()):
-                self._attend(known, known.pidfd)
+        for forked in [forked for forked in self.programs.values() if forked.killed]:
+            if forked.dies_within(end - time.monotonic()):
+                self._attend(forked, forked.pidfd)
 
     def _fork(self, descriptors: dict[int, int], key: int) -> int:
         _leave_spare_descriptors()
@@ -154,46 +157,46 @@ class ForkingInterpreter:
         except OSError as error:
             program.give_up(error)
 
-    def _attend(self, known: Forked, descriptor: int) -> None:
-        if descriptor == known.pidfd:
-            while status := known.heard():
-                self._believe(known, status)
-            self._bury(known)
-        elif status := known.heard():
-            self._believe(known, status)
+    def _attend(self, forked: Forked, descriptor: int) -> None:
+        if descriptor == forked.pidfd:
+            while status := forked.heard():
+                self._believe(forked, status)
+            self._bury(forked)
+        elif status := forked.heard():
+            self._believe(forked, status)
         else:
-            self._hang_up(known)  # the process itself will tell how it ends
+            self._hang_up(forked)  # the process itself will tell how it ends
 
-    def _believe(self, known: Forked, status: bytes) -> None:
+    def _believe(self, forked: Forked, status: bytes) -> None:
         if status == program.LOADED:
-            known.loaded = True
-        elif not known.loaded:
-            self._end_round(known, "unfit" if status == program.UNFIT else "table")
-        elif known.running:
-            self._end_round(known, "ok" if status == program.OK else "raised")
+            forked.loaded = True
+        elif not forked.loaded:
+            self._end_round(forked, "unfit" if status == program.UNFIT else "table")
+        elif forked.running:
+            self._end_round(forked, "ok" if status == program.OK else "raised")
 
-    def _end_round(self, known: Forked, ending: str) -> None:
-        seconds = known.stop_clock()
-        alive = not known.once and known.pause()
+    def _end_round(self, forked: Forked, ending: str) -> None:
+        seconds = forked.stop_clock()
+        alive = not forked.once and forked.pause()
         if not alive:
-            known.kill()
-        memory = self._memory({known.pid}) if alive else 0
-        self._tell(key=known.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
+            forked.kill()
+        memory = self._memory({forked.pid}) if alive else 0
+        self._tell(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
 
-    def _bury(self, known: Forked) -> None:
-        self._hang_up(known)
-        self._forget(known.pidfd)
-        del self.programs[known.key]
-        running, ending = known.running, known.bury()
+    def _bury(self, forked: Forked) -> None:
+        self._hang_up(forked)
+        self._forget(forked.pidfd)
+        del self.programs[forked.key]
+        running, ending = forked.running, forked.bury()
         if running:
-            ending = ending if known.loaded else f"early {ending}"
-            self._tell(key=known.key, ending=ending, seconds=known.stop_clock(), alive=False)
+            ending = ending if forked.loaded else f"early {ending}"
+            self._tell(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
 
-    def _hang_up(self, known: Forked) -> None:
-        if known.channel is not None:
-            self._forget(known.channel.fileno())
-            known.channel.close()
-            known.channel = None
+    def _hang_up(self, forked: Forked) -> None:
+        if forked.channel is not None:
+            self._forget(forked.channel.fileno())
+            forked.channel.close()
+            forked.channel = None
 
     def _forget(self, descriptor: int) -> None:
         del self.by_descriptor[descriptor]
@@ -201,24 +204,24 @@ class ForkingInterpreter:
 
     def _patrol(self) -> None:
         now = time.monotonic()
-        running = [known for known in self.programs.values() if known.running]
-        for known in running:
-            if now >= known.deadline:
-                known.kill("timeout")
-        if long := [known for known in running if now >= known.started + PATROL_SECONDS]:
-            families = self.walls.families([known.pid for known in long])
-            for known in long:
-                if limit := self._limit_met(known, families[known.pid]):
-                    known.kill(limit)
+        running = [forked for forked in self.programs.values() if forked.running]
+        for forked in running:
+            if now >= forked.deadline:
+                forked.kill("timeout")
+        if long := [forked for forked in running if now >= forked.started + PATROL_SECONDS]:
+            families = self.walls.families([forked.pid for forked in long])
+            for forked in long:
+                if limit := self._limit_met(forked, families[forked.pid]):
+                    forked.kill(limit)
 
-    def _limit_met(self, known: Forked, family: set[int]) -> str | None:
-        if sum(map(census.cpu_seconds, family)) > known.cpu_deadline:
+    def _limit_met(self, forked: Forked, family: set[int]) -> str | None:
+        if sum(map(census.cpu_seconds, family)) > forked.cpu_deadline:
             return "cpu"
         if self._memory(family) > self.limits.memory:
             return "memory"
-        if os.fstat(known.out).st_size > self.limits.output:
+        if os.fstat(forked.out).st_size > self.limits.output:
             return "output"
-        return self.walls.excess(known.key, family) or None
+        return self.walls.excess(forked.key, family) or None
 
     def _memory(self, pids: set[int]) -> int:
         """Bytes that these processes may have beyond what they have from the warm interpreter."""
@@ -227,7 +230,7 @@ class ForkingInterpreter:
 
     def _patience(self) -> int | None:
         """Milliseconds until somebody must be looked after."""
-        deadlines = [known.deadline for known in self.programs.values() if known.running]
+        deadlines = [forked.deadline for forked in self.programs.values() if forked.running]
         if not deadlines:
             return None
         wait = min(PATROL_SECONDS, min(deadlines) - time.monotonic())

@@ -31,9 +31,11 @@ def keep_only(descriptors: dict[int, int]) -> None:
     # Opened anew: a lock or a flag on one that they share would pass from program to program.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
     # In two steps, as the wanted numbers may be taken by others that are wanted.
-    high = {n: fcntl.fcntl(given, fcntl.F_DUPFD, len(descriptors)) for n, given in descriptors.items()}
-    for number, given in high.items():
-        os.dup2(given, number, inheritable=number <= STDERR)
+    high = {
+        n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()
+    }
+    for number, descriptor in high.items():
+        os.dup2(descriptor, number, inheritable=number <= STDERR)
     os.closerange(len(descriptors), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 

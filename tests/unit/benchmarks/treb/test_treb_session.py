@@ -44,7 +44,7 @@ def answer(messages):
     return "So \\\\boxed{" + next((word for word in last.split() if word.isdigit()), "nothing") + "}"
 
 def judge(messages):
-    right = "Student\'s answer:\\n42" in messages[1]["content"]
+    right = "\\n42\\n</answer_of_the_student" in messages[1]["content"]
     return "Judged. \\\\boxed{%d}" % (10 if right else 1)
 """
 BEHAVIOURS = ("right", "wrong", "crashing", "looping", "mended")
