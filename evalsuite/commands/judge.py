@@ -68,6 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--passes", type=float, metavar="SCORE", help="the least score that passes (default: the best)"
     )
     parser.add_argument("--benchmark", metavar="NAME", help="which of the run's benchmarks")
+    parser.add_argument(
+        "--score",
+        action="append",
+        metavar="NAME",
+        help="which of the judge's scores, where the cases declare several; may be repeated (default: all)",
+    )
     sheet = "a sheet of `evalsuite label`; may be repeated"
     parser.add_argument("--people", action="append", type=Path, default=[], metavar="FILE", help=sheet)
     parser.add_argument(
@@ -108,7 +114,9 @@ def run(options: argparse.Namespace) -> int:
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
-    judges = [one for name in options.judge for one in _judged(name, subject, options, store)]
+    judges = _of_scores(
+        [one for name in options.judge for one in _judged(name, subject, options, store)], options.score
+    )
     _demand_labels_on_scale(people, judges)
     text = render([certificate(judges, people, sheets)], ())
     (target / "certificate.md").write_text(text, "utf-8")
@@ -116,6 +124,14 @@ def run(options: argparse.Namespace) -> int:
     decisions = decided(gates, judges, people, bench)
     sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
     return int(status(decisions))
+
+
+def _of_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
+    """The judges' results for these scores; all where none is named."""
+    names = {judge.score for judge in judges}
+    if scores and (unknown := set(scores) - names):
+        raise RunError(f"there is no score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
+    return [judge for judge in judges if not scores or judge.score in scores]
 
 
 def _demand_labels_on_scale(people: Mapping[str, float], judges: Sequence[JudgeResults]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import JudgeError
+from evalsuite.errors import BackendUnavailable, JudgeError, SettingsError
 from evalsuite.judging.marks import marked
 from evalsuite.judging.opinions import PREFERENCE
 from evalsuite.judging.probes import PARAPHRASED, REWORD, probes
@@ -18,7 +20,6 @@ from evalsuite.types import Sample, Score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
@@ -100,7 +101,14 @@ def _open(settings: Settings, store: Path) -> Gateway:
     from evalsuite.journal.answers import Answers
     from evalsuite.models import open_backend
 
-    open_backend(settings.judge_model or "", settings.judge_base_url, credentials_of(settings)).check()
+    judge = settings.judge_model or ""
+    if judge.startswith("function:") and str(Path.cwd()) not in sys.path:
+        # As in a run, a function of the user's own is found in the current directory.
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        open_backend(judge, settings.judge_base_url, credentials_of(settings)).check()
+    except (SettingsError, BackendUnavailable) as error:
+        raise type(error)(str(error).replace("--model", "--judge")) from error
     return open_gateway(settings, Answers.open(store))
 
 
