@@ -10,8 +10,7 @@ from evalsuite.errors import ScoringError
 from evalsuite.judging.judged_input import JudgedInput, conversation, without_names
 from evalsuite.judging.opinions import PREFERENCE
 from evalsuite.judging.people_facts import people_facts
-from evalsuite.judging.repeated_judge import OFFICE
-from evalsuite.judging.signature import signature
+from evalsuite.judging.signature import judge_signature
 from evalsuite.types import Score
 
 if TYPE_CHECKING:
@@ -63,11 +62,7 @@ class JudgeScorer:
 
     def signature(self, model: str) -> str:
         """How the scores are made, in a line; see `signature`."""
-        kind = type(self.judge).__name__.lower()
-        form = getattr(self.judge, "form", None)
-        asked = form.request() if form else ""
-        shown = [self.rival, self.background, list(self.hide)]
-        return signature(kind, [model], [OFFICE, asked, repr(self.judge), shown])
+        return judge_signature(self.judge, model, [self.rival, self.background, list(self.hide)])
 
     def _people(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
         """People's labels, by the names under which the scores are kept."""

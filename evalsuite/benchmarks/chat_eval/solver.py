@@ -20,6 +20,7 @@ from evalsuite.judging.panels import Panel
 from evalsuite.judging.referees import RefereePanel
 from evalsuite.judging.repeated_judge import Sampled
 from evalsuite.judging.roles import debaters
+from evalsuite.judging.signature import judge_signature
 from evalsuite.keywords import GENERATION, refuse_unknown
 from evalsuite.types import Transcript
 
@@ -72,6 +73,7 @@ class AsJudge:
             facts |= {"unparsed": str(error), **cut_off(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_events(error.log), facts=facts)
         facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
+        facts["signature"] = judge_signature(judge, model.name)
         return Transcript(_answer(assessment), events=_events(assessment.log), facts=facts)
 
     def judge(self, mode: JudgingMode, task: str) -> Judge:

@@ -200,6 +200,14 @@ def test_labels_are_hidden_and_found_again_with_enough_samples() -> None:
     assert corrected([("m", Tally.of(pair(at, "first", "first") for at in range(59)))]) == []
 
 
+def test_each_mode_and_task_has_a_signature_of_its_own(judged: Any) -> None:
+    section = report([judged(always_first, "single", "panel:one_by_one:2roles:1turns").view])
+    rows = table(section, "Signatures of judged scores").rows
+    assert [str(row[2]).split("|")[0] for row in rows] == ["panel", "panel", "sampled", "sampled"]
+    assert [row[3] for row in rows] == [6] * 4
+    assert len({row[2] for row in rows}) == 4
+
+
 def test_the_category_table_has_a_column_for_each_judge(judged: Any) -> None:
     views = [judged(always_first, name=name).view for name in ("a", "b")]
     found = table(report(views), "category")
