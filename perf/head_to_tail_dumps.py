@@ -149,6 +149,8 @@ def goodreads(folder: Path, books: int) -> None:
                 else "",
                 "publisher": f"{_surname(chance)} Press" if chance.random() < 0.7 else "",
                 "num_pages": str(chance.randint(20, 900)) if chance.random() < 0.7 else "",
+                "isbn": f"{number:09}X" if number % 3 else "",
+                "isbn13": f"978{number:010}" if number % 4 else "",
                 "ratings_count": str(_steep(chance, 3_000_000)),
                 "authors": [{"author_id": str(int(books / 3 * chance.random() ** 2)), "role": ""}],
                 "description": _words(chance, 60),
@@ -183,7 +185,8 @@ def mag(folder: Path, papers: int) -> None:
         (
             {
                 "JournalId": number, "DisplayName": f"Journal of {_words(chance, 2)} {_surname(chance)}",
-                "Publisher": f"{_surname(chance)} Press", "CitationCount": _steep(chance, 10_000_000),
+                "Issn": f"{number:08}", "Publisher": f"{_surname(chance)} Press",
+                "CitationCount": _steep(chance, 10_000_000),
                 "CreatedDate": "2016-06-24",
             }
             for number in range(papers // 200 + 1)
@@ -207,7 +210,8 @@ def mag(folder: Path, papers: int) -> None:
 def _paper(chance: random.Random, number: int) -> dict[str, object]:
     title = f"{_words(chance, 4)} in {_surname(chance)} {_surname(chance)}"
     return {
-        "PaperId": number, "DocType": chance.choice(["Journal", "Conference", "Patent", "Book", ""]),
+        "PaperId": number, "Doi": f"10.1000/{number}" if number % 3 else "",
+        "DocType": chance.choice(["Journal", "Conference", "Patent", "Book", ""]),
         "PaperTitle": title.lower(), "OriginalTitle": title, "Year": 2024 - int(90 * chance.random() ** 3),
         "Publisher": f"{_surname(chance)} Press" if chance.random() < 0.5 else "",
         "CitationCount": _steep(chance, 50_000),

@@ -1,4 +1,4 @@
-"""Do two raters agree beyond chance?"""
+"""Agreement of two raters beyond chance."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Kappa:
 
 
 def cohen_kappa(a: Labels, b: Labels) -> float:
-    """Cohen's kappa: agreement of two raters over what their own habits would give by chance.
+    """Cohen's kappa: the agreement of two raters beyond what their label frequencies give by chance.
 
     Cohen, "A coefficient of agreement for nominal scales" (Educational and Psychological Measurement 20,
     1960).

@@ -1,4 +1,4 @@
-"""The interval of a bounded mean that holds for any number of cases and any distribution: by betting."""
+"""A betting interval of a bounded mean, valid for any number of cases and any distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean of values that come in clusters, and how far it may be off.
+"""The mean of values that come in clusters, and its error.
 
 Cases that share a source, and epochs of one sample, are not independent: only clusters are.
 """

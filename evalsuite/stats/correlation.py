@@ -1,4 +1,4 @@
-"""Do two scores go together, and do groups differ?"""
+"""Correlation of two scores, and differences between groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNDEFINED = Significance(math.nan, math.nan)
 
 
 def _pairs(x: Values, y: Values) -> tuple[Array, Array] | None:
-    """Both lists, or None where correlation is undefined: fewer than three pairs, or one list is constant."""
+    """Both lists, or None if correlation is undefined: fewer than three pairs, or one list is constant."""
     same_length(x, y, "x and y")
     first, second = numbers(x, "x"), numbers(y, "y")
     if len(first) < 3 or first.min() == first.max() or second.min() == second.max():

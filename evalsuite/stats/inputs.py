@@ -1,4 +1,4 @@
-"""What every statistic checks before it counts: numbers that are numbers, and lists that belong together."""
+"""Checks the input of statistics: finite numbers, and lists of equal length."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def binary(values: Values, name: str = "values") -> Array:
 
 
 def within(array: Array, low: float, high: float, name: str) -> Array:
-    """The same array, not empty, once all of it is known to lie in [low, high].
+    """The array itself, checked to be non-empty and to lie in [low, high].
 
     Raises:
         ValueError: a value lies outside of it.
@@ -59,7 +59,7 @@ def within(array: Array, low: float, high: float, name: str) -> Array:
 
 
 def same_length(first: Sized, second: Sized, names: str) -> None:
-    """Two lists that are paired by position.
+    """Checks that two lists paired by position have the same length.
 
     Raises:
         ValueError: they are not equally long.
@@ -69,12 +69,12 @@ def same_length(first: Sized, second: Sized, names: str) -> None:
 
 
 def is_missing(label: object) -> bool:
-    """Whether this is no label: None or nan."""
+    """Whether a label is missing: None or nan."""
     return label is None or label != label  # noqa: PLR0124 - only nan differs from itself
 
 
 def rated(labels: Labels, name: str) -> list[Hashable]:
-    """The labels as a list, once it is known that none is missing.
+    """The labels as a list, checked for missing ones.
 
     Raises:
         ValueError: there is none, or one is None or nan.

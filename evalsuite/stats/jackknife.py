@@ -1,4 +1,4 @@
-"""An interval for any statistic of items that come in clusters: kappa, alpha, a rank correlation."""
+"""A jackknife interval for any statistic of clustered items: kappa, alpha, a rank correlation."""
 
 from __future__ import annotations
 

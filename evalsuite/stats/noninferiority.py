@@ -1,4 +1,4 @@
-"""May the candidate take the baseline's place? Non-inferiority within a margin, over several metrics."""
+"""Non-inferiority of a candidate to a baseline within a margin, over several metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class NonInferiority:
-    """Two runs on the same cases, by one metric.
+    """The comparison of two runs on the same cases by one metric.
 
     Attributes:
         n: cases.
@@ -102,7 +102,7 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
 
 
 def _turned(result: NonInferiority) -> NonInferiority:
-    """The comparison with the runs' roles exchanged back."""
+    """The comparison with the roles of the runs swapped back."""
     return replace(
         result,
         baseline=result.candidate,
@@ -187,7 +187,7 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
 
 
 def _detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
-    """The smallest loss that would be shown; where nothing varies, the share of cases that would have to lose all."""
+    """The smallest loss that would be shown; if nothing varies, the share of cases that must lose all."""
     if mean.clusters == 1:
         return math.inf
     if mean.error == 0:
@@ -207,7 +207,7 @@ def compare_statistic(
     lower_is_better: bool = False,
     confidence: float = 0.95,
 ) -> NonInferiority:
-    """Compares a statistic that is no mean over cases (a kappa, a correlation) by the jackknife of its difference.
+    """Compares a statistic that is not a mean over cases (a kappa, a correlation) by the jackknife of its difference.
 
     The standard error is that of `jackknife_interval`, the test and the interval Student's with one degree of
     freedom less than there are groups.

@@ -1,4 +1,4 @@
-"""Two runs on the same cases: how far apart, and could it be chance?"""
+"""Compares two runs on the same cases."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How many questions, and how many epochs of each, would show a loss? Planned from an earlier run's variance.
+"""Plans how many questions and epochs show a loss, from the variance of an earlier run.
 
-The variance of one question's difference between two runs has two parts: what the runs truly differ by from question
-to question, and the noise of answering, which epochs average away. Miller, "Adding Error Bars to Evals" (arXiv
+The variance of one question's difference between two runs has two parts: the variance of the true differences
+between questions, and the noise of answering, which epochs average out. Miller, "Adding Error Bars to Evals" (arXiv
 2411.00640, sections on resampling and on power).
 """
 
@@ -24,7 +24,7 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class DifferenceVariance:
-    """What the difference between two runs varies by, from question to question.
+    """The variance of the difference between two runs, per question.
 
     Attributes:
         between: variance of the true differences of questions, on the metric's scale squared.
@@ -75,7 +75,7 @@ class DifferenceVariance:
 
 
 def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
-    """The pooled variance of a question's scores over its epochs; None where no question has two.
+    """The pooled variance of a question's scores over its epochs; None if no question has two epochs.
 
     Args:
         epochs: the scores of each question.
@@ -89,7 +89,7 @@ def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
 
 
 def one_sided_loss(loss: float, width: float) -> float:
-    """The variance between questions where a loss falls on few questions that are lost wholly, and none is won.
+    """The variance between questions if a loss consists of few questions that are lost entirely, and none is won.
 
     Args:
         loss: of the mean, on the metric's scale.

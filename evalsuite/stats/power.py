@@ -1,4 +1,4 @@
-"""How small a difference could this many cases have shown, and how many cases would another one need?"""
+"""Power: the smallest difference that a number of cases shows, and the number that a difference needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mean from few labels by people and many by a judge, with an interval that holds."""
+"""A mean from few labels by people and many by a judge, with a valid interval."""
 
 from __future__ import annotations
 

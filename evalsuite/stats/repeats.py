@@ -1,4 +1,4 @@
-"""Repeated attempts at one sample: how often is one of k right, how often all k, how often enough of them?"""
+"""Repeated attempts at one sample: the chance that one, all or enough of k attempts are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two results that have no cases in common."""
+"""Compares two results that have no cases in common."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 def unpaired_difference(
     first: float, first_interval: Interval, second: float, second_interval: Interval
 ) -> tuple[float, float]:
-    """The bounds of `first - second`, for estimates that are independent.
+    """The bounds of `first - second` for independent estimates.
 
-    Each bound is as far from the difference as the root of the summed squares of how far the two estimates' own
-    bounds are from them on the sides that count: Newcombe, Statistics in Medicine 17 (1998), pp. 873-890, method
+    The distance of each bound from the difference is the root of the summed squares of the distances of the two
+    estimates' own bounds on the relevant sides: Newcombe, Statistics in Medicine 17 (1998), pp. 873-890, method
     10 for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
 
     Args:

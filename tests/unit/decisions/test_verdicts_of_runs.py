@@ -74,6 +74,7 @@ def test_statuses_are_those_of_the_documentation() -> None:
         "GATE_MISSED": 10,
         "REGRESSION": 11,
         "INCOMPLETE": 12,
+        "DETACHED": 13,
     }
 
 
