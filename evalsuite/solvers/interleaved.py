@@ -132,7 +132,7 @@ def interleaved(
 
     The transcript's facts: `rounds`, how many programs ran; `program`, how the last of them ended (`ok`,
     `failed`, `timed out`), or `missing`. Each program is an event of the kind `program` with `code`,
-    `stdout`, `error`, `timed_out` and `seconds`.
+    `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any, `figures` and `files`.
 
     Args:
         rounds: rounds of code at most, at least 0.

@@ -91,8 +91,9 @@ def program_of_thought(
     The last Python block of the answer runs. What it prints, without white space around it, is the answer;
     where there is no block, or the program fails or takes too long, the answer is empty. The transcript's
     fact `program` says which: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (with its name as
-    the fact `package`) or `timed out`; the fact `sandbox` says which tier held it. Its event of the
-    kind `program` holds `code`, `stdout`, `error`, `timed_out` and `seconds`.
+    the fact `package`) or `timed out`; the fact `sandbox` says which tier held it, the fact `files` what it wrote.
+    Its event of the kind `program` holds `code`, `stdout`, `error`, `timed_out` and `seconds`, and where it wrote any,
+    `figures` and `files` (see `Execution.files`).
 
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.sandbox.environments import own_environment
 from tests.wheels import write_wheel
 
 if TYPE_CHECKING:
@@ -89,16 +90,21 @@ def test_a_named_environment_is_in_prompt_record_and_report_and_files_are_kept(
     named = suite.records()[0]
     assert "Programs run in Python 3." in named["transcript"]["messages"][0]["content"]
     assert "programs.txt (Python 3." in suite.rendered()
+    assert named["fingerprints"]["programs"] != own_environment().fingerprint
     (artefact,) = (suite.runs()[-1] / "artefacts").iterdir()
     assert artefact.name.endswith("-1-length.txt")
     assert artefact.read_text() == "1.0"
     assert named["transcript"]["events"][0]["files"] == [{"name": "length.txt", "text": "1.0"}]
-    # Without it the same program lacks its package, and the record shows that something else ran it.
-    suite.run(*workers, fresh=True).assert_outcomes(failed=1)
-    own = suite.records()[0]
+
+
+def test_without_the_environment_the_program_lacks_its_package_and_the_record_shows_it(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_it=TOOLS)
+    suite.run().assert_outcomes(failed=1)
+    (own,) = suite.records()
     assert own["facts"]["program"] == "package missing"
-    assert own["fingerprints"]["programs"] != named["fingerprints"]["programs"]
-    assert own["fingerprints"]["input"] == named["fingerprints"]["input"]
+    assert own["facts"]["package"] == "ruler"
+    assert own["fingerprints"]["programs"] == own_environment().fingerprint
 
 
 def test_an_unknown_environment_is_one_message(suite: Suite) -> None:
