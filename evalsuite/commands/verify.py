@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -71,10 +72,11 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
     counted = journal.counted()
     fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
-    lines = (folder.path / RECORDS).read_text("utf-8", "replace").splitlines()
-    if lines != [line.encode("utf-8", "replace").decode() for line in counted.lines]:
-        fault = fault or f"{RECORDS} holds other records than the journal"
-    yield f"{len(counted.lines)} records, {len(counted.left_out)} cases of earlier sessions left out", fault
+    kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.lines())
+    with (folder.path / RECORDS).open("rb") as written:
+        if any(line != record for line, record in zip_longest(written, kept)):
+            fault = fault or f"{RECORDS} holds other records than the journal"
+    yield f"{counted.cases} records, {len(counted.left_out)} cases of earlier sessions left out", fault
 
 
 def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:

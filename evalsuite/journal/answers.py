@@ -28,6 +28,15 @@ SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
 """What was paid, and what may have been billed for calls that were sent and not answered."""
 
 
+TAKEN_OVER = {
+    "parts": "?, ?",
+    "requests": "?, ?",
+    "answers": "?, ?, ?, ?, ?",
+    "tool_calls": "?, ?, ?, ?, ?, ?, ?, ?",
+}
+"""Tables that one journal takes over from another, with a place for each column."""
+
+
 class Answers:
     """What a gateway keeps. An answer is in the file before anybody is told of it.
 
@@ -175,18 +184,14 @@ class Answers:
         """
         source = Database(other, read_only=True)
         try:
-            parts = source.all("SELECT * FROM parts")
-            requests = source.all("SELECT * FROM requests")
-            answers = source.all("SELECT * FROM answers")
-            calls = source.all("SELECT * FROM tool_calls")
+            with self._database.transaction() as db:
+                for table, places in TAKEN_OVER.items():
+                    db.executemany(
+                        f"INSERT OR IGNORE INTO {table} VALUES ({places})",  # noqa: S608 - constants
+                        source.stream(f"SELECT * FROM {table}"),  # noqa: S608 - likewise
+                    )
         finally:
             source.close()
-        self._database.write(
-            *(("INSERT OR IGNORE INTO parts VALUES (?, ?)", row) for row in parts),
-            *(("INSERT OR IGNORE INTO requests VALUES (?, ?)", row) for row in requests),
-            *(("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row) for row in answers),
-            *(("INSERT OR IGNORE INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row) for row in calls),
-        )
 
     def check(self) -> list[str]:
         """Keys of all answers that are not what was put."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+AT_ONCE = 500
+"""Rows that are read at a time."""
+
 PATIENCE = 60.0
 """Seconds that a file is waited for which another process has locked."""
 
@@ -112,6 +115,23 @@ class Database:
                 return self._db.execute(query, values).fetchall()
             except sqlite3.Error as error:
                 raise RunError(f"{self.path}: {error}") from error
+
+    def stream(self, query: str, *values: object) -> Iterator[Any]:
+        """The rows of a query one by one, of which no more than a few hundred are in memory.
+
+        Raises:
+            RunError: the file cannot be read.
+        """
+        try:
+            with self._lock:
+                cursor = self._db.execute(query, values)
+                rows = cursor.fetchmany(AT_ONCE)
+            while rows:
+                yield from rows
+                with self._lock:
+                    rows = cursor.fetchmany(AT_ONCE)
+        except sqlite3.Error as error:
+            raise RunError(f"{self.path}: {error}") from error
 
     def one(self, query: str, *values: object) -> Any:
         """The first row of a query, or None."""

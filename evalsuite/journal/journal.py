@@ -16,7 +16,7 @@ from evalsuite.journal.large_parts import put_together, taken_apart
 from evalsuite.json_codec import dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from evalsuite.journal.planned import PlannedCase
@@ -36,13 +36,13 @@ class Counted:
     """The records that count in a run.
 
     Attributes:
-        lines: JSON, in the order of the case ids.
+        cases: how many.
         left_out: cases with a record that does not count, as the suite asks for something else now.
         damaged: cases whose record is damaged.
         missing: selected cases without a record.
     """
 
-    lines: list[str]
+    cases: int
     left_out: list[str]
     damaged: list[str]
     missing: list[str]
@@ -109,7 +109,7 @@ class Journal:
 
     def plan(self, cases: Iterable[PlannedCase]) -> None:
         """Keeps what this session plans."""
-        rows = [
+        rows = (
             (
                 self.session,
                 position,
@@ -125,7 +125,7 @@ class Journal:
                 same_ask(one.fingerprints),
             )
             for position, one in enumerate(cases)
-        ]
+        )
         with self.database.transaction() as db:
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
@@ -147,27 +147,48 @@ class Journal:
             ("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row),
         )
 
+    def take(self, records: Iterable[tuple[str, str, str]]) -> None:
+        """Keeps many records, given as `record` takes them, or none of them.
+
+        Raises:
+            RunError: they cannot be written.
+        """
+        with self.database.transaction() as db:
+            for case, same, line in records:
+                short, parts = taken_apart(line)
+                row = (self.session, case, same, short, checksum(case, short), time.time())
+                db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
+                db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
+
     def counted(self) -> Counted:
-        """The records that count: what the latest session planned, and as it planned it."""
-        planned = self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0]
-        rows = self.database.all(COUNTED, self.session) if planned else self.database.all(ALL)
-        whole = [(case, self._whole(line)) for case, line, kept, _ in rows if checksum(case, line) == kept]
-        good = [(case, line) for case, line in whole if line is not None]
-        there = {case for case, _ in good}
-        damaged = sorted({row[0] for row in rows} - there)
-        recorded = {row[0] for row in self.database.all('SELECT DISTINCT "case" FROM records')}
-        selected = {
-            row[0]
-            for row in self.database.all(
-                'SELECT "case" FROM cases WHERE session = ? AND selected', self.session
-            )
-        }
-        return Counted(
-            [line for _, line in good],
-            sorted(recorded - there - set(damaged)),
-            damaged,
-            sorted(selected - there),
+        """Which records count: those of what the latest session planned, and as it planned it."""
+        there: list[str] = []
+        damaged: list[str] = []
+        for case, line in self._counting():
+            (damaged if line is None else there).append(case)
+        known = {*there, *damaged}
+        recorded = self.database.stream('SELECT DISTINCT "case" FROM records')
+        selected = self.database.stream(
+            'SELECT "case" FROM cases WHERE session = ? AND selected', self.session
         )
+        good = set(there)
+        return Counted(
+            len(there),
+            sorted(case for (case,) in recorded if case not in known),
+            sorted(damaged),
+            sorted(case for (case,) in selected if case not in good),
+        )
+
+    def lines(self) -> Iterator[str]:
+        """The records that count as JSON, in the order of the case ids, one by one."""
+        return (line for _, line in self._counting() if line is not None)
+
+    def _counting(self) -> Iterator[tuple[str, str | None]]:
+        """The cases whose records count, each with its record; None where that is damaged."""
+        planned = self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0]
+        rows = self.database.stream(COUNTED, self.session) if planned else self.database.stream(ALL)
+        for case, line, kept, _ in rows:
+            yield case, self._whole(line) if checksum(case, line) == kept else None
 
     def _whole(self, line: str) -> str | None:
         """A record with its large parts; None where one is lost."""

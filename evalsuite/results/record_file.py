@@ -9,22 +9,20 @@ from evalsuite.errors import RunError
 from evalsuite.results.artefacts import write_artefacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from evalsuite.journal.journal import Counted, Journal
+    from evalsuite.journal.journal import Journal
 
 RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 
-def export_records(journal: Journal, folder: Path) -> Counted:
+def export_records(journal: Journal, folder: Path) -> None:
     """Writes the records that count; the file is, at every instant, the old one or the new one."""
-    counted = journal.counted()
-    _replace(folder / RECORDS, counted.lines)
+    _replace(folder / RECORDS, journal.lines())
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
         journal.note_export()
-    return counted
 
 
 def _replace(file: Path, lines: Iterable[str]) -> None:
@@ -62,13 +60,18 @@ def bring_up_to_date(folder: Path) -> None:
 
 def take_in(journal: Journal, file: Path) -> None:
     """Records that are in no journal yet: of a run whose journal is gone, or of another run."""
+    with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
+        journal.take(_readable(lines))
+
+
+def _readable(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     from evalsuite.journal.identity import same_ask
 
-    for line in file.read_text("utf-8", "replace").splitlines():
+    for line in lines:
         try:
             record = json.loads(line)
             case, same = str(record["case"]), same_ask(record.get("fingerprints") or {})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             # Cut short, or damaged: it counts for nothing, and its case is asked again.
             continue
-        journal.record(case, same, line)
+        yield case, same, line.rstrip("\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from evalsuite.results.guarded_metric import GuardedMetric
 from evalsuite.results.record_file import JOURNAL as JOURNAL  # noqa: PLC0414 - named here, too
 from evalsuite.results.record_file import RECORDS as RECORDS  # noqa: PLC0414 - likewise
 from evalsuite.results.record_file import bring_up_to_date
+from evalsuite.results.shared_values import SharedValues
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
@@ -338,8 +340,9 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     rows: dict[str, tuple[str, Row]] = {}
     told: dict[str, tuple[str, str, str]] = {}
     offsets: dict[str, int] = {}
+    shared = SharedValues()
     for offset, record in _records(folder.path / RECORDS):
-        rows[record.case] = record.benchmark, Row.of(record)
+        rows[record.case] = sys.intern(record.benchmark), shared.of(Row.of(record))
         told[record.benchmark] = record.source, record.model, record.declared
         offsets[record.case] = offset
     found: dict[str, list[Row]] = {}

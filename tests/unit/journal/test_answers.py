@@ -214,7 +214,7 @@ def test_a_flipped_bit_costs_an_answer_at_most_and_never_makes_a_wrong_one(
         return
     for index in range(200):
         key = f"{index:03}"
-        assert answers.get(key) in {None, Completion(f"{index} " * 50)}
+        assert answers.get(key) in (None, Completion(f"{index} " * 50))
         answers.put(key, Request("m", (Message("user", f"{index} " * 50),)), Completion(f"{index} " * 50))
         assert answers.get(key) == Completion(f"{index} " * 50)
     answers.close()
