@@ -1,4 +1,4 @@
-"""A circuit breaker: while a server is down, everybody waits and one call at a time tries whether it is back."""
+"""A circuit breaker: while a server is down, all calls wait, and one at a time probes whether it is back."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPENING = 5
-"""Outages in a row, with no answer between them, that open the circuit."""
+"""Failed calls in a row, with no answer in between, that open the circuit."""
 
 FIRST_PROBE, LONGEST_PROBE = 1.0, 30.0
-"""Seconds until the first probe, doubled for each further one, and their bound."""
+"""Seconds until the first probe, doubled for each further one, and the longest wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Breaker:
 
     Args:
         clock: seconds that only go forward.
-        on_change: told in one line when the circuit opens, and when it closes.
+        on_change: called with one line when the circuit opens, and when it closes.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether everybody waits."""
+        """Whether calls wait."""
         return self._opened_at is not None
 
     def outage(self) -> DownTime | None:
@@ -66,7 +66,7 @@ class Breaker:
         return DownTime(now - self._down_since, waits)
 
     async def passage(self) -> bool:
-        """Waits while the server is down; True where the caller is the one that tries whether it is back."""
+        """Waits while the server is down; True if the caller is to probe whether it is back."""
         while self.is_open:
             if self._probing:
                 await self._closed_or_probe()
@@ -97,12 +97,12 @@ class Breaker:
         self._closed.set()
 
     def tried(self) -> None:
-        """The one that tried is done, even if it gave up before it asked: another may try."""
+        """The probe is over, even if it gave up before it asked: another may probe."""
         self._probing = False
         self._wake()
 
     def answered(self) -> None:
-        """The server answered, whatever it said."""
+        """The server responded, whatever its answer."""
         self._row = self._probes = 0
         self._probing = False
         if self._opened_at is not None:
@@ -111,7 +111,7 @@ class Breaker:
         self._wake()
 
     def down(self, words: str) -> None:
-        """A call came to nothing, as the server or the way to it is down."""
+        """A call failed because the server, or the way to it, is down."""
         self._row += 1
         if self._row == 1:
             self._down_since = self._clock()

@@ -1,7 +1,7 @@
 """The gateway across processes: requests and answers as JSON over the channel that xdist has to a worker.
 
-A further execnet channel beside xdist's own needs no socket, no port and no secret, ends with the worker,
-and goes wherever the worker is: on this machine, or on another over ssh.
+An execnet channel of its own, beside xdist's, needs no socket, no port and no secret. It ends with the worker and
+reaches it wherever it runs: on this machine, or on another over ssh.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Channel(Protocol):
-    """What is used of `execnet.Channel`."""
+    """The part of `execnet.Channel` that is used."""
 
     def send(self, item: str) -> None:
         """Sends text to the other side."""
@@ -39,11 +39,11 @@ class Channel(Protocol):
 
 
 class ChannelAsker:
-    """A worker's side: asks the gateway in the controlling process.
+    """The worker's side: asks the gateway in the controlling process.
 
     Args:
         channel: to the controlling process.
-        background: where the answers are awaited.
+        background: the loop in which answers are awaited.
         stop: called, with a reason, in the loop's thread, when the run is to end.
     """
 
@@ -91,7 +91,7 @@ class ChannelAsker:
             self._stop(plain["stop"])
             return
         number = plain["number"]
-        # Whoever asked may have given up.
+        # The asker may have given up.
         if number in self._waiting and not self._waiting[number].done():
             self._waiting[number].set_result(plain)
 
@@ -99,13 +99,13 @@ class ChannelAsker:
 class ChannelServer:
     """The controlling process's side: answers one worker.
 
-    A worker that does not listen, stopped or deep in a C function, must not hold up the others: what goes
-    to it is sent by a thread of its own.
+    A worker that does not read, because it is stopped or deep in a C function, must not hold up the others: a
+    separate thread sends to it.
 
     Args:
         channel: to the worker.
-        background: where the gateway lives.
-        gateway: called for the gateway, in the loop's thread.
+        background: the gateway's loop.
+        gateway: returns the gateway; called in the loop's thread.
     """
 
     def __init__(
@@ -117,14 +117,14 @@ class ChannelServer:
         threading.Thread(target=self._send, daemon=True).start()
 
     def hear(self, text: str | None) -> None:
-        """Has a request answered; without text, the worker is gone."""
+        """Starts to answer a request; None means that the worker is gone."""
         if text is None:
             self._outgoing.put(None)
         else:
             self._background.soon(self._start, json.loads(text))
 
     def stop(self, reason: str) -> None:
-        """Tells the worker to end, as soon as its cases alone are left; xdist would let it finish all it was given."""
+        """Tells the worker to stop early; xdist would let it finish all tests it was given."""
         self._outgoing.put(dumps({"stop": reason}))
 
     def _start(self, plain: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""What leaves the controlling process, or reaches a file: requests and settings with hashes in place of secrets.
+"""Requests and settings as files and workers see them: with hashes in place of secrets.
 
-A secret among the parameters is replaced by the start of its SHA-256 wherever a request is kept, compared or
-sent to a worker. The gateway alone remembers what stands behind it, and puts it back for the call itself.
+A secret parameter is replaced by the start of its SHA-256 wherever a request is stored, compared or sent to a
+worker. Only the gateway remembers the secret, and puts it back for the call itself.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")
 ECHOED = 8
-"""Characters from which on a secret that a server repeats is masked."""
+"""Length in characters from which a secret that a server echoes is masked."""
 
 MARK = "sha256:"
 
 
 class Vault:
-    """Remembers the secrets behind their hashes."""
+    """Remembers secrets by their hashes."""
 
     def __init__(self) -> None:
         self._secrets: dict[str, str] = {}
@@ -42,7 +42,7 @@ class Vault:
         return "Vault(***)"
 
     def conceal(self, request: Request) -> Request:
-        """The request as it may be kept: secrets among its parameters hashed, its address without them."""
+        """The request as it may be stored: secret parameters hashed, no secrets in its address."""
         params = self._conceal(request.params)
         base_url = request.base_url and redact(request.base_url)
         if params is request.params and base_url == request.base_url:
@@ -56,7 +56,7 @@ class Vault:
         return dataclasses.replace(request, params=self._reveal(request.params))
 
     async def complete(self, backend: Backend, request: Request) -> Completion:
-        """Has the backend answer the request as it is sent; secrets that it repeats are put back to hashes."""
+        """Asks the backend, with secrets put back; those that the answer echoes become hashes again."""
         try:
             completion = await backend.complete(self.reveal(request))
         except Exception as error:
@@ -72,13 +72,13 @@ class Vault:
 
     def _mask(self, text: str) -> str:
         for mark, secret in self._secrets.items():
-            # A short one is likelier to be a word of the answer's.
+            # A short one is likelier to be a word of the answer.
             if len(secret) >= ECHOED:
                 text = text.replace(secret, mark)
         return text
 
     def conceal_settings(self, settings: Settings) -> Settings:
-        """Settings as files and workers may hold them."""
+        """Settings as files and workers may see them."""
         return dataclasses.replace(
             settings,
             model_base_url=settings.model_base_url and mark_secrets(settings.model_base_url),
@@ -89,7 +89,7 @@ class Vault:
         )
 
     def conceal_arguments(self, arguments: Sequence[str]) -> list[str]:
-        """A command's arguments with hashes in place of secret parameters."""
+        """The arguments of a command, with hashes in place of secret parameters."""
         concealed = []
         for before, argument in pairwise(("", *arguments)):
             option = PARAMETER_OPTION.match(argument)
@@ -114,7 +114,7 @@ class Vault:
         return f"{name}{equals}{concealed if isinstance(concealed, str) else json.dumps(concealed)}"
 
     def _conceal(self, params: Mapping[str, Any], *, everything: bool = False) -> Mapping[str, Any]:
-        """The same object where there is nothing to conceal, as in nearly every request."""
+        """The same object if there is nothing to conceal, as in nearly every request."""
         changed = {}
         for name, value in params.items():
             concealed = value
@@ -142,15 +142,15 @@ class Vault:
 
 
 def public_settings(settings: Settings) -> Settings:
-    """Settings as files, requests and workers may hold them: no logins, no keys, no secret parameters."""
+    """Settings as files, requests and workers may see them: no logins, no keys, no secret parameters."""
     return Vault().conceal_settings(settings)
 
 
 def demand_secrets(settings: Settings, run: str) -> None:
-    """Sees that nothing secret is missing that a resumed run had and its folder does not keep.
+    """Sees that the secrets of a resumed run, which its folder does not contain, were given again.
 
     Raises:
-        SettingsError: a parameter is there as a hash only; the message names it.
+        SettingsError: one was not; the message names it.
     """
     for name in ("model", "judge", "user"):
         base_url = getattr(settings, f"{name}_base_url")

@@ -52,7 +52,7 @@ class EffectLog:
     """The gateway's side.
 
     Args:
-        calls: of the run's journal, or of the run that is replayed.
+        calls: the table in the journal of the run, or of the run that is replayed.
     """
 
     def __init__(self, calls: ToolCalls) -> None:
@@ -77,7 +77,7 @@ class EffectLog:
         return None
 
     def keep(self, effect: Effect, result: Any) -> None:
-        """Keeps a call before the model hears of its result.
+        """Stores a call before the model sees its result.
 
         Raises:
             RunError: it cannot be written.

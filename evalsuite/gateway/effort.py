@@ -1,4 +1,4 @@
-"""How long one request is tried: failures have a number, refusals and outages a time."""
+"""How long a request is retried: failures are limited in number, refusals and outages in time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import RateLimited, Transient
 
 ATTEMPTS = 6
-"""Calls for one request at most; those that were refused, or made during an outage, are not counted."""
+"""Most calls for one request, not counting those that were refused or made during an outage."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds before the second attempt after a failure, doubled for each further one, and their bound."""
+"""Seconds to wait after the first failure, doubled for each further one, and the longest wait."""
 
 FIRST_REFUSED_WAIT, LONGEST_REFUSED_WAIT = 0.1, 8.0
-"""As above, after a refusal without a time; the limiter sees to the rate, this only to the order."""
+"""As above, after a refusal without a `Retry-After`; the rate itself is the limiter's concern."""
 
 
 class Effort:
-    """What one request has been through.
+    """The attempts of one request so far.
 
     Args:
         clock: seconds that only go forward.
@@ -54,7 +54,7 @@ class Effort:
 
         Args:
             error: the failure.
-            outage: the whole server is down, which is nothing that this request could have done.
+            outage: whether the whole server is down, so that the request is not to blame.
 
         Raises:
             CallFailed: the attempts are used up, or the time is.

@@ -1,4 +1,4 @@
-"""A model as one case sees it: it knows its epoch and counts what the case used."""
+"""A model as one case sees it: bound to the epoch, with the usage counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Meter:
-    """What one case asked for and used, over all models."""
+    """What one case asked and used, over all models."""
 
     def __init__(self, whole: Meter | None = None) -> None:
         self.usage = Usage()
@@ -24,25 +24,25 @@ class Meter:
         self._requests: list[str] = []
 
     def add(self, usage: Usage) -> None:
-        """Counts a call, here and in the whole of which this is a part."""
+        """Counts a call, here and in the meter that this one is a part of."""
         self.usage += usage
         if self._whole is not None:
             self._whole.add(usage)
 
     def note(self, request: Request) -> None:
-        """Takes a request's fingerprints before it is sent."""
+        """Notes the fingerprints of a request before it is sent."""
         if self._whole is not None:
             self._whole.note(request)
         plain = encode_request(request)
         if not self._requests:
             prompt = {"messages": plain["messages"], "tools": plain["tools"]}
             self._first = {"prompt": digest(prompt), "params": digest(plain["params"])}
-        # Where it is served, and by whose login, says the fingerprint `model`.
+        # The address and its login belong to the fingerprint `model`.
         self._requests.append(digest(plain | {"base_url": None}))
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Of the first request and of all; empty where nothing was asked. The order of later ones is left to chance."""
+        """Of the first request and of all, whose order is left to chance; empty if nothing was asked."""
         return {**self._first, "requests": digest(sorted(self._requests))} if self._requests else {}
 
 
@@ -100,7 +100,7 @@ class ModelHandle:
         return completion
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Another model for the same case, under the same name and address if it is the same one."""
+        """Another model for the same case; one of the same name keeps the address."""
         same = name == self._name and base_url is None
         return type(self)(
             self._asker,
@@ -119,7 +119,7 @@ class ModelHandle:
 
 
 def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """A conversation: of a text, one message of the user's."""
+    """A conversation; text becomes one message of the user."""
     if isinstance(prompt, str):
         return (Message("user", prompt),)
     return tuple(map(as_message, prompt))

@@ -1,7 +1,7 @@
-"""Admits calls, within what the user, the machine and the server allow.
+"""Admits calls within the limits of the user and of the server.
 
-Connections are counted over the whole run. Requests and tokens a minute, and the rate that a server was found to
-allow, are each model's own, so that a slow judge holds up nobody but its own askers.
+Connections are counted over the whole run. Requests and tokens per minute, and the rate that a server turned out to
+allow, are counted per model, so that a slow judge holds up only those who ask it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Pace:
-    """Evenly spaced amounts: at most `rate` a second, with no credit for idle time.
+    """Spaces amounts evenly: at most `rate` per second, with no credit for idle time.
 
     Args:
-        rate: amount a second; None is no limit.
+        rate: amount per second; None for no limit.
     """
 
     def __init__(self, rate: float | None) -> None:
@@ -33,7 +33,7 @@ class Pace:
         return self.free_at - now if self.rate else 0.0
 
     def take(self, amount: float, now: float) -> None:
-        """Books an amount that goes now; a negative one gives back what was booked too much."""
+        """Books an amount that goes now; a negative one returns what was booked in excess."""
         if self.rate:
             self.free_at = max(self.free_at, now) + amount / self.rate
 
@@ -52,11 +52,11 @@ class Connections:
 
     @property
     def free(self) -> bool:
-        """Whether one more call may go."""
+        """Whether another call may start."""
         return self.in_flight < self.most
 
     def release(self) -> None:
-        """One call less."""
+        """A call has ended."""
         self.in_flight -= 1
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -81,7 +81,7 @@ class Limiter:
     Args:
         connections: calls in flight at most; shared by the limiters of a run.
         rpm: requests per minute at most; None for no limit.
-        tpm: tokens a minute at most, prompt and answer together; None is no limit.
+        tpm: tokens per minute at most, prompt and answer together; None for no limit.
         clock: seconds that only go forward.
     """
 
@@ -101,12 +101,12 @@ class Limiter:
         self._gate = asyncio.Lock()
 
     def another(self) -> Limiter:
-        """A limiter for another model of the same run: the same connections, paces of its own."""
+        """A limiter for another model of the run, with the same connections and its own paces."""
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
 
     @property
     def rate(self) -> float | None:
-        """Requests a second that the server was found to allow; None while it never refused."""
+        """Requests per second that the server allows, as far as is known; None if it never refused."""
         return self._found.rate
 
     @asynccontextmanager
@@ -117,7 +117,7 @@ class Limiter:
             tokens: estimate of the call's tokens, prompt and answer.
 
         Yields:
-            When the call was admitted, on this limiter's clock: `refused` wants it back.
+            When the call was admitted, on this limiter's clock; to be passed to `refused`.
         """
         self.waiting += 1
         try:
@@ -131,7 +131,7 @@ class Limiter:
             self.places.release()
 
     async def _turn(self, tokens: int) -> float:
-        # One admission a turn of the loop: a refusal is heard before the next request is out.
+        # One admission per turn of the loop, so that a refusal is noticed before the next request is sent.
         await asyncio.sleep(0)
         while True:
             if not self.places.free:
@@ -149,25 +149,25 @@ class Limiter:
             await asyncio.sleep(delay)
 
     def accepted(self, estimated: int, used: int) -> None:
-        """A call was answered; its true number of tokens replaces the estimate.
+        """A call was answered; the actual number of tokens replaces the estimate.
 
         Args:
-            estimated: the tokens it was admitted with.
-            used: the tokens it took.
+            estimated: the tokens that it was admitted with.
+            used: the tokens that it took.
         """
         now = self._clock()
         self._found.accepted(now)
         self._tokens.take(used - estimated, now)
 
     def refused(self, admitted: float, retry_after: float | None) -> None:
-        """A call was refused for being one too many.
+        """A call was refused because of a rate limit.
 
         Args:
-            admitted: what `admit` gave to that call.
-            retry_after: seconds that the server asks for, if it does.
+            admitted: what `admit` yielded for the call.
+            retry_after: seconds that the server asks to wait, if it does.
         """
         self._found.refused(admitted, retry_after, self._clock())
 
     def exhausted(self, seconds: float) -> None:
-        """The server's headers say that nothing is left for so many seconds."""
+        """The server's headers say that no request is left for this many seconds."""
         self._found.wait_for(seconds, self._clock())

@@ -1,4 +1,4 @@
-"""One background event loop a process: everything asynchronous runs there, tests stay ordinary functions."""
+"""One background event loop per process: everything asynchronous runs there, and tests stay ordinary functions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 def refuse_in_child(process: int, work: Coroutine[Any, Any, object]) -> None:
-    """Refuses work for a loop of another process, which would be waited for until the end of time.
+    """Refuses work for the loop of another process, which would be waited for forever.
 
     Args:
-        process: the process with the loop's thread.
-        work: what was to be done there.
+        process: id of the process with the loop's thread.
+        work: the refused coroutine.
 
     Raises:
         SettingsError: this is a forked child of that process.
@@ -47,31 +47,31 @@ class BackgroundLoop:
 
     def _run(self) -> None:
         while not self._ending:
-            # A task that ends with one of these takes the loop with it, though its error is with its awaiter.
+            # A task that raises one of these stops the loop, although whoever awaits the task gets the error as well.
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Starts work; the future may be waited for in any other thread.
+        """Starts a coroutine; any other thread may wait for the future.
 
         Raises:
-            SettingsError: this is a forked child, which has no thread to do the work.
+            SettingsError: this is a forked child, which lacks the loop's thread.
         """
         refuse_in_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Does work and waits for it."""
+        """Runs a coroutine and waits for its result."""
         return self.submit(work).result()
 
     def soon(self, call: Callable[..., object], *args: Any) -> None:
-        """Calls a function in the loop's thread, a little later; after `close`, never."""
-        # It may be closed by another thread in between.
+        """Schedules a call in the loop's thread; after `close` it never happens."""
+        # Another thread may close the loop in between.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(call, *args)
 
     def close(self) -> None:
-        """Cancels what still runs, and ends the thread."""
+        """Cancels everything that still runs and ends the thread."""
         if self.loop.is_closed():
             return
         self.run(self._cancel_all())

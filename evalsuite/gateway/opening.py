@@ -1,4 +1,4 @@
-"""A gateway as the settings want it, for runs and for builders alike."""
+"""Makes a gateway from settings, for runs and builders alike."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BATCH_SHARE = 0.5
 
 
 def credentials_of(settings: Settings) -> Credentials:
-    """Which key goes where: addresses that were not given for this session, but come from a run's folder, get none.
+    """Which key goes where: addresses that come from a run's folder, and were not given for this session, get none.
 
     Raises:
         SettingsError: two different keys are named for one model at one address.
@@ -58,16 +58,16 @@ def open_gateway(
     on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
     around: Callable[[Backend, str], Backend] = lambda backend, _: backend,
 ) -> Gateway:
-    """A gateway; to be made, and used, in its loop's thread.
+    """Makes a gateway; call this, and use it, in its loop's thread.
 
     Args:
         settings: limits, prices, keys and time-outs.
         store: keeps the answers.
-        on_hopeless: told once, when no call to a model can succeed at all.
+        on_hopeless: called once when no call to a model can succeed any more.
         around: puts another backend in the place of a model's, as a replay does.
 
     Raises:
-        SettingsError: a price or a key makes no sense.
+        SettingsError: a price or a key is invalid.
     """
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.limiter import Limiter

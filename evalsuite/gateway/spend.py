@@ -1,4 +1,4 @@
-"""What the run has spent, what its prices are, and the limit that it must not pass."""
+"""What a run has spent, prices of models, and the spend limit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from evalsuite.types import Completion, Request
 
-# Where a request does not bound its answer, this many tokens are set aside for it.
+# Tokens set aside for the answer to a request that does not limit it.
 UNBOUNDED_ANSWER = 4096
 
-# US dollars: sums of floats are not exact, a limit that is met to the cent must be.
+# US dollars: sums of floats are not exact, but a limit may be used up to the cent.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars a million tokens."""
+    """US dollars per million tokens."""
 
     prompt: float
     completion: float
@@ -39,7 +39,7 @@ class Price:
         return Price(share * self.prompt, share * self.completion)
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """US dollars for so many tokens."""
+        """US dollars for these tokens."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
@@ -92,22 +92,22 @@ def prompt_bound(request: Request) -> int:
 
 
 PICTURE = 4000
-"""Tokens that one picture, sound or file in a message may count as."""
+"""Tokens that a picture, sound or file in a message may be billed as."""
 
 MOST_TOKENS = 10**9
-"""Tokens of one call at most; a server that says more is not believed."""
+"""Most tokens of one call; a server that reports more is not believed."""
 
 BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 def answer_bound(request: Request) -> int:
-    """Completion tokens at most: what the request says, or what `bounded` sends in its place."""
+    """Most completion tokens: the limit in the request, or the one that `bounded` adds."""
     bound = next((whole for name in BOUNDS if (whole := _whole(request.params.get(name)))), UNBOUNDED_ANSWER)
     return bound * (_whole(request.params.get("n")) or 1)
 
 
 def bounded(request: Request) -> Request:
-    """The request with a bound on its answer, so that the server cannot bill more than was set aside."""
+    """The request with a limit on its answer, so that the server cannot bill more than was set aside."""
     if any(_whole(request.params.get(name)) for name in BOUNDS):
         return request
     # Models that reason take the newer name alone, other servers often the older one alone.
@@ -120,7 +120,7 @@ def bounded(request: Request) -> Request:
 
 
 def counted(request: Request, completion: Completion) -> Usage:
-    """A completion's usage, estimated and flagged where the server did not count, or cannot have counted so."""
+    """A completion's usage, estimated and flagged where the server sent none, or an impossible one."""
     usage = completion.usage
     if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
         return usage
@@ -132,17 +132,17 @@ def counted(request: Request, completion: Completion) -> Usage:
 
 
 def _whole(value: object) -> int:
-    """A parameter as it should be; 0 for nonsense, which the server will refuse with better words."""
+    """A parameter if it is a positive integer; 0 for anything else, which the server refuses in better words."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One call as the ledger booked it.
+    """A call as the ledger books it.
 
     Attributes:
         usage: tokens and US dollars.
-        answered: False for a call that failed but may be billed; its cost is what was set aside for it.
+        answered: False for a call that failed but may be billed; its cost is then what was set aside.
     """
 
     usage: Usage
@@ -150,14 +150,14 @@ class Attempt:
 
 
 class Ledger:
-    """Counts what is paid and holds back the call that would pass the limit.
+    """Counts what is paid and holds back a call that might exceed the limit.
 
-    What a call may cost at most is set aside before it is made, so that what is billed never passes the limit
-    by more than what one call costs above its own bound: with a server that keeps to the bound it is sent, never.
+    The most that a call may cost is set aside before it is made. With a server that respects the bound it is sent,
+    the limit is never exceeded; with another, by what the calls in flight cost above their bounds.
 
     Args:
-        limit: US dollars; None is no limit.
-        paid: what was spent before, in a run that is resumed.
+        limit: US dollars; None for no limit.
+        paid: what earlier sessions of a resumed run spent.
 
     Attributes:
         uncertain: US dollars among what is paid that failed calls may have been billed.
@@ -175,10 +175,10 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Sets aside what a call may cost at most; waits where calls under way may yet turn out cheaper.
+        """Sets aside the most that a call may cost; waits while calls in flight may yet turn out cheaper.
 
         Raises:
-            SpendLimitReached: the limit would be passed even if nothing else were under way.
+            SpendLimitReached: the limit would be exceeded even if nothing else were in flight.
         """
         while amount and self._passes(amount, *self._reserved):
             if self._passes(amount):
@@ -193,11 +193,11 @@ class Ledger:
         self._reserved.append(amount)
 
     def _passes(self, *amounts: float) -> bool:
-        """Whether the limit would be passed if all of this were paid, too."""
+        """Whether the limit would be exceeded if all of this were paid as well."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def settle(self, amount: float, attempt: Attempt | None) -> None:
-        """Gives back what was set aside, and books what was used (None: the call failed and cost nothing)."""
+        """Releases what was set aside, and books what was used (None: the call failed and cost nothing)."""
         self._reserved.remove(amount)
         if attempt:
             self.paid += attempt.usage

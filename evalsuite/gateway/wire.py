@@ -1,4 +1,4 @@
-"""Requests between processes and in the store: keys, and errors by kind."""
+"""Keys of requests in the store, and errors on their way between processes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
     from evalsuite.types import Request
 
-# Changes whenever a request of the same meaning would get another key.
+# Increase it whenever the same request would get another key.
 KEY_VERSION = 1
 
 
 def encode_error(error: errors.EvalsuiteError) -> Plain:
-    """An error of ours by its kind and message."""
+    """An evalsuite error by its class and message."""
     return {"kind": type(error).__name__, "message": str(error)}
 
 
 def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
-    """The reverse of `encode_error`; a kind that a message alone does not make is a plain `EvalsuiteError`."""
+    """The reverse of `encode_error`; a class that needs more than a message becomes an `EvalsuiteError`."""
     kind = getattr(errors, str(plain["kind"]), None)
     if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
         kind = errors.EvalsuiteError
@@ -33,7 +33,7 @@ def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
 
 
 def request_key(identity: str, request: Request) -> str:
-    """The name under which a request's completion is kept: a SHA-256 in hexadecimal.
+    """The key under which a request's completion is stored: a SHA-256 in hexadecimal.
 
     Two requests have one key only if backend and address, model, every parameter, messages, tools and
     epoch are the same. Half a surrogate pair counts as the question mark that is sent in its place.

@@ -18,12 +18,12 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds that each part of a call may take.
+    """How long the parts of a call may take, in seconds.
 
     Attributes:
-        connect: until the connection stands.
-        silence: without a byte of the answer, the first one included.
-        whole: for the whole call.
+        connect: until the connection is established.
+        silence: between two bytes of the answer, and before the first.
+        whole: the whole call.
     """
 
     connect: float = 30.0
@@ -36,13 +36,13 @@ class Access:
     """How a server may be reached.
 
     Attributes:
-        key: sent to it; None where there is none for it.
+        key: sent to the server; None where it gets none.
         key_name: the environment variable that the key came from, or would come from.
-        trusted: the user of this session gave the address, so that headers from the environment go there, too.
+        trusted: whether the user gave the address for this session, so that headers from the environment are sent, too.
         advice: what to do where a key is missing or refused.
         timeouts: see `Timeouts`.
-        max_answer: bytes of one answer at most, decompressed.
-        proxies: whether the proxies of the environment are used.
+        max_answer: largest answer, in bytes after decompression.
+        proxies: whether proxies set in the environment are used.
     """
 
     key: Secret | None = None
@@ -55,6 +55,6 @@ class Access:
 
 
 def key_from(name: str, environ: Mapping[str, str]) -> Secret | None:
-    """The key in an environment variable, without the line end that a file adds to one; None if there is none."""
+    """The key in an environment variable, stripped, since files end in a newline; None if there is none."""
     text = environ.get(name, "").strip()
     return Secret(text) if text else None

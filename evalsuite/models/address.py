@@ -18,10 +18,10 @@ class Address:
     """Where a server is.
 
     Attributes:
-        shown: the whole address without secrets, for messages and for names in the store.
+        shown: the address without secrets, for messages and for keys in the store.
         root: scheme, host and path.
-        query: parameters that are part of every call, which may be secrets.
-        login: user and password, `user:password`, if the address has them.
+        query: parameters sent with every call; they may be secrets.
+        login: `user:password`, if the address has one.
         host: lower case.
     """
 
@@ -38,7 +38,7 @@ class Address:
 
     @property
     def is_azure(self) -> bool:
-        """A deployment of Azure's, whose paths and headers are its own; its `/openai/v1` speaks OpenAI's."""
+        """An Azure deployment, which has paths and headers of its own; Azure's `/openai/v1` is like OpenAI's."""
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
     def parameters(self) -> dict[str, str]:
@@ -50,7 +50,7 @@ def parse_address(text: str) -> Address:
     """An address as the user writes it.
 
     Raises:
-        SettingsError: it is none; the message holds no password.
+        SettingsError: it is not an address; the message contains no password.
     """
     try:
         parts = urlsplit(text.strip().rstrip("/"))
@@ -58,7 +58,7 @@ def parse_address(text: str) -> Address:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        # Without what may be a password.
+        # The part before the @ may be a password.
         shown = redact(text.rpartition("@")[2])
         raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
     login, _, host = parts.netloc.rpartition("@")

@@ -1,4 +1,4 @@
-"""Ready-made answers in the place of a model: what `--answers FILE` gives is scored, and nothing is asked."""
+"""Ready-made answers in place of a model: `--answers FILE` scores them and asks nothing."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NAMES_SHOWN = 3
 
 
 class AnswersBackend:
-    """`answers:FILE`, the model of a run on ready-made answers. It keeps the run's name, and refuses every call.
+    """`answers:FILE`, the model of a run on ready-made answers. It gives the run its name and refuses every call.
 
     Args:
         file: path of the answers.
-        base_url: has no meaning for a file.
+        base_url: ignored; a file has no address.
     """
 
     metered = False
@@ -40,21 +40,21 @@ class AnswersBackend:
         read_answers(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
-        """Refuses: an answer is no model."""
+        """Refuses: there is no model to ask."""
         raise RequestRefused(
             f"this run scores the ready-made answers of {self._file}, so there is no model to ask; a judge is named "
             "with --judge-model"
         )
 
     async def aclose(self) -> None:
-        """Nothing was opened."""
+        """Does nothing; nothing was opened."""
 
 
 class ReadyAnswers:
     """Answers by sample.
 
     Args:
-        file: where they came from.
+        file: where they came from, for messages.
         by_key: by benchmark and id; the benchmark is empty where the file names none.
     """
 
@@ -62,7 +62,7 @@ class ReadyAnswers:
         self._file, self._by_key = file, by_key
 
     def find(self, benchmark: str, ids: Iterable[str]) -> str:
-        """The answer for a sample, by the first of its ids that the file has.
+        """The answer to a sample, under the first of its ids that the file contains.
 
         Raises:
             RequestRefused: there is none.
@@ -81,10 +81,10 @@ class ReadyAnswers:
 
 @lru_cache(maxsize=8)
 def read_answers(file: str) -> ReadyAnswers:
-    """Reads a file of answers, once a process.
+    """Reads a file of answers, once per process.
 
     Raises:
-        BackendUnavailable: it cannot be read, or a line is not as expected.
+        BackendUnavailable: it cannot be read, or a line is malformed.
     """
     try:
         lines = Path(file).read_text("utf-8-sig").splitlines()
@@ -106,11 +106,11 @@ def _read(line: str, where: str) -> tuple[tuple[str, str], str]:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BackendUnavailable(f"{where}: no JSON ({error}); expected {EXPECTED}") from error
+        raise BackendUnavailable(f"{where}: not JSON ({error}); expected {EXPECTED}") from error
     if not isinstance(record, dict):
         raise BackendUnavailable(f"{where}: {type(record).__name__}; expected {EXPECTED}")
     name, answer, benchmark = record.get("id"), record.get("answer"), record.get("benchmark", "")
     if not isinstance(name, str | int) or not isinstance(answer, str) or not isinstance(benchmark, str):
         raise BackendUnavailable(f"{where}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
-    # Half of a surrogate pair would break whatever file it is written to.
+    # Half a surrogate pair cannot be written to a file.
     return (benchmark, str(name)), answer.encode("utf-8", "replace").decode()

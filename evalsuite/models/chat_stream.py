@@ -1,6 +1,6 @@
-"""Streamed answers put together: server-sent events, as a whole chat completion or response would read.
+"""Puts streamed answers (server-sent events) together to what a chat completion or response would be.
 
-`--model-param stream=true` asks for them, so that long answers keep an idle proxy from closing the connection.
+`--model-param stream=true` asks for them; a proxy that closes idle connections then leaves long answers alone.
 Source: the OpenAI API reference, "Streaming events" of chat completions and of responses.
 """
 
@@ -13,10 +13,10 @@ from evalsuite.models.protocol import LostAnswer
 
 
 def join_stream(content: bytes) -> dict[str, Any]:
-    """The whole answer of a stream that was read to its end.
+    """The answer of a complete stream.
 
     Raises:
-        LostAnswer: the stream was cut off, or is none.
+        LostAnswer: the stream was cut off, or is not one.
     """
     events, ended = _events(content)
     for event in events:
@@ -34,7 +34,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
 
 
 def _events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """The events' data, and whether the mark of the end was there."""
+    """The events' data, and whether the end was marked."""
     events, ended = [], False
     for line in content.decode("utf-8", "replace").splitlines():
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""

@@ -1,4 +1,4 @@
-"""What the openai package, httpx2 and aiohttp raise, and what it comes down to."""
+"""What is behind the exceptions of the openai package, httpx2 and aiohttp."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from evalsuite.models.protocol import RateLimited, Transient
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What an exception comes down to.
+    """What is behind an exception.
 
     Attributes:
-        ours: an exception of ours that the package wrapped.
-        response: of the server, where it answered.
-        unreachable: nothing was sent, as no connection came about.
+        ours: an exception of evalsuite that the package wrapped.
+        response: of the server, if it sent one.
+        unreachable: no connection was established, so nothing was sent.
         no_descriptor: this process may open no more files, and a connection is one.
         timeout: something took too long.
-        network: the connection is to blame, rather than what was to be sent.
-        words: of the innermost exception.
+        network: the connection failed, rather than the request.
+        words: the message of the innermost exception.
     """
 
     ours: Exception | None
@@ -38,7 +38,7 @@ class Cause:
 
 
 def explain(error: BaseException) -> Cause:
-    """Looks through an exception and what led to it."""
+    """Examines an exception and its causes."""
     links = _chain(error)
     last = links[-1]
     return Cause(

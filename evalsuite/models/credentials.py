@@ -51,11 +51,11 @@ class Grant:
 
 
 class Credentials:
-    """Hands out keys by address.
+    """Decides which key an address gets.
 
     Args:
-        grants: what the user gave; the first one that fits counts.
-        access: time-outs and sizes for all.
+        grants: what the user gave; the first that matches counts.
+        access: time-outs and sizes for all addresses.
         environ: the environment.
 
     Raises:
@@ -83,7 +83,8 @@ class Credentials:
         Without one: `OPENAI_BASE_URL`, the endpoint of Azure where only its key is set, or OpenAI itself.
         """
         if base_url is not None:
-            whole = next((one.base_url for one in self._grants if one.public_url == redact(base_url)), None)
+            urls = (grant.base_url for grant in self._grants if grant.public_url == redact(base_url))
+            whole = next(urls, None)
             return parse_address(whole or base_url)
         named = self._environ.get("OPENAI_BASE_URL")
         azure = self._environ.get("AZURE_OPENAI_ENDPOINT")

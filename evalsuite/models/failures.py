@@ -1,4 +1,4 @@
-"""What an HTTP status means to the gateway, in the server's own words."""
+"""What an HTTP status means to the gateway."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LONGEST_WORDS = 500
 def failure(
     status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
 ) -> Exception:
-    """The exception for an answer that is no success.
+    """The exception for a response that is not a success.
 
     Args:
-        status: of HTTP.
-        headers: the answer's, names in lower case.
-        words: what the server says, secrets masked.
-        server: who says it.
-        key_hint: a question for the user whose key was refused.
+        status: the HTTP status.
+        headers: of the response, names in lower case.
+        words: the server's message, secrets masked.
+        server: its address.
+        key_hint: what to ask the user if the key was refused.
     """
     message = f"{server} answered {status}: {words}"
     hint = _hopeless(status, words.lower())
@@ -47,7 +47,7 @@ def failure(
 
 
 def _hopeless(status: int, words: str) -> str:
-    """Why no request at all will succeed from here on; empty where one may."""
+    """Why no request will succeed from now on; empty if one may."""
     if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
     if status == 404:
@@ -58,9 +58,9 @@ def _hopeless(status: int, words: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server wants to be left alone: `retry-after-ms`, else `retry-after` in seconds or as a date.
+    """Seconds that the server asks to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.
 
-    None where neither is there or makes sense.
+    None if neither is present and valid.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -73,10 +73,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def exhausted_for(headers: Mapping[str, str]) -> float:
-    """Seconds until a server whose headers say that no request is left grants the next one; 0 where one is left.
+    """Seconds until the server accepts the next request, where its headers say that none is left; otherwise 0.
 
-    OpenAI tells the time until all permits are back, of which one comes back sooner; the draft standard
-    `ratelimit-*` tells the end of a window.
+    OpenAI reports the time until the whole quota is restored, of which one request comes back sooner; the draft
+    standard `ratelimit-*` reports the end of a window.
     """
     if _number(headers.get("x-ratelimit-remaining-requests")) == 0:
         limit = _number(headers.get("x-ratelimit-limit-requests")) or 1.0
@@ -99,7 +99,7 @@ def _number(text: str | None) -> float | None:
         number = float(text or "")
     except ValueError:
         return None
-    # NaN is no number of seconds, infinity is no wait.
+    # NaN and infinity are no time to wait.
     return max(0.0, number) if abs(number) < 1e9 else None
 
 
@@ -116,7 +116,7 @@ def _until(date: str) -> float | None:
 
 
 def server_words(content: bytes) -> str:
-    """What the server says: from the usual places in its JSON, else as it is; cut to a readable size."""
+    """The server's message: from the usual places in its JSON, else the whole body, shortened."""
     try:
         plain = json.loads(content)
         error = plain.get("error", plain)

@@ -30,17 +30,16 @@ UNDERSTOOD = frozenset(
 class FunctionBackend:
     """`function:package.module:name`.
 
-    The function is called with the messages, a list of objects in the OpenAI chat format, and with those
-    generation parameters (and `tools`) that its signature takes. It returns the answer's text, or an object
-    with `content` and, if it likes, `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and `logprobs` (pairs
-    of token and logprob, with a third item for the alternatives); whatever else it holds becomes facts of the case, for
-    judges to see. Asked with `api="embeddings"` it returns an object
-    with `embeddings`, a vector for each message. A plain function runs
-    in a thread. What it raises becomes the case's error.
+    The function is called with the messages, a list of objects in the OpenAI chat format, and with whichever
+    generation parameters (and `tools`) its signature accepts. It returns the answer's text, or an object with
+    `content` and optionally `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and `logprobs` (pairs of
+    token and logprob, with a third item for the alternatives); its other fields become facts of the case, for judges
+    to see. Called with `api="embeddings"`, it returns an object with `embeddings`, one vector per message. A plain
+    function runs in a thread. Whatever it raises becomes the case's error.
 
     Args:
         target: `package.module:name`.
-        base_url: has no meaning for a function.
+        base_url: ignored; a function has no address.
     """
 
     metered = False
@@ -59,19 +58,19 @@ class FunctionBackend:
         if self._function is None:
             module, _, name = self.target.partition(":")
             try:
-                found = importlib.import_module(module)
+                function = importlib.import_module(module)
                 for part in name.split("."):
-                    found = getattr(found, part)
+                    function = getattr(function, part)
             except Exception as error:
                 raise BackendUnavailable(
                     f"--model function:{self.target}: {type(error).__name__}: {error}; write "
                     "function:package.module:name of a function that Python can import from the root directory"
                 ) from error
-            if not callable(found):
+            if not callable(function):
                 raise BackendUnavailable(
-                    f"--model function:{self.target} is {type(found).__name__}, not a function"
+                    f"--model function:{self.target} is {type(function).__name__}, not a function"
                 )
-            self._function = found
+            self._function = function
         return self._function
 
     async def complete(self, request: Request) -> Completion:
@@ -79,9 +78,9 @@ class FunctionBackend:
         function = self._loaded()
         # A copy, which the function may change, and the same as if it had come from a worker.
         plain = json.loads(dumps(encode_request(request)))
-        given = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
+        arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:
-            said = await self._called(function, plain["messages"], _accepted(function, given))
+            returned = await self._called(function, plain["messages"], _accepted(function, arguments))
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
@@ -89,56 +88,55 @@ class FunctionBackend:
         except BaseException as error:
             # An application that calls sys.exit must not end the event loop.
             raise self._refusal(error) from error
-        return self._read(said)
+        return self._read(returned)
 
     async def _called(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
         if is_async(function):
             return await function(messages, **taken)
-        said = await in_thread(function, messages, **taken)
-        return await said if inspect.isawaitable(said) else said
+        returned = await in_thread(function, messages, **taken)
+        return await returned if inspect.isawaitable(returned) else returned
 
     def _refusal(self, error: BaseException) -> RequestRefused:
         return RequestRefused(f"function:{self.target} raised {type(error).__name__}: {error}")
 
-    def _read(self, said: Any) -> Completion:
-        if isinstance(said, str):
-            said = {"content": said}
+    def _read(self, returned: Any) -> Completion:
+        answer: Any = {"content": returned} if isinstance(returned, str) else returned
         try:
-            text, reasoning = split_reasoning(said.get("content") or "")
-            usage = said.get("usage") or {}
-            logprobs = said.get("logprobs")
+            text, reasoning = split_reasoning(answer.get("content") or "")
+            usage = answer.get("usage") or {}
+            logprobs = answer.get("logprobs")
             return Completion(
                 text=text,
-                reasoning=said.get("reasoning_content") or reasoning,
-                tool_calls=tuple(ToolCall.from_openai(call) for call in said.get("tool_calls") or ()),
-                finish_reason=said.get("finish_reason") or "stop",
+                reasoning=answer.get("reasoning_content") or reasoning,
+                tool_calls=tuple(ToolCall.from_openai(call) for call in answer.get("tool_calls") or ()),
+                finish_reason=answer.get("finish_reason") or "stop",
                 usage=Usage(
                     1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
                 ),
-                logprobs=None if logprobs is None else tuple(_logprob(*one) for one in logprobs),
-                embeddings=tuple(map(encode_vector, said.get("embeddings") or ())),
-                facts=_plain({name: value for name, value in said.items() if name not in UNDERSTOOD}),
+                logprobs=None if logprobs is None else tuple(_logprob(*entry) for entry in logprobs),
+                embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
+                facts=_plain({name: value for name, value in answer.items() if name not in UNDERSTOOD}),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RequestRefused(
-                f"function:{self.target} returned {said!r:.200}; it must return the answer's text, or an object "
+                f"function:{self.target} returned {returned!r:.200}; it must return the answer's text, or an object "
                 "with `content`"
             ) from error
 
     async def aclose(self) -> None:
-        """Nothing is held; a call that is still under way ends by itself."""
+        """Does nothing; a call still in progress ends by itself."""
 
 
-def _accepted(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those arguments that the function's signature takes."""
+def _accepted(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that the function's signature accepts."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return {}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return dict(given)
+        return dict(arguments)
     names = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
-    return {name: value for name, value in given.items() if name in names}
+    return {name: value for name, value in arguments.items() if name in names}
 
 
 def _plain(facts: Mapping[str, Any]) -> Mapping[str, Any]:

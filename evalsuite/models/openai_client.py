@@ -1,4 +1,4 @@
-"""The openai package's client for one address; imported when the first call is near, as that takes a second."""
+"""The openai package's client for one address; imported late, as the package takes a second to load."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from evalsuite.models.address import Address
 
 NO_KEY = "none"
-"""What the package is told where there is no key; the header that would bear it is left out."""
+"""What the package gets where there is no key; the header that would carry it is omitted."""
 
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 def open_client(address: Address, access: Access) -> AsyncOpenAI:
-    """A client without retries of its own, which are the gateway's business.
+    """A client without retries of its own; the gateway retries.
 
     Organisation, project and further headers come from `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
-    `OPENAI_CUSTOM_HEADERS` as the package documents; they go where a key goes.
+    `OPENAI_CUSTOM_HEADERS` as the package documents; they are sent wherever a key is.
     """
     times = access.timeouts
     timeout = httpx2.Timeout(times.silence, connect=times.connect, pool=None)
@@ -56,12 +56,12 @@ def open_client(address: Address, access: Access) -> AsyncOpenAI:
 
 
 def call_headers(address: Address, access: Access) -> dict[str, Any]:
-    """Headers of every call, beside those that the client adds: a login in place of a key, and what is left out."""
+    """Headers of every call besides the client's own: a login instead of a key, and those to be omitted."""
     headers: dict[str, Any] = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
     if not access.key and not address.is_azure:
         headers["Authorization"] = Omit()
     if not access.trusted:
-        # What the package would add by itself may be a secret as well.
+        # The package would add these by itself, and they may be secrets, too.
         lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
         headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
     if address.login:

@@ -1,4 +1,4 @@
-"""What a backend is: the code that speaks to one kind of model."""
+"""The protocol of a backend, the code that talks to one kind of model, and how its calls fail."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which waits and asks again
-    """The server asks to be asked less often.
+    """The server wants fewer requests.
 
     Attributes:
-        retry_after: seconds that it wants to be left alone, if it says so.
+        retry_after: seconds that it asks to wait, if it says so.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -23,42 +23,42 @@ class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which w
 
 
 class Transient(Exception):  # noqa: N818 - heard only by the gateway, which asks again
-    """The call failed in a way that may pass: a broken connection, a server's own trouble."""
+    """The call failed, but may succeed next time: a broken connection, a fault of the server."""
 
 
 class Hopeless(BackendUnavailable):
-    """No later request can succeed either, whatever was answered before: a quota is used up, a model is not there."""
+    """No later request can succeed either: a quota is used up, a model does not exist."""
 
 
 class LostAnswer(Transient):
-    """An answer did not arrive whole, though the server may have written it, and may bill it."""
+    """The answer did not arrive completely; the server may have written it and may bill it."""
 
 
 class Withheld(RequestRefused):
-    """The server answered and will bill it, but what came is no answer: a refusal, or nothing after a filter."""
+    """The server responded and will bill it, but without an answer: a refusal, or nothing left by a filter."""
 
 
 class Outage(Transient):
-    """The server itself is down for the moment: 502 to 504, and connections that come to nothing."""
+    """The server is down for the moment: 502 to 504, or no connection."""
 
 
 class Broken(Outage, LostAnswer):
-    """A connection broke before the whole answer was there."""
+    """The connection broke before the whole answer had arrived."""
 
 
 class Unreachable(Outage):
-    """Nothing listens at the server's address."""
+    """No connection to the server's address could be established."""
 
 
 class Backend(Protocol):
     """One kind of model, at one address.
 
-    Making one costs nothing and checks nothing; `check` and the first call do.
+    Creating one costs nothing and checks nothing; `check` and the first call do.
 
     Attributes:
-        identity: kind and address, without secrets; part of every key in the store.
-        metered: whether calls may cost money, so that one under way is worth waiting for at the end.
-        connections: calls that it can serve at once; None where only the run's own limit counts.
+        identity: kind and address, without secrets; it is part of every key in the store.
+        metered: whether calls may cost money, so that the end of a run waits for those in flight.
+        connections: calls that it can serve at once; None for no limit but the run's.
     """
 
     identity: str
@@ -66,7 +66,7 @@ class Backend(Protocol):
     connections: int | None
 
     def check(self) -> None:
-        """Sees whether the model can be spoken to at all, without speaking to it.
+        """Checks whether the model can be asked at all, without asking it.
 
         Raises:
             BackendUnavailable: an extra, a key or a file is missing; the message says what to do.
@@ -77,13 +77,13 @@ class Backend(Protocol):
         """Asks once, without retries; `usage.cost` is left to the gateway.
 
         Raises:
-            RateLimited: 429, or its like.
-            Transient: it may work next time.
+            RateLimited: 429 or equivalent.
+            Transient: it may succeed next time.
             RequestRefused: this request can never succeed.
             BackendUnavailable: no request can.
         """
         ...
 
     async def aclose(self) -> None:
-        """Lets go of connections and processes."""
+        """Closes connections and ends processes."""
         ...

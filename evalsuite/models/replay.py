@@ -1,4 +1,4 @@
-"""A model that only an earlier run's store can answer for: it keeps the identity and refuses every call."""
+"""A model in a replay: it keeps its identity, so that stored answers are found, and refuses every call."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class ReplayBackend:
-    """Stands where another backend stood when the run was made.
+    """Takes the place of the backend that the run asked.
 
     Args:
-        original: asked for nothing but its identity.
+        original: only its identity is used.
         run: the name of the run that is replayed.
     """
 
@@ -27,10 +27,10 @@ class ReplayBackend:
         self._run = run
 
     def check(self) -> None:
-        """Always well."""
+        """Nothing can be missing."""
 
     async def complete(self, request: Request) -> Completion:
-        """Refuses: what the store holds never comes here."""
+        """Refuses; a request gets here only if the store has no answer."""
         asked = request.messages[-1].content if request.messages else ""
         raise ReplayMiss(
             f"run {self._run} holds no answer of {request.model} to this request (epoch {request.epoch}, "
@@ -39,4 +39,4 @@ class ReplayBackend:
         )
 
     async def aclose(self) -> None:
-        """Nothing was opened."""
+        """Does nothing; nothing was opened."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class Secret:
-    """A key, a token or a login. Its text is to be had from `reveal` alone; every other way shows `***`.
+    """A key, a token or a login. Only `reveal` gives its text; everything else shows `***`.
 
     Args:
-        text: what must not be shown.
+        text: the secret.
     """
 
     __slots__ = ("_text",)
@@ -16,7 +16,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself, for the one place that sends it."""
+        """The text, for the one place that sends it."""
         return self._text
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""HTTP under the openai package: aiohttp, TCP keep-alive, and answers that are refused while they are too large."""
+"""HTTP for the openai package: aiohttp, TCP keep-alive, and a limit on the size of answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evalsuite.models.access import Access
 
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
-"""Seconds of silence before the first probe, between probes, and how many: routers forget idle connections."""
+"""Seconds of silence before the first probe and between probes, and their number: routers drop idle connections."""
 
 ACCEPTED = "gzip, deflate"
 DECOMPRESSED_AT_ONCE = 2**20
@@ -26,16 +26,16 @@ UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over aiohttp, which costs half of what httpx's own connections do.
+    """Sends requests over aiohttp, at half the cost of httpx's own connections.
 
     Args:
-        access: the size of answers, and whether proxies are used.
-        tls: whether the server is reached over TLS, whose certificates take a while to load.
+        access: the largest answer, and whether proxies are used.
+        tls: whether the server is reached over TLS; loading certificates takes a while.
     """
 
     def __init__(self, access: Access, *, tls: bool) -> None:
         self._max_answer, self._tls = access.max_answer, tls
-        # Looked up for every call, at a price, so only where there is a proxy to be found.
+        # aiohttp looks proxies up for every call, which costs time, so only where there is one.
         self._proxies = access.proxies and bool(getproxies())
         self._session: aiohttp.ClientSession | None = None
 
@@ -43,9 +43,9 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         """Sends a request and reads the whole answer.
 
         Raises:
-            Withheld: the answer is too large, or compressed in a way that nobody asked for.
+            Withheld: the answer is too large, or compressed in an unexpected way.
             aiohttp.ClientError: the connection failed.
-            TimeoutError: nothing came for too long.
+            TimeoutError: the server was silent for too long.
         """
         times = request.extensions.get("timeout", {})
         timeout = aiohttp.ClientTimeout(
@@ -97,12 +97,12 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
 
 def _unpacker(encoding: str) -> Any:
-    """What takes a chunk apart, a bounded piece at a time; None where nothing is compressed."""
+    """A function that decompresses a chunk, a bounded piece at a time; None if nothing is compressed."""
     if encoding in {"identity", ""}:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise Withheld(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
-    # Either header, and how much of what was seen before is needed.
+    # Either header, gzip or zlib.
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def unpack(chunk: bytes) -> Any:
@@ -118,7 +118,7 @@ def _socket(address: Any) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE.items():
-        # Names that other systems than Linux may not have.
+        # Not every system has all of them.
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     made.setblocking(False)

@@ -61,7 +61,7 @@ def test_a_sample_without_an_answer_is_an_error_and_no_zero(pytester: pytest.Pyt
     ("text", "message"),
     [
         ("", "no answer in it"),
-        ("{", "line 1: no JSON"),
+        ("{", "line 1: not JSON"),
         ('{"id": "fr"}', "line 1: fields id"),
         (
             _answers({"id": "fr", "answer": "a"}, {"id": "fr", "answer": "b"}),
