@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import jsonschema
+
+import evalsuite
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -25,6 +31,9 @@ def test_a_case_in_quarantine_is_asked_and_shown_and_fails_nothing(
     result.assert_outcomes(passed=2, xfailed=1)
     result.stdout.fnmatch_lines(["*in quarantine until 2999-12-31: 1 case of capitals jp*"])
     assert [record["excused"] for record in suite.records()] == [None, None, "quarantine"]
+    schema = json.loads((Path(evalsuite.__file__).parent / "schemas" / "record.json").read_text("utf-8"))
+    for record in suite.records():
+        jsonschema.validate(record, schema)
     assert "the atlas is out of date" in suite.rendered()
 
 
