@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+needs_uv = pytest.mark.skipif(
+    shutil.which("uv") is None, reason="environments are built by uv, and there is none"
+)
 
 
 def write_wheel(folder: Path, version: str = "1.0") -> Path:

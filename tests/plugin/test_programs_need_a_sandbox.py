@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.sandbox.environments import own_environment
-from tests.wheels import write_wheel
+from tests.wheels import needs_uv, write_wheel
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -78,6 +78,7 @@ def test_tools(scores):
 """
 
 
+@needs_uv
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_a_named_environment_is_in_prompt_record_and_report_and_files_are_kept(
     suite: Suite, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

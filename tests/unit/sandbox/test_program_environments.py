@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.errors import SandboxUnavailable, SettingsError
 from evalsuite.sandbox.environments import NAMED, environment, own_environment
-from tests.wheels import write_wheel
+from tests.wheels import needs_uv, write_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,7 @@ def requirements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
     return write
 
 
+@needs_uv
 def test_an_environment_is_built_once_and_holds_its_packages_alone(
     requirements: Callable[[str], str], tmp_path: Path, new_lab: Callable[..., Lab]
 ) -> None:
@@ -43,6 +44,7 @@ def test_an_environment_is_built_once_and_holds_its_packages_alone(
     assert lab.run("import numpy").error.endswith("ModuleNotFoundError: No module named 'numpy'")
 
 
+@needs_uv
 def test_other_versions_make_another_environment(requirements: Callable[[str], str], tmp_path: Path) -> None:
     first = environment(requirements(str(write_wheel(tmp_path))))
     second = environment(requirements(str(write_wheel(tmp_path, "2.0"))))
@@ -50,6 +52,7 @@ def test_other_versions_make_another_environment(requirements: Callable[[str], s
     assert first.fingerprint != second.fingerprint
 
 
+@needs_uv
 def test_what_cannot_be_built_leaves_nothing_behind_and_says_why(
     requirements: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -100,3 +103,13 @@ def test_a_heavy_package_is_loaded_once_for_all_programs_that_mention_it(tier_la
     assert tier_lab.run(draw).error is None
     seen = tier_lab.run("import sys; print('matplotlib.pyplot' in sys.modules)")
     assert (seen.stdout, seen.error) == ("True\n", None)
+    # What packages wrote while they were imported is gone, and was never any program's to change.
+    left = tier_lab.run(
+        "import os, matplotlib\n"
+        "for folder in ('/sandbox/loading', matplotlib.get_configdir()):\n"
+        "    try: print(os.listdir(folder))\n"
+        "    except OSError: print([])\n"
+        "    try: open(f'{folder}/mine', 'w')\n"
+        "    except OSError: print('closed')\n"
+    )
+    assert left.stdout == "[]\nclosed\n" * 2

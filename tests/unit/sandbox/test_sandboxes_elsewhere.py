@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.errors import SandboxError, SandboxUnavailable, SettingsError
-from evalsuite.sandbox import Limits, Sandbox, TableFile
+from evalsuite.sandbox import Limits, Sandbox, TableFile, bubblewrap
 from evalsuite.sandbox.docker import Docker
 from evalsuite.sandbox.ways import TIERS, tiers_of
 from tests.fusion_server import fusion_server
@@ -73,6 +73,14 @@ def test_a_program_that_takes_too_long_is_stopped(remote: Lab) -> None:
     )
 
 
+def test_a_program_that_forges_how_it_ended_harms_its_own_case_alone(remote: Lab) -> None:
+    # The status of a table that cannot be loaded, without the word that the host chose.
+    forged = remote.run("import os, sys; os.write(2, b'tables'); os._exit(97)", TABLES)
+    assert forged.error.startswith("the program's process ended with status 97")
+    flooded = remote.run("import os; os.write(5, b'x' * 9000); print(1)", TABLES)
+    assert (flooded.stdout, flooded.error, flooded.files) == ("1\n", None, ())
+
+
 def test_a_table_that_cannot_be_loaded_is_no_fault_of_the_program(remote: Lab) -> None:
     with pytest.raises(SandboxError, match="tables could not be loaded"):
         remote.run("print(1)", {"df": TableFile(b"")})
@@ -127,7 +135,10 @@ def test_a_container_is_without_network_rights_and_room_but_what_limits_allow(co
     assert not containers.exists()
 
 
-def test_docker_runs_a_program_from_standard_input(containers: Path, new_lab: Callable[..., Lab]) -> None:
+def test_docker_runs_a_program_from_standard_input_on_any_system(
+    containers: Path, new_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "demand_linux", lambda: pytest.fail("it needs no walls of this machine"))
     lab = new_lab(tiers=("docker:python:mine",))
     execution = lab.run("print(6 * 7)")
     assert (execution.stdout, execution.error, execution.tier) == ("42\n", None, "docker:python:mine")
