@@ -104,7 +104,8 @@ def _failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
 
 
 def _tags(tally: Tally) -> list[str]:
-    tags = sorted({tag for row in tally for tag in row.tags})
+    # What the tag `cluster` holds is shared by cases for the sake of their intervals; it groups nothing.
+    tags = sorted({tag for row in tally for tag in row.tags} - {"cluster"})
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 
