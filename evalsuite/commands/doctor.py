@@ -18,6 +18,9 @@ ASKED = (
     "judge_model",
     "judge_base_url",
     "judge_key_env",
+    "user_model",
+    "user_base_url",
+    "user_key_env",
     "reports",
     "data",
     "sandbox",
@@ -30,9 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the suite, and those of pytest's options that matter here."""
     parser.description = (
         "Says in a table what works here, for a run with the same options: the model and its key (the server's list "
-        "of models is read, which costs nothing; no model is asked), the judge, the sandbox for model-written "
-        "programs, the extras that are installed, the folder of the runs and its disk. Options that are not given "
-        "come from the suite's ini file, as in a run. Exit status: 0 where all that a run needs is there, else 1."
+        "of models is read, which costs nothing; no model is asked), the judge, the model that plays users, the "
+        "sandbox for model-written programs, the extras that are installed, the folder of the runs and its disk. "
+        "Options that are not given come from the suite's ini file, as in a run. Exit status: 0 where all that a run "
+        "needs is there, else 1."
     )
     parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest: cases/")
     for option in OPTIONS:

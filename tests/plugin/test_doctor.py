@@ -87,7 +87,7 @@ def test_the_ini_file_of_the_suite_counts(doctor: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "model", "key", "status", "words"),
     [
-        ("/v1", "tiny", "sk-right-key", 0, "takes the key and lists the model"),
+        ("/v1", "tiny", "sk-right-key", 0, "accepts the key and lists the model"),
         ("/v1", "tiny", "sk-wrong-key", 1, "answered 401"),
         ("/v1", "huge", "sk-right-key", 0, "does not list huge; it lists tiny"),
         ("/bare/v1", "tiny", "sk-right-key", 0, "keeps no list of models"),

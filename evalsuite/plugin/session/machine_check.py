@@ -65,6 +65,8 @@ def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
     findings = [_machine(), *_model("model", settings.model or default_model(), settings)]
     if settings.judge_model:
         findings += _model("judge", settings.judge_model, settings)
+    if settings.user_model:
+        findings += _model("user", settings.user_model, settings)
     return [
         *findings,
         _sandbox(settings, fault=programs),
@@ -87,7 +89,7 @@ def _model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]
     if name is None:
         yield Finding(role, MISSING, NO_MODEL, fault=True)
         return
-    base_url = settings.judge_base_url if role == "judge" else settings.model_base_url
+    base_url: str | None = getattr(settings, f"{role}_base_url")
     try:
         credentials = credentials_of(settings)
         backend = open_backend(name, base_url, credentials)
