@@ -1,8 +1,7 @@
 """The gateway: the one place in a run through which every model call passes.
 
-Store, then a call under way for the same request, then the spend limit, then the limiter, then the
-backend, then the store again: in this order, so that each distinct request is paid once and nothing paid
-for is lost.
+The store, a call in flight for the same request, the spend limit, the limiter, the backend, and the store again:
+in this order, so that each distinct request is paid for once and nothing that was paid for is lost.
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ if TYPE_CHECKING:
     from evalsuite.types import Completion, Request
 
 PATIENCE = 900.0
-"""Seconds after its first refusal, or in an outage, at which a request has failed."""
+"""Seconds from its first refusal, or from the start of an outage, after which a request has failed."""
 
 NEVER_REACHED = 3
-"""Attempts at a server that has not answered anything yet: it is not there rather than busy."""
+"""Attempts at a server that never answered before it is taken to be absent rather than busy."""
 
 GRACE = 10.0
-"""Seconds that the end of a run waits for calls under way that cost money."""
+"""Seconds that the end of a run waits for calls in flight that cost money."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -68,11 +67,11 @@ class _Call:
     """One call on its way through the gateway.
 
     Attributes:
-        key: of the request, in the store.
-        request: as it is sent, but for its secrets.
-        tokens: that it may take, as the limiter counts them.
+        key: of the request in the store.
+        request: as sent, except for its secrets.
+        tokens: the most it may take, as the limiter counts them.
         reserved: US dollars set aside for it.
-        attempt: its number in the journal, once it is sent.
+        attempt: its number in the journal, once sent.
     """
 
     key: str
@@ -86,15 +85,15 @@ class Gateway:
     """Answers requests from the journal or a backend. All methods belong to one event loop's thread.
 
     Args:
-        open_backend: makes the backend for a model and base URL.
-        store: keeps the answers.
+        open_backend: creates the backend for a model and base URL.
+        store: where answers are kept.
         limiter: admits the calls.
         ledger: counts what is paid.
         prices: by model.
-        on_hopeless: told once, when no call to a model can succeed at all.
+        on_hopeless: called once when no call to a model can succeed any more.
         clock: seconds that only go forward.
-        vault: remembers the secrets behind the hashes in requests.
-        patience: seconds that one request waits for a server that refuses for lack of capacity or is down.
+        vault: knows the secrets behind the hashes in requests.
+        patience: seconds that a request waits for a server that is down or refuses for lack of capacity.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
@@ -120,23 +119,23 @@ class Gateway:
         self.notices: list[str] = []
         self._flights: dict[str, asyncio.Task[Completion]] = {}
         self._used: dict[str, Usage] = {}
-        # Why answers cannot be kept.
+        # Why answers cannot be stored.
         self._lost = ""
         # Requests by how they were served: `kept` by the store, `joined` to a call under way, `asked`.
         self.served: Counter[str] = Counter()
 
     async def ask(self, request: Request) -> Completion:
-        """Answers a request, from the store where it can.
+        """Answers a request, from the store if possible.
 
         Raises:
-            EvalsuiteError: the call failed for good, or the model's name makes no sense.
+            EvalsuiteError: the call failed for good, or the model's name is invalid.
         """
         try:
             return await self._ask(request)
         except EvalsuiteError:
             raise
         except Exception as error:
-            # The same words in every process, and nobody is left waiting, whatever it was.
+            # The same message in every process, and no asker is left waiting.
             raise CallFailed(f"{request.model}: {type(error).__name__}: {error}") from error
 
     async def _ask(self, request: Request) -> Completion:
@@ -155,7 +154,7 @@ class Gateway:
             flight = asyncio.create_task(self._fly(key, upstream, request))
             self._flights[key] = flight
             flight.add_done_callback(lambda done: self._landed(key, done))
-        # Whoever asked may give up; the call goes on, since others may have joined it and it is paid for.
+        # The asker may give up; the call goes on, as others may have joined it and it is paid for.
         return await asyncio.shield(flight)
 
     @cached_property
@@ -175,7 +174,7 @@ class Gateway:
 
     def _landed(self, key: str, flight: asyncio.Task[Completion]) -> None:
         self._flights.pop(key, None)
-        # Nobody may be left to hear of the failure.
+        # No asker may be left to see the failure.
         if not flight.cancelled():
             flight.exception()
 
@@ -193,17 +192,17 @@ class Gateway:
     async def _fly(self, key: str, upstream: Upstream, request: Request) -> Completion:
         price = self._price(upstream, request.model)
         completion = await self._persist(key, upstream, request, price)
-        # By the backend's own name for its address, which has no secrets in it.
+        # The backend's identity is its address without secrets.
         self._keep(key, dataclasses.replace(request, base_url=upstream.backend.identity), completion)
         self._used[key] = completion.usage
-        # As a replay will hear it: half a surrogate pair is no part of a file.
+        # As a replay will read it: half a surrogate pair cannot be stored.
         return self.store.get(key) or completion
 
     def _keep(self, key: str, request: Request, completion: Completion) -> None:
         try:
             self.store.put(key, request, completion)
         except RunError as error:
-            # A full disk: whatever was asked from here on would be paid for in vain.
+            # A full disk: whatever is asked from now on would be paid for in vain.
             self._lost = str(error)
             self._on_hopeless(error)
             raise
@@ -223,7 +222,7 @@ class Gateway:
     async def _persist(
         self, key: str, upstream: Upstream, request: Request, price: Price | None
     ) -> Completion:
-        """Tries until it succeeds, can never succeed, or the bounds are reached."""
+        """Retries until it succeeds, cannot succeed, or the limits are reached."""
         effort = Effort(self._clock, self._patience)
         while True:
             try:
@@ -245,9 +244,9 @@ class Gateway:
                 raise RequestRefused(str(error)) from error
 
     def _despair(self, upstream: Upstream, error: Transient, effort: Effort) -> None:
-        """Raises what comes of a server that has never answered anything."""
+        """Gives up on a server that has never answered."""
         absent = isinstance(error, Unreachable) and not upstream.answered
-        # Counted apart from other failures, as an outage counts none: a server that never was has no outage.
+        # Counted separately, as failures during an outage are not: a server that never was there has no outage.
         effort.unreached += absent
         if effort.unreached >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
@@ -257,8 +256,8 @@ class Gateway:
     async def _attempt(
         self, key: str, upstream: Upstream, request: Request, price: Price | None
     ) -> Completion:
-        """One call, with what it may cost set aside before, and what it did or may have cost booked after."""
-        # Only where money is limited: another bound could cut off an answer.
+        """One call: the most it may cost is set aside before, what it cost or may have cost is booked after."""
+        # Only where money is limited, as the bound could cut off an answer.
         sent = bounded(request) if price and self.ledger.limit is not None else request
         reserved = price.of(prompt_bound(sent), answer_bound(sent)) if price else 0.0
         call = _Call(key, sent, estimate_tokens(sent) + answer_bound(sent), reserved)
@@ -269,7 +268,7 @@ class Gateway:
             usage = self._usage(upstream.backend, request, completion, price)
             self._note_end(call, "answered", usage)
         except (LostAnswer, Withheld, asyncio.CancelledError) as error:
-            # One that still waited for its turn was never sent.
+            # A call that was still waiting for its turn was never sent.
             if price and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False
             self._note_end(call, "failed", words=str(error))
@@ -308,7 +307,7 @@ class Gateway:
         return dataclasses.replace(usage, cost=cost)
 
     def rates(self) -> list[float]:
-        """Requests a second that servers were found to allow, where they refused any."""
+        """Requests per second that servers allow, for those that refused any."""
         limiters = [upstream.limiter for upstream in list(self._upstreams.values())]
         return [limiter.rate for limiter in limiters if limiter.rate]
 
@@ -320,13 +319,13 @@ class Gateway:
         self.notices.append(f"{backend.identity}: {words}")
 
     def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
-        """Tells, once; a backend that has answered before may do so again."""
+        """Reports a model that cannot be asked, once; a backend that answered before may do so again."""
         if not (upstream.given_up or upstream.answered):
             upstream.given_up = str(error)
             self._on_hopeless(error)
 
     def used(self) -> Usage:
-        """What the completions that were asked for in this run took when they were made, each once.
+        """What all completions of this run took when they were made, each counted once.
 
         Unlike what was paid in this session, this is the same for a run and its replay.
         """
@@ -353,7 +352,7 @@ class Gateway:
         self._used.clear()
 
     async def aclose(self) -> None:
-        """Ends the calls under way, those that cost money only after a moment's wait; closes everything."""
+        """Ends the calls in flight, after a short wait for those that cost money, and closes everything."""
         metered = [backend for backend in self._backends.values() if backend.metered]
         if metered and self.limiter.places.in_flight:
             await self._drain()
@@ -365,7 +364,7 @@ class Gateway:
         self.store.close()
 
     async def _drain(self) -> None:
-        """Lets the calls under way finish, and admits no further ones."""
+        """Lets the calls in flight finish and admits no others."""
         self.limiter.places.most = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):

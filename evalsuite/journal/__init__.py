@@ -1,1 +1,1 @@
-"""A run as one journal: one SQLite file that holds what was asked, answered, billed and recorded, and by whom."""
+"""A run as one journal: an SQLite file of what was asked, answered, billed and recorded, and by which session."""

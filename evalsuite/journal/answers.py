@@ -1,4 +1,4 @@
-"""Requests, attempts and answers: nothing that was paid for is asked again, and what it cost is known."""
+"""Requests, attempts and answers: nothing that was paid for is asked again, and its cost is known."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BILLED = """
 SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
                          WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0) FROM attempts
 """
-"""What was paid, and what may have been billed for calls that were sent and not answered."""
+"""What was paid, plus what may have been billed for calls that were sent and not answered."""
 
 
 TAKEN_OVER = {
@@ -38,15 +38,15 @@ TAKEN_OVER = {
 
 
 class Answers:
-    """What a gateway keeps. An answer is in the file before anybody is told of it.
+    """What a gateway stores. An answer is in the file before the asker gets it.
 
     Args:
         database: of the journal.
         session: which session of the run asks; None outside a run.
 
     Attributes:
-        damaged: answers that were found damaged and are asked again.
-        tool_calls: what was called besides models.
+        damaged: number of answers that turned out damaged and are asked again.
+        tool_calls: calls of tools.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
@@ -61,32 +61,32 @@ class Answers:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Answers:
-        """The answers of a journal by itself, without a run around it.
+        """Opens the answers of a journal outside of a run.
 
         Raises:
-            RunError: the file is missing, is no journal, or was written by another version.
+            RunError: the file is missing, is not a journal, or was written by another version.
         """
         return cls(Database(path, read_only=read_only))
 
     @property
     def path(self) -> Path:
-        """The journal's file."""
+        """The journal's path."""
         return self._database.path
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be kept here, as in a replay."""
+        """Whether nothing can be stored, as in a replay."""
         return self._database.read_only
 
     def get(self, key: str) -> Completion | None:
-        """The completion kept under this key, if there is one and it is undamaged."""
+        """The completion stored under this key, if there is one and it is undamaged."""
         try:
             row = self._database.one(
                 "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?",
                 key,
             )
         except RunError:
-            # A page of the file that cannot be read any more.
+            # A page of the file has become unreadable.
             self.damaged += 1
             return None
         if row is None:
@@ -104,7 +104,7 @@ class Answers:
             )
 
     def put(self, key: str, request: Request, completion: Completion) -> None:
-        """Keeps a completion; the first one under a key stays.
+        """Stores a completion; the first one under a key stays.
 
         Raises:
             RunError: it cannot be written.
@@ -119,11 +119,11 @@ class Answers:
         )
 
     def sent(self, key: str, reserved: float = 0.0) -> int:
-        """Notes that a call is made, within this turn of the event loop.
+        """Notes that a call is made; it is written within this turn of the event loop.
 
         Args:
             key: of the request.
-            reserved: US dollars that it may cost at most.
+            reserved: the most it may cost, in US dollars.
 
         Returns:
             The attempt's number, for `ended`.
@@ -157,7 +157,7 @@ class Answers:
         return float(self._database.one(BILLED)[0])
 
     def _later(self, statement: str, values: Sequence[object]) -> None:
-        """Written with the next answer, or at the end of this turn of the event loop: one transaction for many."""
+        """Queues a statement for the next answer's transaction, or for one at the end of this turn of the loop."""
         self._pending.append((statement, values))
         if not self._flush_planned:
             self._flush_planned = True
@@ -168,7 +168,7 @@ class Answers:
         try:
             self._flush()
         except RunError:
-            # It stays pending, and fails where somebody hears of it: with the next answer.
+            # It stays pending; the next answer fails with it, where somebody notices.
             return
 
     def _flush(self, *statements: tuple[str, Sequence[object]]) -> None:
@@ -177,10 +177,10 @@ class Answers:
             self._pending.clear()
 
     def take_over(self, other: Path) -> None:
-        """Copies another journal's answers and tool calls into this one; those that are here stay.
+        """Copies another journal's answers and tool calls into this one; existing ones stay.
 
         Raises:
-            RunError: the other is no journal.
+            RunError: the other file is not a journal.
         """
         source = Database(other, read_only=True)
         try:
@@ -194,18 +194,18 @@ class Answers:
             source.close()
 
     def check(self) -> list[str]:
-        """Keys of all answers that are not what was put."""
+        """Keys of all damaged answers."""
         rows = self._database.all(
             "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
         )
         return sorted(key for key, request, answer, kept in rows if checksum(key, request, answer) != kept)
 
     def __len__(self) -> int:
-        """How many answers are kept."""
+        """The number of answers."""
         return int(self._database.one("SELECT count(*) FROM answers")[0])
 
     def close(self) -> None:
-        """Closes the file; what was put is in it."""
+        """Closes the file; everything stored is in it."""
         if not self._database.read_only:
             self._flush_quietly()
         self._database.close()

@@ -1,4 +1,4 @@
-"""The SQLite file below a journal: opened, checked, written to by one thread at a time, waited for, mended."""
+"""The SQLite file of a journal: opening, checking, writing by one thread at a time, waiting, repairing."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ AT_ONCE = 500
 """Rows that are read at a time."""
 
 PATIENCE = 60.0
-"""Seconds that a file is waited for which another process has locked."""
+"""Seconds to wait for a file that another process has locked."""
 
 
 class Database:
     """An open journal file. Any thread may use it.
 
     Args:
-        path: made if it is not there.
-        read_only: never writes; the file must be there.
+        path: created if missing.
+        read_only: never write; the file must exist.
 
     Attributes:
-        lost: rows that could not be read any more when the file was mended.
+        lost: rows that could not be recovered when the file was repaired.
 
     Raises:
-        RunError: the file is missing, is no journal, or was written by another version.
+        RunError: the file is missing, is not a journal, or was written by another version.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -58,7 +58,7 @@ class Database:
             db = sqlite3.connect(address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
-        # A damaged byte must show in a checksum, and not as an error in the middle of a query.
+        # A damaged byte should fail a checksum rather than the query that reads it.
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         return db
 
@@ -69,8 +69,7 @@ class Database:
             self._check_version()
             if not self.read_only:
                 self._mend()
-                # Survives the death of the process at any instant; only a power cut may cost the last
-                # moments, and never the file.
+                # The file survives the death of the process at any instant; a power cut may cost the last moments.
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
@@ -93,11 +92,11 @@ class Database:
                 f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}"
             )
         for table in TABLES:
-            # Other programs count their versions, too.
+            # Other programs' files have versions, too.
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
 
     def _mend(self) -> None:
-        """Copies what can still be read into a new file, where the file is damaged."""
+        """Copies what is still readable into a new file if the file is damaged."""
         if self._db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()
@@ -139,10 +138,10 @@ class Database:
         return rows[0] if rows else None
 
     def write(self, *statements: tuple[str, Sequence[object]]) -> None:
-        """Executes statements in one transaction; when this returns, they outlive the process.
+        """Executes statements in one transaction; when this returns, their effect outlives the process.
 
         Raises:
-            RunError: nothing of it was written.
+            RunError: nothing was written.
         """
         with self.transaction() as db:
             for statement, values in statements:
@@ -150,10 +149,10 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything within, or nothing of it.
+        """A transaction: all statements within take effect, or none.
 
         Raises:
-            RunError: nothing of it was written.
+            RunError: nothing was written.
         """
         with self._lock:
             try:
@@ -173,14 +172,14 @@ class Database:
                 self._db.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Closes the file, as often as one likes; what was written is in it."""
+        """Closes the file; calling it again does nothing."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             if not self.read_only:
-                # A plain file again, which can be read from where nothing can be written. Somebody else may
-                # have it open; then the last one does this.
+                # Back to a plain file, which is readable where nothing can be written. If somebody else has it
+                # open, whoever closes it last does this.
                 with suppress(sqlite3.Error):
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA journal_mode = DELETE")

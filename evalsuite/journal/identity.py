@@ -1,4 +1,4 @@
-"""What makes two rows the same, and what shows that one is damaged. Light to import: workers do."""
+"""When two records are of the same thing, and checksums. Light to import, as workers do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs")
-"""Fingerprints that are known before a case runs."""
+"""Fingerprints known before a case runs."""
 
 
 def same_ask(fingerprints: Mapping[str, str]) -> str:
@@ -20,7 +20,7 @@ def same_ask(fingerprints: Mapping[str, str]) -> str:
 
 
 def checksum(*texts: str) -> str:
-    """32 hexadecimal digits of a SHA-256 over texts and where each ends."""
+    """32 hexadecimal digits of a SHA-256 over texts and their lengths."""
     whole = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""The journal of a run: sessions, planned cases and records; what was asked and answered is in `answers`."""
+"""The journal of a run: sessions, planned cases and records; requests and answers are in `answers`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ COUNTED = """
 SELECT c."case", r.record, r.checksum, max(r.number) FROM cases c JOIN records r
 ON r."case" = c."case" AND r.same = c.same WHERE c.session = ? GROUP BY c."case" ORDER BY c."case"
 """
-"""Of each case that the latest session planned, the latest record that was made as it is planned now."""
+"""For each case that the latest session planned, its latest record that matches the plan."""
 
 ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
-"""Where a session died before it had a plan, whatever is there."""
+"""All records, for a session that died before it had a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Counted:
 
     Attributes:
         cases: how many.
-        left_out: cases with a record that does not count, as the suite asks for something else now.
+        left_out: cases whose records do not count, as the suite has changed since.
         damaged: cases whose record is damaged.
         missing: selected cases without a record.
     """
@@ -52,14 +52,14 @@ class Journal:
     """An open journal; see `schema.SCHEMA` for what it holds.
 
     Args:
-        path: the SQLite file, made if it is not there.
-        read_only: never writes; the file must be there.
+        path: the SQLite file, created if missing.
+        read_only: never write; the file must exist.
 
     Attributes:
-        session: the number of the session that writes, from 1; of a read-only one, of the latest.
+        session: number of the writing session, from 1; if read-only, of the latest one.
 
     Raises:
-        RunError: the file is missing, is no journal, or was written by another version.
+        RunError: the file is missing, is not a journal, or was written by another version.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -69,11 +69,11 @@ class Journal:
 
     @property
     def lost(self) -> int:
-        """Rows that a damaged file has cost."""
+        """Rows lost with a damaged file."""
         return self.database.lost
 
     def begin(self, started: str, command: str) -> None:
-        """A new session of the run begins."""
+        """Begins a new session of the run."""
         self.session += 1
         self.answers = Answers(self.database, self.session)
         lease = (1, self.session, platform.node(), os.getpid(), started)
@@ -83,14 +83,14 @@ class Journal:
         )
 
     def end(self, ended: str, stopped: str | None) -> None:
-        """The session ends."""
+        """Ends the session."""
         self.database.write(
             ("UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?", (ended, stopped, self.session)),
             ("DELETE FROM lease", ()),
         )
 
     def note_export(self) -> None:
-        """Remembers that records.jsonl holds all there is."""
+        """Notes that records.jsonl contains all records."""
         self.database.write(
             (
                 "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?",
@@ -100,7 +100,7 @@ class Journal:
 
     @property
     def exported(self) -> bool:
-        """Whether records.jsonl was written after the latest record."""
+        """Whether records.jsonl contains all records."""
         if self.session == 0:
             return True
         latest = self.database.one("SELECT coalesce(max(number), 0) FROM records")[0]
@@ -108,29 +108,29 @@ class Journal:
         return done is not None and done[0] == latest
 
     def plan(self, cases: Iterable[PlannedCase]) -> None:
-        """Keeps what this session plans."""
+        """Stores what this session plans."""
         rows = (
             (
                 self.session,
                 position,
-                one.case,
-                one.benchmark,
-                one.sample,
-                one.epoch,
-                dumps(one.tags),
-                one.source,
-                one.declared,
-                one.selected,
-                dumps(one.fingerprints),
-                same_ask(one.fingerprints),
+                planned.case,
+                planned.benchmark,
+                planned.sample,
+                planned.epoch,
+                dumps(planned.tags),
+                planned.source,
+                planned.declared,
+                planned.selected,
+                dumps(planned.fingerprints),
+                same_ask(planned.fingerprints),
             )
-            for position, one in enumerate(cases)
+            for position, planned in enumerate(cases)
         )
         with self.database.transaction() as db:
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def record(self, case: str, same: str, line: str) -> None:
-        """Keeps the record of a case that ended.
+        """Stores the record of a case.
 
         Args:
             case: pytest's node id.
@@ -202,7 +202,7 @@ class Journal:
         return row[0] if row else None
 
     def sessions(self) -> list[dict[str, Any]]:
-        """Every session: its number, dates, command and why it stopped."""
+        """All sessions: number, dates, command and why each stopped."""
         names = ("id", "started", "ended", "command", "stopped", "exported")
         rows = self.database.all("SELECT * FROM sessions ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]

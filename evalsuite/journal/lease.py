@@ -1,4 +1,4 @@
-"""One session at a time writes to a run: a lock that the system takes back when its holder dies, however it dies."""
+"""One session at a time writes to a run, by a lock that the system releases however its holder dies."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LOCK = ".journal.lock"
 
 
 class Lease:
-    """The right to write to a run, until `release` or the end of this process.
+    """The right to write to a run, until `release` or the end of the process.
 
     Args:
-        folder: the run's.
+        folder: of the run.
         name: of the lock's file.
 
     Raises:
-        RunError: another living session has it.
+        RunError: another live session holds it.
     """
 
     def __init__(self, folder: Path, name: str = LOCK) -> None:
@@ -38,10 +38,10 @@ class Lease:
         try:
             import fcntl
         except ImportError:
-            # Windows: two sessions are told apart by nobody.
+            # Windows: nothing keeps two sessions apart.
             return
         try:
-            # Not inherited by forked children, so none of them keeps it when the session is gone.
+            # Forked children do not inherit it, so it ends with the session.
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
             raise RunError(
@@ -53,17 +53,17 @@ class Lease:
             return
 
     def _holder(self) -> str:
-        """Who says that it writes; empty where nothing can be read."""
+        """The holder by its own account; empty if it cannot be read."""
         with suppress(OSError, ValueError):
             pid, host, since = os.pread(self._file, 500, 0).decode("utf-8").split("\n")[:3]
             return f" (process {pid} on {host}, since {since})"
         return ""
 
     def sign(self, host: str, since: str) -> None:
-        """Leaves word of who holds it, for the message to others."""
+        """Writes down who holds it, for the message to others."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)
 
     def release(self) -> None:
-        """Gives it back."""
+        """Releases it."""
         os.close(self._file)

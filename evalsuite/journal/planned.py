@@ -1,4 +1,4 @@
-"""Cases as they are known before they run. Light to import: workers do."""
+"""Cases as planned, before they run. Light to import, as workers do."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class PlannedCase:
 
     Attributes:
         case: pytest's node id.
-        declared: where the benchmark's code is.
-        selected: False where the command line left it out, though it belongs to the suite.
+        declared: where the benchmark's code is, see `declarations`.
+        selected: False if the command line left it out, although it belongs to the suite.
         fingerprints: those of `identity.BEFOREHAND`.
     """
 

@@ -1,4 +1,4 @@
-"""A damaged journal: what can still be read of it goes into a new file."""
+"""Recovers what is still readable of a damaged journal into a new file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WIDEST_GAP = 1_000_000
-"""Numbers of rows that are tried one by one between what can be read from either end."""
+"""Most rows that are tried one by one between those that can be read from either end."""
 
 
 def salvage(path: Path) -> int:
-    """Replaces a damaged file by one with all rows that can be read; the damaged one stays beside it.
+    """Replaces a damaged file by one with all readable rows; the damaged file stays beside it.
 
     Returns:
-        About how many rows were lost.
+        The approximate number of lost rows.
     """
     fresh = path.with_name(f".{path.name}.mended")
     fresh.unlink(missing_ok=True)
@@ -40,7 +40,7 @@ def salvage(path: Path) -> int:
 def _raw(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None)
     db.text_factory = lambda data: data.decode("utf-8", "replace")
-    # Opening brings the write-ahead log in, which holds the newest rows.
+    # The write-ahead log contains the newest rows.
     with suppress(sqlite3.Error):
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return db
@@ -51,14 +51,14 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
     for row in _readable(old, table):
         highest = max(highest, row[0])
         places = ", ".join("?" * (len(row) - 1))
-        # A row that breaks the table's rules is a damaged one.
+        # A row that violates the table's constraints is damaged.
         with suppress(sqlite3.Error):
             copied += new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", row[1:]).rowcount  # noqa: S608
     return max(0, highest - copied)
 
 
 def _readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
-    """All rows that can be read, each with its number first, from both ends and then one by one between."""
+    """All readable rows, each with its number first: from both ends, then one by one in between."""
     low = high = None
     try:
         for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant

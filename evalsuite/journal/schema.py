@@ -1,4 +1,4 @@
-"""The journal's tables. A change of them is a new version."""
+"""The journal's tables. Increase the version with every change."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ TABLES = (
 )
 
 SCHEMA = """
--- One row a pytest session that wrote here: the first, and each that resumed it.
+-- One row per pytest session that wrote here: the first one, and each that resumed the run.
 CREATE TABLE sessions (
     id        INTEGER PRIMARY KEY,
     started   TEXT NOT NULL,     -- ISO 8601 with its offset
-    ended     TEXT,              -- NULL: it still goes on, or was killed
+    ended     TEXT,              -- NULL: it is still running, or was killed
     command   TEXT NOT NULL,     -- without secrets
     stopped   TEXT,              -- why it ended early
     exported  INTEGER            -- records.jsonl holds all records up to this number
 );
--- Who writes now, in words for people; that somebody does is told by the lock on the file beside the journal.
+-- Who is writing, for people to read; the lock on the file beside the journal is what counts.
 CREATE TABLE lease (
     only     INTEGER PRIMARY KEY CHECK (only = 1),
     session  INTEGER NOT NULL,
@@ -49,12 +49,12 @@ CREATE TABLE parts (
     name    TEXT PRIMARY KEY,   -- SHA-256 of the content
     content TEXT NOT NULL       -- Base64, of a data URL or by itself
 );
--- One row a distinct request.
+-- One row per distinct request.
 CREATE TABLE requests (
     key      TEXT PRIMARY KEY,  -- wire.request_key: backend, model, every parameter, messages, tools, epoch
     request  TEXT NOT NULL      -- json_codec.encode_request, for people, taken apart; holds no secret
 );
--- One row a call to a server. A call that was sent and never ended may have been billed.
+-- One row per call to a server. A call that was sent and never ended may have been billed.
 CREATE TABLE attempts (
     id                 INTEGER PRIMARY KEY,
     key                TEXT NOT NULL,
@@ -62,13 +62,13 @@ CREATE TABLE attempts (
     sent               REAL NOT NULL,     -- seconds since 1970
     ended              REAL,
     state              TEXT NOT NULL,     -- sent, answered, failed (may be billed), refused (is not billed)
-    reserved           REAL NOT NULL,     -- US dollars that it may cost at most
-    cost               REAL,              -- US dollars that it did cost
+    reserved           REAL NOT NULL,     -- US dollars, the most it may cost
+    cost               REAL,              -- US dollars, what it cost
     prompt_tokens      INTEGER,
     completion_tokens  INTEGER,
-    words              TEXT NOT NULL      -- the error's
+    words              TEXT NOT NULL      -- message of the error
 );
--- One row a distinct request that was answered completely. Errors are never kept: they are asked again.
+-- One row per request that was answered completely. Errors are never stored: they are asked again.
 CREATE TABLE answers (
     key         TEXT PRIMARY KEY,
     completion  TEXT NOT NULL,     -- json_codec.encode_completion
@@ -76,7 +76,7 @@ CREATE TABLE answers (
     session     INTEGER,
     created     REAL NOT NULL      -- seconds since 1970
 );
--- What agents did: one row a call of a tool.
+-- One row per call of a tool.
 CREATE TABLE tool_calls (
     "case"     TEXT NOT NULL,
     epoch      INTEGER NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE tool_calls (
     created    REAL NOT NULL,
     PRIMARY KEY ("case", epoch, number)
 );
--- One row a case that ended, in the order of their ends; of a case that ran twice, the later one counts.
+-- One row per case that ended, in this order; if a case ran twice, the later row counts.
 CREATE TABLE records (
     number    INTEGER PRIMARY KEY,
     session   INTEGER NOT NULL,

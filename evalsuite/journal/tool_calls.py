@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class ToolCalls:
-    """What tools were called with and what came of it.
+    """Arguments and results of tool calls.
 
     Args:
         database: of the journal.
-        session: which session of the run calls; None outside a run.
+        session: which session of the run makes the calls; None outside a run.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
@@ -27,7 +27,7 @@ class ToolCalls:
         return self._database.read_only
 
     def get(self, case: str, epoch: int, number: int) -> tuple[str, Any, Any] | None:
-        """Name, arguments and result of a call, or None where the journal does not hold it.
+        """Name, arguments and result of a call, or None if the journal does not contain it.
 
         Raises:
             RunError: the file cannot be read.
@@ -41,7 +41,7 @@ class ToolCalls:
         return (row[0], json.loads(row[1]), json.loads(row[2])) if row else None
 
     def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
-        """Keeps a call; a call that was kept under the same number is replaced.
+        """Stores a call; it replaces one with the same number.
 
         Raises:
             RunError: it cannot be written.
