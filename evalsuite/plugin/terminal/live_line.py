@@ -1,4 +1,4 @@
-"""Progress while cases run: a live line below pytest's own output or, without a terminal, a line a minute."""
+"""Progress while cases run: a live line below pytest's own output or, without a terminal, a line every 30 seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTERVAL = 0.2
 SPAN = 10.0
 """Seconds over which tokens a second are taken."""
 
-FIRST, EVERY = 8.0, 60.0
+FIRST, EVERY = 8.0, 30.0
 """Seconds until the first line where there is no terminal, and between two of them."""
 
 USUAL_WIDTH = 80

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
 from evalsuite.gateway.loop import BackgroundLoop
+from evalsuite.models import llama_cpp
 from evalsuite.models.llama_cpp import LlamaCppBackend
 from evalsuite.types import Completion, Message, Request
 
@@ -129,3 +131,21 @@ def test_the_embedded_server_is_reached_past_every_proxy_and_gets_no_key(
     once(watched)
     assert len(chat_server.headers) == 1
     assert "secret" not in str(chat_server.headers)
+
+
+def test_threads_are_told_to_sleep_while_they_wait_and_the_environment_stays_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    during: dict[str, str | None] = {}
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+
+    def load(name: str) -> str:
+        during.update({name: os.environ.get(name) for name in llama_cpp.ASLEEP})
+        return name
+
+    monkeypatch.setattr("importlib.import_module", load)
+    assert llama_cpp._import_llama_cpp() == "xllamacpp"
+    assert during == {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "7"}, "what a user set is kept"
+    assert os.environ["GOMP_SPINCOUNT"] == "7"
+    assert "OMP_WAIT_POLICY" not in os.environ
