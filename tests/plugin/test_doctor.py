@@ -90,7 +90,7 @@ def test_the_ini_file_of_the_suite_counts(doctor: Any, tmp_path: Path) -> None:
         ("/v1", "tiny", "sk-right-key", 0, "accepts the key and lists the model"),
         ("/v1", "tiny", "sk-wrong-key", 1, "answered 401"),
         ("/v1", "huge", "sk-right-key", 0, "does not list huge; it lists tiny"),
-        ("/bare/v1", "tiny", "sk-right-key", 0, "keeps no list of models"),
+        ("/bare/v1", "tiny", "sk-right-key", 0, "does not list its models"),
     ],
 )
 def test_a_server_is_asked_for_its_models_and_for_nothing_else(
