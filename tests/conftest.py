@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 # Sessions within this process put sys.modules back as it was; what they import late must be there before.
 import openai  # noqa: F401
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# A shared machine may take a second for what takes a millisecond elsewhere; no test is about time.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @dataclass
