@@ -97,7 +97,9 @@ class Database:
 
     def _mend(self) -> None:
         """Copies what is still readable into a new file if the file is damaged."""
-        if self._db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok":
+        # Not quick_check, which passes over indexes: through a damaged one, a stored answer is not found and cannot be
+        # stored again.
+        if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()
         self.lost = salvage(self.path)
