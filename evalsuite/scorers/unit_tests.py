@@ -26,7 +26,7 @@ SHAPES = (
 )
 _FEED = """\
 import io as _io, sys as _sys
-_sys.stdin = _io.TextIOWrapper(_io.BytesIO({given!r}), encoding="utf-8")
+_sys.stdin = _io.TextIOWrapper(_io.BytesIO({stdin!r}), encoding="utf-8")
 exec(compile({code!r}, "<program answer>", "exec"), {{"__name__": "__main__"}})
 pass
 """

@@ -162,6 +162,7 @@ def test_the_commands_of_the_page_label_certify_and_gate(
         (page.path / f"{person}.csv").write_text(
             sheet.replace("so.,", "so.,yes").replace("Nice.,", "Nice.,no")
         )
+    (page.path / "cat.csv").write_text(sheet.replace("so.,", "so.,5").replace("Nice.,", "Nice.,1"))
     models = {"gpt-4": "function:judges:judge", "gpt-4o-mini": "function:judges:other"}
     assert len(judging) == 3
     for command in judging:

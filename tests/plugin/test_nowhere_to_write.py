@@ -83,7 +83,7 @@ def test_a_report_that_cannot_be_written_is_one_message_and_the_records_stay(
     assert result.ret == 12
     text = shown(result)
     assert f"the report cannot be written: {suite.path / 'reports' / 'r'}" in text
-    assert "go on with --resume last" in text
+    assert "continue with --resume last" in text
     assert len(suite.records("r")) == 3
 
 

@@ -325,7 +325,7 @@ def test_a_run_stops_only_when_all_its_gates_are_decided(
 def test_a_run_that_may_stop_early_needs_a_gate_and_all_its_cases(numbers: Suite) -> None:
     for more, words in (
         ((), "*--stop-when-decided needs a gate*"),
-        ((GATE, "--shard=1/2"), "*--shard and --stop-when-decided exclude each other*"),
+        ((GATE, "--shard=1/2"), "*--shard excludes --stop-when-decided*"),
     ):
         result = numbers.run(model("good"), "--stop-when-decided", *more)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -499,7 +499,7 @@ def folder_of(suite: Suite) -> Path:
 
 
 def test_the_comment_stays_within_what_a_forge_takes(numbers: Suite) -> None:
-    gates = [f"numbers.no_such_metric_{n} >= 0.{n:04}" for n in range(800)]
+    gates = [f"numbers[no_such_tag_{n}].exact_match >= 0.{n:04}" for n in range(800)]
     numbers.pytester.makepyprojecttoml(f"[tool.pytest]\nevalsuite_gates = {json.dumps(gates)}\n")
     result = numbers.run(model("good"))
     assert result.ret == 12
@@ -507,7 +507,7 @@ def test_the_comment_stays_within_what_a_forge_takes(numbers: Suite) -> None:
     comment = (folder_of(numbers) / "comment.md").read_text("utf-8")
     assert len(comment) < 60_000
     assert comment.startswith("# ⚠️ function:models:good: incomplete: no decision")
-    assert "no such metric" in comment
+    assert "no case has the tag" in comment
 
 
 def test_the_comment_holds_verdict_gates_changes_and_cost(baseline: Suite) -> None:
