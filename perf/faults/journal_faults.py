@@ -60,7 +60,7 @@ def look(path: Path, kept: int = ANSWERS) -> tuple[int, int, int]:
         return kept, 0, 1
     there = [answers.get(str(index)) for index in range(kept)]
     answers.close()
-    wrong = sum(completion not in {None, answer(index)} for index, completion in enumerate(there))
+    wrong = sum(completion not in (None, answer(index)) for index, completion in enumerate(there))
     return there.count(None), wrong, 0
 
 
