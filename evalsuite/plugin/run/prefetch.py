@@ -225,7 +225,6 @@ class Prefetcher:
         self._tasks: dict[Case, asyncio.Task[Solved]] = {}
         self._bounds: set[Bound] = set()
         self._in_flight = 0
-        self._looks_to_skip = 0
 
     def begin(self, case: Case | None) -> None:
         """Starts the present case, and what the window has room for; to be called when an item begins."""
@@ -252,16 +251,10 @@ class Prefetcher:
 
     def _refill(self) -> None:
         # Results that wait for their test are bounded, too: a slow test must not make all others pile up.
-        if self._looks_to_skip:
-            self._looks_to_skip -= 1
-            return
-        before, coming = self._in_flight, self._upcoming(4 * self._window)
+        coming = self._upcoming(4 * self._window)
         while self._in_flight < self._window and (case := next(coming, None)) is not None:
             if case not in self._tasks:
                 self._start(case)
-        if self._in_flight == before:
-            # All are in flight already; a window as wide as that would be looked through again with every case.
-            self._looks_to_skip = self._window // 64
 
     def _start(self, case: Case) -> None:
         task = asyncio.get_running_loop().create_task(solve(case, self._models))
