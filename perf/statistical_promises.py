@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evalsuite import stats
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planned_order import PlannedOrder
 from evalsuite.decisions.sequential_gates import EarlyStop
 from evalsuite.results.tally import Row

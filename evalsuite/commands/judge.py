@@ -11,7 +11,7 @@ from evalsuite.commands.again import AGAIN
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.commands.judge_gates import decided, status
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
-from evalsuite.decisions.gates import parse_gates
+from evalsuite.decisions.conditions import parse_gates
 from evalsuite.errors import RunError, SettingsError
 from evalsuite.given_settings import read_settings
 from evalsuite.judging.people_labels import joined, read_labels

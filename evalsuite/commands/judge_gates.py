@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.gates import JUDGE, Measured, decide
+from evalsuite.decisions.conditions import JUDGE
+from evalsuite.decisions.gates import decide
+from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
 from evalsuite.results.judge_labels import JUDGE_METRICS
 from evalsuite.results.tally import Row, Tally
@@ -13,7 +15,8 @@ from evalsuite.results.tally import Row, Tally
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.decisions.gates import Gate, GateDecision
+    from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.gates import GateDecision
     from evalsuite.reporting.judges.certificate import JudgeResults
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules, Flip
 from evalsuite.decisions.compared_metrics import is_derived, subjects
-from evalsuite.decisions.gates import Gate, select
 from evalsuite.decisions.judge_drift import judge_drift
+from evalsuite.decisions.measured import select
 from evalsuite.decisions.paired_metrics import ComparedPairs, compare_metric, with_verdicts
 from evalsuite.decisions.pairing import Common, common_questions
 from evalsuite.decisions.slices import slices
@@ -16,6 +16,7 @@ from evalsuite.results.tally import Tally
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from evalsuite.decisions.conditions import Gate
     from evalsuite.results.runs import Run
 
 

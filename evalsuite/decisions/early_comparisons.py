@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.compared_metrics import declared, own_margin, subjects
-from evalsuite.decisions.gates import score_of
+from evalsuite.decisions.measured import score_of
 from evalsuite.decisions.pairing import by_question
 from evalsuite.decisions.sequential_gates import EarlyComparison
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalsuite.decisions.baseline_result import ComparedMetric, ComparisonRules
-    from evalsuite.decisions.gates import Gate
+    from evalsuite.decisions.conditions import Gate
     from evalsuite.results.runs import Run
 
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.baseline_result import ComparisonRules
 from evalsuite.decisions.compared_metrics import subjects
-from evalsuite.decisions.gates import Measured, gates_of, select
+from evalsuite.decisions.conditions import gates_of
+from evalsuite.decisions.measured import Measured, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.decisions.baseline_result import ComparedMetric
-    from evalsuite.decisions.gates import Gate
+    from evalsuite.decisions.conditions import Gate
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.compared_metrics import declared, is_derived, own_margin
-from evalsuite.decisions.gates import score_of
+from evalsuite.decisions.measured import score_of
 from evalsuite.results.guarded_metric import failure_of
 
 if TYPE_CHECKING:

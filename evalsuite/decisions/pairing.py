@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.gates import score_of
+from evalsuite.decisions.measured import score_of
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:

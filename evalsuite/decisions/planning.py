@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.compared_metrics import declared, subjects
 from evalsuite.decisions.derived_planning import derived_variance
-from evalsuite.decisions.gates import score_of, select
+from evalsuite.decisions.measured import score_of, select
 from evalsuite.decisions.pairing import by_question, common_questions
 from evalsuite.results.built_in import RESOURCES
 from evalsuite.types import Usage
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.decisions.baseline_result import ComparedMetric
-    from evalsuite.decisions.gates import Gate
+    from evalsuite.decisions.conditions import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row, Tally
     from evalsuite.stats.planning import DifferenceVariance

@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.decisions.gates import PASS_RATE, Gate, is_selected, score_of
+from evalsuite.decisions.measured import PASS_RATE, is_selected, score_of
 from evalsuite.decisions.pairing import same_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.decisions.baseline_result import ComparedMetric
+    from evalsuite.decisions.conditions import Gate
     from evalsuite.results.tally import Question, Row
     from evalsuite.stats import ConfidenceSequence
 

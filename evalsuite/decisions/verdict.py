@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.baseline_result import Against, ComparisonRules
-from evalsuite.decisions.gates import (
-    JUDGE,
-    PASS_RATE,
-    Gate,
-    GateDecision,
-    Measured,
-    decide,
-    gates_of,
-    sample_holds,
-    select,
-)
+from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
+from evalsuite.decisions.gates import GateDecision, decide
+from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
 from evalsuite.option_values import parse_margin
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled

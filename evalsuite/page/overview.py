@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.compared_metrics import declared, own_margin
-from evalsuite.decisions.gates import gates_of
+from evalsuite.decisions.conditions import gates_of
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.reporting.markdown import plain_text
 from evalsuite.reporting.section import Chart, Section, Table
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.decisions.baseline_result import Against, ComparedMetric
-    from evalsuite.decisions.gates import GateDecision, Measured
+    from evalsuite.decisions.gates import GateDecision
+    from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.reporting.section import Block
     from evalsuite.results.runs import Run

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.decisions.gates import Measured
+    from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.page.cases import PageRow
     from evalsuite.reporting.section import Section

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.gates import score_of, select
+from evalsuite.decisions.measured import score_of, select
 from evalsuite.reporting.case_block import baseline_line, case_block
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from evalsuite.types import Usage
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from evalsuite.decisions.gates import GateDecision, Measured
+    from evalsuite.decisions.gates import GateDecision
+    from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Bench, Run
     from evalsuite.results.tally import Row

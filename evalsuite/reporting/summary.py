@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evalsuite.decisions.baseline_result import Against
-    from evalsuite.decisions.gates import Measured
+    from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.reporting.section import Section
     from evalsuite.results.runs import Run

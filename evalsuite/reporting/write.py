@@ -23,7 +23,7 @@ from evalsuite.shortening import both_ends
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evalsuite.decisions.gates import Measured
+    from evalsuite.decisions.measured import Measured
     from evalsuite.declarations import Declarations
     from evalsuite.reporting.section import Section
     from evalsuite.results.runs import Run, RunFolder

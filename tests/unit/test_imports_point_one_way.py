@@ -161,6 +161,7 @@ LIGHT = [
     "evalsuite.gateway.channel",
     "evalsuite.models",
     "evalsuite.settings",
+    "evalsuite.decisions.conditions",
     "evalsuite.decisions.gates",
 ]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from evalsuite.decisions.gates import Gate
+    from evalsuite.decisions.conditions import Gate
     from evalsuite.plugin.collection.cases import Case
 
 
@@ -56,7 +56,8 @@ def _unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _baseless_gate(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.gates import JUDGE, near, parse_gates
+    from evalsuite.decisions.conditions import JUDGE, parse_gates
+    from evalsuite.decisions.misspelt import near
 
     names = {case.bound.name for case in cases}
     for gate in parse_gates(texts):
@@ -75,7 +76,9 @@ def _baseless_gate(texts: Sequence[str], cases: Sequence[Case]) -> str:
 
 def _unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     """A gate on a metric that a collected benchmark does not have, as far as its scorers declare all of theirs."""
-    from evalsuite.decisions.gates import PASS_RATE, near, parse_gates
+    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.decisions.measured import PASS_RATE
+    from evalsuite.decisions.misspelt import near
     from evalsuite.results.built_in import built_in
 
     bounds = {case.bound.name: case.bound for case in cases}

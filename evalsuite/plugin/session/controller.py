@@ -7,7 +7,7 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.gates import parse_gates
+from evalsuite.decisions.conditions import parse_gates
 from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError, SettingsError, SpendLimitReached
 from evalsuite.json_codec import decode_record, dumps, encode_record
@@ -205,7 +205,7 @@ class Controller:
             self.below.setdefault(record.benchmark, []).append(record.case)
         if record.scores and record.outcome != "error" and record.benchmark not in self._scored:
             self._scored.add(record.benchmark)
-            from evalsuite.decisions.gates import misspelt
+            from evalsuite.decisions.misspelt import misspelt
 
             there = {*record.scores, *self._metrics.get(record.benchmark, {})}
             problem = next(

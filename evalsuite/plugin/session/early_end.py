@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from evalsuite.decisions.gates import Gate
+    from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.results.tally import Row
     from evalsuite.settings import Settings

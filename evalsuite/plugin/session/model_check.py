@@ -78,7 +78,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     Raises:
         EvalsuiteError: with one message that names the option and the remedy.
     """
-    from evalsuite.decisions.gates import parse_gates
+    from evalsuite.decisions.conditions import parse_gates
     from evalsuite.results.runs import check_name, find_folder, load_run
 
     parse_gates(settings.gate)

@@ -116,7 +116,7 @@ class Process:
 
     def excuse(self, case: Case) -> str | None:
         """Why this case's missed threshold does not fail by itself, as a key of `outcomes.EXCUSES`."""
-        from evalsuite.decisions.gates import parse_gates
+        from evalsuite.decisions.conditions import parse_gates
 
         name = case.bound.name
         if self.quarantine is not None and self.quarantine.entry_of(name, case.sample.id):

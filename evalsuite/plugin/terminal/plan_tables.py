@@ -44,7 +44,7 @@ def show_plan(terminal: pytest.TerminalReporter) -> None:
 def _lines(
     settings: Settings, model: str | None, config: pytest.Config, asked: list[PlannedBenchmark]
 ) -> list[str]:
-    from evalsuite.decisions.gates import parse_gates
+    from evalsuite.decisions.conditions import parse_gates
     from evalsuite.decisions.planning import expenses, sights
     from evalsuite.reporting.markdown import terminal_table
     from evalsuite.reporting.plan_section import advice, expense_table, sight_table

@@ -12,7 +12,7 @@ from evalsuite import stats
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules
 from evalsuite.decisions.compared_metrics import subjects
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.conditions import parse_gate
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.markdown import render
 from evalsuite.results.estimate import Estimate

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.sequential_gates import EarlyGate, EarlyStop
 from evalsuite.results.tally import Row
 

@@ -9,16 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.decisions.gates import (
-    COMPARISONS,
-    Gate,
-    GateDecision,
-    Measured,
-    all_tags,
-    decide,
-    near,
-    parse_gate,
-)
+from evalsuite.decisions.conditions import COMPARISONS, Gate, parse_gate
+from evalsuite.decisions.gates import GateDecision, decide
+from evalsuite.decisions.measured import Measured, all_tags
+from evalsuite.decisions.misspelt import near
 from evalsuite.errors import SettingsError
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.tally import Row, Tally

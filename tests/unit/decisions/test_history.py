@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.history import level_at, trace
 from evalsuite.reporting.history import findings, write_history
 from evalsuite.stats import mcnemar

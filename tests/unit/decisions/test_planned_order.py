@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planned_order import PlannedOrder, dealt, spread
 from evalsuite.decisions.sequential_gates import EarlyStop
 from evalsuite.results.tally import Row

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
 from evalsuite.reporting.plan_section import advice
 from evalsuite.results.estimate import Estimate

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.gates import parse_gate
+from evalsuite.decisions.conditions import parse_gate
 from evalsuite.plugin.run.outcomes import groupable
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.markdown import render

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.decisions.gates import pass_rate
+from evalsuite.decisions.measured import pass_rate
 from evalsuite.decisions.verdict import Status, judge_run, short_samples
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Row, Tally

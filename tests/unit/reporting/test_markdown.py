@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.decisions.gates import GateDecision, parse_gate
+from evalsuite.decisions.conditions import parse_gate
+from evalsuite.decisions.gates import GateDecision
 from evalsuite.errors import CONTROL
 from evalsuite.reporting.markdown import (
     LONGEST,

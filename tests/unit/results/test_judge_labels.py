@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from evalsuite import stats
-from evalsuite.decisions.gates import Measured, decide, parse_gate
+from evalsuite.decisions.conditions import parse_gate
+from evalsuite.decisions.gates import decide
+from evalsuite.decisions.measured import Measured
 from evalsuite.results.built_in import built_in
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,

@@ -1,0 +1,127 @@
+"""The language of gates: conditions on metrics, as users write them, and what they mean.
+
+head_to_tail.accuracy >= 0.30             a mean over the benchmark's cases
+head_to_tail[tail].hallucination <= 0.2   over the cases with a tag of this value
+treb[skill=TU].rouge_l >= 0.2             the same, naming the tag as well
+struc_bench.h_content >= 0.85 @95%        the interval's bound must hold, not the point
+treb.* >= 0.5                             every metric of the benchmark
+judge.kappa >= 0.6 @95%                   the agreement of the run's judges with people's labels
+qa.corrected_faithful >= 0.8 @95%         a judged mean, corrected by people's labels
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from evalsuite.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from evalsuite.results.estimate import Estimate
+    from evalsuite.results.runs import Run
+
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+CONDITION = re.compile(
+    r"""\s*(?P<benchmark>[a-z][a-z0-9_]*|\*)
+        (?:\[(?:(?P<tag>[^\]=]+)=)?(?P<value>[^\]]+)\])?
+        \.(?P<metric>[\w@^-]+|\*)
+        \s*(?P<comparison>>=|<=|>|<)
+        \s*(?P<threshold>-?\d+(?:\.\d+)?|-?\.\d+)
+        \s*(?:@\s*(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*""",
+    re.VERBOSE,
+)
+FORM = "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, or with the interval's bound: ... >= 0.5 @95%"
+
+JUDGE = "judge"
+"""In the place of a benchmark: all cases of the run that people have labelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One condition.
+
+    Attributes:
+        text: as the user wrote it.
+        benchmark: name, or `*` for all.
+        tag: name of the tag, if the gate names one.
+        value: of the tag; None for all cases.
+        metric: name, or `*` for all.
+        comparison: one of `COMPARISONS`.
+        threshold: on the metric's own scale.
+        confidence: in (0, 1); None where the point estimate decides.
+    """
+
+    text: str
+    benchmark: str
+    tag: str | None
+    value: str | None
+    metric: str
+    comparison: str
+    threshold: float
+    confidence: float | None
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether more is better."""
+        return self.comparison.startswith(">")
+
+    def covers(self, benchmark: str) -> bool:
+        """Whether the benchmark's cases are decided by this gate."""
+        return self.benchmark in {"*", benchmark}
+
+    def holds(self, estimate: Estimate) -> bool:
+        """Whether the condition holds for the point estimate or, at a confidence, for the relevant bound."""
+        value: float | None = estimate.value
+        if self.confidence is not None:
+            value = estimate.low if self.wants_more else estimate.high
+        return value is not None and COMPARISONS[self.comparison](value, self.threshold)
+
+
+def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
+    """The gates in a run's settings, in order.
+
+    Raises:
+        SettingsError: one is malformed.
+    """
+    return tuple(map(parse_gate, texts or ()))
+
+
+def gates_of(run: Run) -> tuple[Gate, ...]:
+    """The gates that a run was started with."""
+    return parse_gates(run.info.get("settings", {}).get("gate"))
+
+
+@cache
+def parse_gate(text: str) -> Gate:
+    """Parses a condition; results are cached.
+
+    Raises:
+        SettingsError: it is malformed.
+    """
+    match = CONDITION.fullmatch(text)
+    tag, value = (match[part] and match[part].strip() for part in ("tag", "value")) if match else ("", "")
+    if not match or "" in {tag, value}:
+        raise SettingsError(f"gate {text!r} cannot be read; write {FORM}")
+    confidence = float(match["confidence"]) / 100 if match["confidence"] else None
+    if confidence is not None and not 0.5 <= confidence < 1:
+        raise SettingsError(f"gate {text!r}: a confidence is at least 50% and below 100%")
+    return Gate(
+        text=text.strip(),
+        benchmark=match["benchmark"],
+        tag=tag,
+        value=value,
+        metric=match["metric"],
+        comparison=match["comparison"],
+        threshold=float(match["threshold"]),
+        confidence=confidence,
+    )
