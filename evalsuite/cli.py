@@ -45,9 +45,9 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; errors of evalsuite's own are one message and status 2."""
-    given = sys.argv[1:] if arguments is None else arguments
-    parser = make_parser(given)
-    options, further = parser.parse_known_args(given)
+    command_line = sys.argv[1:] if arguments is None else arguments
+    parser = make_parser(command_line)
+    options, further = parser.parse_known_args(command_line)
     if further and not options.takes_further:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
     options.further = further

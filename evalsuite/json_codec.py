@@ -149,7 +149,7 @@ def encode_completion(completion: Completion) -> Plain:
     if completion.tool_calls:
         plain["tool_calls"] = [encode_tool_call(call) for call in completion.tool_calls]
     if completion.logprobs is not None:
-        plain["logprobs"] = [[one.token, one.logprob, one.top] for one in completion.logprobs]
+        plain["logprobs"] = [[logprob.token, logprob.logprob, logprob.top] for logprob in completion.logprobs]
     if completion.embeddings:
         plain["embeddings"] = list(completion.embeddings)
     if completion.facts:

@@ -55,18 +55,18 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"
-        found = (
+        problem = (
             "the end of the text"
             if error.pos >= len(text.rstrip())
             else repr(text[error.pos : error.pos + 20])
         )
-        raise DatasetError(path, place, found, f"JSON ({error.msg})") from error
+        raise DatasetError(path, place, problem, f"JSON ({error.msg})") from error
     except UnicodeEncodeError as error:
-        found = f"half of a surrogate pair after {error.object[max(0, error.start - 30) : error.start]!r}"
-        raise DatasetError(path, where, found, "whole characters") from error
+        problem = f"half of a surrogate pair after {error.object[max(0, error.start - 30) : error.start]!r}"
+        raise DatasetError(path, where, problem, "whole characters") from error
     except RecursionError as error:
-        found = "lists or objects nested too deep to be read"
-        raise DatasetError(path, where, found, "JSON of a few levels") from error
+        problem = "lists or objects nested too deep to be read"
+        raise DatasetError(path, where, problem, "JSON of a few levels") from error
     except ValueError as error:
         raise DatasetError(path, where, "a number of thousands of digits", "numbers of usual size") from error
     return value
@@ -112,8 +112,8 @@ def take(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where:
         DatasetError: the field is missing or of another kind.
     """
     if name not in record:
-        found = f"only the fields {', '.join(map(repr, record))}" if record else "an empty object"
-        raise DatasetError(path, where, found, f"the field {name!r}")
+        there_is = f"only the fields {', '.join(map(repr, record))}" if record else "an empty object"
+        raise DatasetError(path, where, there_is, f"the field {name!r}")
     return expect(record[name], kind, path, f"{where}, field {name!r}")
 
 

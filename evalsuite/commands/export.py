@@ -58,9 +58,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
-    for one in runs:
-        for record in one.records():
-            yield {"run": one.folder.name, **flat_row(record)}
+    for run in runs:
+        for record in run.records():
+            yield {"run": run.folder.name, **flat_row(record)}
 
 
 def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
@@ -76,9 +76,9 @@ def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
 
 def _write_jsonl(runs: Sequence[Run], target: Path) -> list[Path]:
     with target.open("w", encoding="utf-8", errors="replace") as stream:
-        for one in runs:
-            for record in one.records():
-                plain = {"run": one.folder.name, **encode_record(record)}
+        for run in runs:
+            for record in run.records():
+                plain = {"run": run.folder.name, **encode_record(record)}
                 stream.write(json.dumps(plain, ensure_ascii=False, default=dict) + "\n")
     return [target]
 
@@ -113,11 +113,11 @@ def _write_latex(runs: Sequence[Run], target: Path) -> list[Path]:
 
 def _write_inspect(runs: Sequence[Run], target: Path) -> list[Path]:
     files = []
-    for one in runs:
-        for name in one.benchmarks:
-            file = target / file_name(one, name)
+    for run in runs:
+        for name in run.benchmarks:
+            file = target / file_name(run, name)
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(inspect_log(one, name), indent=1, default=dict), "utf-8")
+            file.write_text(json.dumps(inspect_log(run, name), indent=1, default=dict), "utf-8")
             files.append(file)
     return files
 

@@ -115,7 +115,8 @@ def run(options: argparse.Namespace) -> int:
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
     judges = _of_scores(
-        [one for name in options.judge for one in _judged(name, subject, options, store)], options.score
+        [results for name in options.judge for results in _judged(name, subject, options, store)],
+        options.score,
     )
     _demand_labels_on_scale(people, judges)
     text = render([certificate(judges, people, sheets)], ())

@@ -138,7 +138,7 @@ class _Asking:
 
     async def _scores(self, record: Record) -> dict[str, Score]:
         scored = await asyncio.gather(*(self._scored(scorer, record) for scorer in self.subject.scorers))
-        return {name: score for one in scored for name, score in one.items()}
+        return {name: score for case_scores in scored for name, score in case_scores.items()}
 
     async def _scored(self, scorer: JudgedScorer, record: Record) -> dict[str, Score]:
         if record.transcript is None:
@@ -165,7 +165,7 @@ def _results(
     judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase, turned: Mapping[str, ScoresByCase]
 ) -> JudgeResults:
     facts = {case: _facts(scored) for case, scored in scores.items()}
-    of_score = [one[name] for one in scores.values() if name in one]
+    of_score = [score[name] for score in scores.values() if name in score]
     rows = tuple(
         Row(record.case, record.sample, record.epoch, "passed", {}, {}, facts[record.case])
         for record in subject.records
@@ -175,8 +175,8 @@ def _results(
         scores=_values(scores, name),
         asked=len(subject.records),
         passes=subject.bar(name),
-        probed={probe: _values(one, name) for probe, one in turned.items()},
-        signature=next((signature for one in of_score if (signature := _signature(one.facts))), ""),
+        probed={probe: _values(probe_scores, name) for probe, probe_scores in turned.items()},
+        signature=next((signature for score in of_score if (signature := _signature(score.facts))), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
         scale=subject.scale(name),

@@ -80,7 +80,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
     from evalsuite.metaeval.table_report import agreement_chart, agreement_table
 
     everything = [rated for path in options.files for rated in read_rated_tables(path)]
-    rated = everything if options.all else [one for one in everything if is_readable(one)]
+    rated = everything if options.all else [pair for pair in everything if is_readable(pair)]
     left_out = len(everything) - len(rated)
     if options.plot and options.plot.suffix not in PICTURES:
         raise SettingsError(f"--plot {options.plot}: the name of a picture ends in {' or '.join(PICTURES)}")

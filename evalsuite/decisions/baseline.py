@@ -45,7 +45,9 @@ def compare_to_baseline(
             compared.append(outcome)
             parted.append((subject, common))
         pairs = common.pairs(subject.metric)
-        flips += [Flip(subject, one.case, one.before, one.after) for one in pairs if one.before != one.after]
+        flips += [
+            Flip(subject, pair.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after
+        ]
         unscored += _unscored(common, subject, baseline.folder.name)
     return Against(
         name=baseline.folder.name,
@@ -108,7 +110,7 @@ def _paired_share(common: Common, run: Run) -> tuple[float, int]:
 
 def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
     # Benchmarks that this run did not include are not lost cases.
-    sides = [one.one_sided() for one in matches]
+    sides = [match.one_sided() for match in matches]
     new = [
         row.case
         for name, bench in run.benchmarks.items()

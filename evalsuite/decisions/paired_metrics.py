@@ -61,18 +61,18 @@ def _compare_means(
     if isinstance(sized, str):
         return sized
     width, own = sized
-    clusters = [one.cluster for one in pairs]
+    clusters = [pair.cluster for pair in pairs]
     result = stats.compare_paired(
-        [one.before for one in pairs],
-        [one.after for one in pairs],
+        [pair.before for pair in pairs],
+        [pair.after for pair in pairs],
         margin=rules.margin * width if own is None else own,
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
         scale=width,
         lower_is_better=subject.lower_is_better,
     )
     parts: dict[str, float] = {}
-    for one in pairs:
-        parts[one.cluster] = parts.get(one.cluster, 0.0) + one.after - one.before
+    for pair in pairs:
+        parts[pair.cluster] = parts.get(pair.cluster, 0.0) + pair.after - pair.before
     return ComparedPairs(subject, result, _as_gains(parts, subject))
 
 
@@ -157,12 +157,17 @@ def with_verdicts(
 
     from evalsuite import stats
 
-    clusters = sorted({(one.subject.benchmark, name) for one in compared for name in one.parts})
+    clusters = sorted({(metric.subject.benchmark, name) for metric in compared for name in metric.parts})
     parts = np.array(
         [
-            [one.parts.get(name, 0.0) if one.subject.benchmark == benchmark else 0.0 for one in compared]
+            [
+                metric.parts.get(name, 0.0) if metric.subject.benchmark == benchmark else 0.0
+                for metric in compared
+            ]
             for benchmark, name in clusters
         ]
     )
-    verdicts = stats.verdicts([one.result for one in compared], parts)
-    return [(one.subject, one.result, verdict) for one, verdict in zip(compared, verdicts, strict=True)]
+    verdicts = stats.verdicts([metric.result for metric in compared], parts)
+    return [
+        (metric.subject, metric.result, verdict) for metric, verdict in zip(compared, verdicts, strict=True)
+    ]

@@ -132,7 +132,7 @@ def expenses(
         baseline: an earlier run; without it only the number of cases is known.
         price: US dollars for prompt and completion tokens of the model to be asked; None keeps the earlier run's cost.
     """
-    return [_expense(one, baseline, price) for one in asked]
+    return [_expense(part, baseline, price) for part in asked]
 
 
 def _expense(
@@ -184,7 +184,7 @@ def sights(
         gates: of the next run.
         detect: the loss to be shown, as a share of a metric's range.
     """
-    parts = {one.benchmark: one for one in asked}
+    parts = {part.benchmark: part for part in asked}
     return [
         sight
         for subject in subjects(baseline, gates)
@@ -274,7 +274,7 @@ def _variance(
         else []
     )
     if len(pairs) > 1:
-        spread = _variance_of([one.after - one.before for one in pairs])
+        spread = _variance_of([pair.after - pair.before for pair in pairs])
         noise = 0.0 if within is None else 2 * within / max(map(len, scores.values()))
         between, source = max(spread - noise, 0.0), f"{len(pairs)} questions of two earlier runs"
     elif within is not None:

@@ -214,6 +214,6 @@ class EarlyStop:
         self._heard.add((benchmark, row.case))
         if not self.decided:
             deciding: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
-            for one in deciding:
-                one.hear(benchmark, row)
-            self.decided = bool(self.gates) and all(one.verdict != "open" for one in deciding)
+            for sequence in deciding:
+                sequence.hear(benchmark, row)
+            self.decided = bool(self.gates) and all(sequence.verdict != "open" for sequence in deciding)

@@ -200,11 +200,14 @@ def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
 def early_comparisons(early: Mapping[str, Any], against: Against) -> Against:
     """Keeps what the sequences decided, since looking at the ordinary test as well would be one look too many."""
     decided = {
-        one["subject"]: one["verdict"] for one in early.get("compared", ()) if one["verdict"] != "open"
+        row["subject"]: row["verdict"] for row in early.get("compared", ()) if row["verdict"] != "open"
     }
     return replace(
         against,
-        found=[(subject, one, decided.get(str(subject), verdict)) for subject, one, verdict in against.found],
+        found=[
+            (subject, comparison, decided.get(str(subject), verdict))
+            for subject, comparison, verdict in against.found
+        ],
     )
 
 
@@ -232,12 +235,13 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     if not early:
         return decisions
     # Keep what the sequences decided: looking at the ordinary interval as well would be one look too many.
-    early_verdicts = {one["gate"]: one["verdict"] for one in early["gates"]}
+    early_verdicts = {row["gate"]: row["verdict"] for row in early["gates"]}
     return [
-        replace(one, verdict=early_verdicts[one.gate.text], reason="decided early")
-        if one.verdict in {"met", "missed"} and early_verdicts.get(one.gate.text) in {"met", "missed"}
-        else one
-        for one in decisions
+        replace(decision, verdict=early_verdicts[decision.gate.text], reason="decided early")
+        if decision.verdict in {"met", "missed"}
+        and early_verdicts.get(decision.gate.text) in {"met", "missed"}
+        else decision
+        for decision in decisions
     ]
 
 
@@ -254,8 +258,8 @@ def _shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) -
         return f"shard {shard}: gates are decided when `evalsuite merge` has joined all shards"
     if early:
         if early.get("open"):
-            left = [one["gate"] for one in early["gates"] if one["verdict"] == "open"]
-            left += [one["subject"] for one in early.get("compared", ()) if one["verdict"] == "open"]
+            left = [row["gate"] for row in early["gates"] if row["verdict"] == "open"]
+            left += [row["subject"] for row in early.get("compared", ()) if row["verdict"] == "open"]
             return (
                 f"stopped, as {early['open']}: {early['cases']} of {early['planned']} cases ran, and what was still "
                 f"open is decided by these: {', '.join(left)}"

@@ -134,10 +134,12 @@ def _prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
     """What a benchmark's first case asked, of the first run that asked anything."""
     for run in runs:
         record = run.read(run.benchmarks[name].tally.rows[0].case)
-        asked = [] if record.transcript is None else list(record.transcript.messages)
-        ends = next((place for place, one in enumerate(asked) if one.role == "assistant"), len(asked))
+        prompt = [] if record.transcript is None else list(record.transcript.messages)
+        ends = next(
+            (place for place, message in enumerate(prompt) if message.role == "assistant"), len(prompt)
+        )
         if ends:
-            words = "\n".join(f"[{message.role}] {message.content}" for message in asked[:ends])
+            words = "\n".join(f"[{message.role}] {message.content}" for message in prompt[:ends])
             yield rf"\paragraph{{Prompt of {escape(name)}}} Case {escape(record.sample)}:"
             yield latex_words(words[:LONGEST_PROMPT])
             return

@@ -166,7 +166,7 @@ class Journal:
         damaged: list[str] = []
         for case, line in self._counting():
             (damaged if line is None else there).append(case)
-        known = {*there, *damaged}
+        counted = {*there, *damaged}
         recorded = self.database.stream('SELECT DISTINCT "case" FROM records')
         selected = self.database.stream(
             'SELECT "case" FROM cases WHERE session = ? AND selected', self.session
@@ -174,7 +174,7 @@ class Journal:
         good = set(there)
         return Counted(
             len(there),
-            sorted(case for (case,) in recorded if case not in known),
+            sorted(case for (case,) in recorded if case not in counted),
             sorted(damaged),
             sorted(case for (case,) in selected if case not in good),
         )

@@ -146,7 +146,7 @@ class GradedChoice:
         return _preferring(LEVELS[only(levels, "Verdict")])
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        return _preferring(math.fsum(one.scores[PREFERENCE] for one in opinions) / len(opinions))
+        return _preferring(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
 
 
 def _scored(first: float, second: float) -> Opinion:

@@ -118,8 +118,8 @@ class Debate:
 
     def count(self, *judgements: Speech[Opinion] | Silence) -> None:
         """Counts final judgements: as ballots, or as problems where they could not be read."""
-        self.ballots += [self.ballot(one) for one in judgements if isinstance(one, Speech)]
-        self.problems += [one.problem for one in judgements if isinstance(one, Silence)]
+        self.ballots += [self.ballot(judgement) for judgement in judgements if isinstance(judgement, Speech)]
+        self.problems += [judgement.problem for judgement in judgements if isinstance(judgement, Silence)]
 
     def ballot(self, speech: Speech[Opinion]) -> Ballot:
         """A judgement, about the answers in their own order."""

@@ -68,7 +68,9 @@ def _conversation(sample: Sample, transcript: Transcript) -> list[Part]:
 
 def _calls(transcript: Transcript) -> Iterable[Part]:
     """Tool calls in the conversation, or the events of solvers that keep them there."""
-    results = {one.tool_call_id: one.content for one in transcript.messages if one.role == "tool"}
+    results = {
+        message.tool_call_id: message.content for message in transcript.messages if message.role == "tool"
+    }
     calls = [call for message in transcript.messages for call in message.tool_calls]
     if not calls:
         return _events(transcript.events)
@@ -107,7 +109,7 @@ def _numbered(name: str, value: Any) -> list[Part]:
     if isinstance(value, (list, tuple)):
         if not value:
             return [(name, "(none)")]
-        return [(f"{name} {at}", _text(one)) for at, one in enumerate(value, 1)]
+        return [(f"{name} {at}", _text(item)) for at, item in enumerate(value, 1)]
     return [(name, _text(value))]
 
 

@@ -100,18 +100,21 @@ class Weighted:
         parts = self._parts(subject)
         weighted = await together(self._expected(name, *part, model) for name, part in parts.items())
         expected = dict(zip(parts, weighted, strict=True))
-        scores = {name: one.score for name, one in expected.items()}
+        scores = {name: expected_score.score for name, expected_score in expected.items()}
         verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
-        weights = {name: one.plain() for name, one in expected.items()}
-        log = tuple(entry for one in weighted for entry in one.log)
+        weights = {name: expected_score.plain() for name, expected_score in expected.items()}
+        log = tuple(entry for expected_score in weighted for entry in expected_score.log)
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
 
     def _parts(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
         if len(subject.answers) == 1:
             return {aspect.name: (subject, aspect) for aspect in self.aspects}
         alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
-        return {place: (one, self.aspects[0]) for place, one in zip(("first", "second"), alone, strict=True)}
+        return {
+            place: (question, self.aspects[0])
+            for place, question in zip(("first", "second"), alone, strict=True)
+        }
 
     async def _expected(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
         steps, log = await self._steps(aspect, model)

@@ -103,8 +103,8 @@ async def p_score(
         )
         for order in orders
     )
-    content, structure = (sum(one.value[aspect] for one in judgements) / 2 for aspect in ASPECTS)
-    return PScore(content, structure, tuple(entry for one in judgements for entry in one.log))
+    content, structure = (sum(judgement.value[aspect] for judgement in judgements) / 2 for aspect in ASPECTS)
+    return PScore(content, structure, tuple(entry for judgement in judgements for entry in judgement.log))
 
 
 def check_prompt(prompt: str) -> None:

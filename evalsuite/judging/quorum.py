@@ -43,13 +43,13 @@ def settled(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> A
     Raises:
         JudgeError: an order has too few readable ballots; the log holds what was said in all of them.
     """
-    log = tuple(entry for one in rounds for entry in one.log)
-    for one in rounds:
-        needed = _needed(one, quorum)
-        if len(one.ballots) < needed:
-            raise JudgeError(_too_few(one, needed), log)
-    ballots = tuple(ballot for one in rounds for ballot in one.ballots)
-    lost = sum(len(one.problems) for one in rounds)
+    log = tuple(entry for round_ in rounds for entry in round_.log)
+    for round_ in rounds:
+        needed = _needed(round_, quorum)
+        if len(round_.ballots) < needed:
+            raise JudgeError(_too_few(round_, needed), log)
+    ballots = tuple(ballot for round_ in rounds for ballot in round_.ballots)
+    lost = sum(len(round_.problems) for round_ in rounds)
     return Assessment(_result(form, rounds), ballots, log, {"unreadable": lost} if lost else {})
 
 
@@ -66,7 +66,7 @@ def _too_few(one: Round, needed: int) -> str:
 
 
 def _result(form: Form, rounds: Sequence[Round]) -> Opinion:
-    opinions = [[ballot.opinion for ballot in one.ballots] for one in rounds]
+    opinions = [[ballot.opinion for ballot in round_.ballots] for round_ in rounds]
     sizes = {len(order) for order in opinions}
     if len(sizes) == 1 or any(not opinion.scores for order in opinions for opinion in order):
         return form.settle([opinion for order in opinions for opinion in order])

@@ -98,8 +98,8 @@ class Rubric:
         again = range(len(votes), self.confirm_failures)
         votes += await together(self._ask(criteria, parts, model, at, again=True) for at in again)
         values = [vote.reading.value for vote in votes if vote.reading]
-        failing = [one for one in values if one < bar]
-        holding = [one for one in values if one >= bar]
+        failing = [vote for vote in values if vote < bar]
+        holding = [vote for vote in values if vote >= bar]
         return self._joined(failing if len(failing) > len(holding) else holding), votes
 
     def _settled(self, votes: Sequence[Vote]) -> float:
@@ -186,7 +186,7 @@ class Rubric:
 
 def _majority(values: Sequence[float]) -> float:
     """The commonest value; of several that are equally common, the lowest."""
-    return min(values, key=lambda one: (-values.count(one), one))
+    return min(values, key=lambda vote: (-values.count(vote), vote))
 
 
 AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {

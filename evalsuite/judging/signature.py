@@ -36,5 +36,5 @@ def judge_signature(judge: Judge, model: str, shown: Any = None) -> str:
         shown: what else decides what the judge is shown, as plain data.
     """
     form = getattr(judge, "form", None)
-    asked = form.request() if form else ""
-    return signature(type(judge).__name__.lower(), [model], [OFFICE, asked, repr(judge), shown])
+    instructions = form.request() if form else ""
+    return signature(type(judge).__name__.lower(), [model], [OFFICE, instructions, repr(judge), shown])

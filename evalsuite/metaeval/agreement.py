@@ -64,11 +64,11 @@ def is_readable(rated: RatedTable) -> bool:
 
 def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """All metrics of all predictions; NaN where a metric has no value for one."""
-    values = {name: [_value(metric, one) for one in rated] for name, metric in METRICS.items()}
-    others = dict.fromkeys(name for one in rated for name in one.others)
+    values = {name: [_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
+    others = dict.fromkeys(name for pair in rated for name in pair.others)
     # What a file calls teds may be another implementation's.
     named = {name: f"{name} (file)" if name in values else name for name in others}
-    return values | {named[name]: [one.others.get(name, float("nan")) for one in rated] for name in others}
+    return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
 
 def _value(metric: TableMetric, rated: RatedTable) -> float:
@@ -82,8 +82,8 @@ def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]
     """Each metric against the ratings; outputs for one reference are drawn together."""
     import numpy as np
 
-    human = np.array([one.human for one in rated])
-    draws = ClusterDraws([one.reference for one in rated])
+    human = np.array([pair.human for pair in rated])
+    draws = ClusterDraws([pair.reference for pair in rated])
     first = np.array(values[FIRST])
     return [
         _agreement(name, np.array(column), human, draws, None if name == FIRST else first)

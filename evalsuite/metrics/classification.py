@@ -20,9 +20,9 @@ def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
         ValueError: the sequences are of different lengths.
     """
     right = Counter(target for target, label in zip(targets, labels, strict=True) if target == label)
-    wanted, given = Counter(targets), Counter(labels)
-    names = sorted((wanted.keys() | given.keys()) - {""})
-    return {name: 2 * right[name] / (wanted[name] + given[name]) for name in names}
+    wanted, named = Counter(targets), Counter(labels)
+    names = sorted((wanted.keys() | named.keys()) - {""})
+    return {name: 2 * right[name] / (wanted[name] + named[name]) for name in names}
 
 
 def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:

@@ -149,9 +149,9 @@ class BartScore:
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
         """The same for many pairs, `BATCH` of them through the model at once."""
         directions = [
-            one
+            pair
             for prediction, reference in pairs
-            for one in ((reference, prediction), (prediction, reference))
+            for pair in ((reference, prediction), (prediction, reference))
         ]
         values = self.log_likelihoods(directions)
         return [(there + back) / 2 for there, back in zip(values[::2], values[1::2], strict=True)]

@@ -67,8 +67,8 @@ def parse_number(written: object) -> Number | None:
     fractions (1/2), decimal commas, other units.
     """
     if isinstance(written, str):
-        found = _NUMBER.fullmatch(_in_ascii(written.strip()))
-        return _number(found) if found else None
+        match = _NUMBER.fullmatch(_in_ascii(written.strip()))
+        return _number(match) if match else None
     if isinstance(written, bool) or not isinstance(written, Real):
         return None
     value = Decimal(int(written)) if isinstance(written, Integral) else Decimal(repr(float(written)))

@@ -114,7 +114,7 @@ def normalise(text: str) -> str:
     alphabet = set(text)
     lower = plain(text, alphabet).lower()
     # Full-width forms have become ASCII, and some letters two in lower case.
-    alphabet = {char for one in alphabet for char in plain(one).lower()}
+    alphabet = {char for letter in alphabet for char in plain(letter).lower()}
     words = _without_punctuation(lower, alphabet)
     return _without_articles(words, alphabet) or " ".join(words.split()) or " ".join(lower.split())
 

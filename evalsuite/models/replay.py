@@ -31,10 +31,10 @@ class ReplayBackend:
 
     async def complete(self, request: Request) -> Completion:
         """Refuses; a request gets here only if the store has no answer."""
-        asked = request.messages[-1].content if request.messages else ""
+        last_message = request.messages[-1].content if request.messages else ""
         raise ReplayMiss(
             f"run {self._run} holds no answer of {request.model} to this request (epoch {request.epoch}, "
-            f"it ends in {asked[-80:]!r}); a replay "
+            f"it ends in {last_message[-80:]!r}); a replay "
             f"never asks a model: use --resume {self._run} to ask for what is missing"
         )
 

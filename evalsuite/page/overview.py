@@ -62,7 +62,7 @@ def _options(settings: Mapping[str, Any]) -> list[str]:
         if name not in NOT_REPEATED and value not in (None, [], False):
             flag = f"--{name.replace('_', '-')}"
             values = value if isinstance(value, list) else [value]
-            options += [flag if one is True else f"{flag}={one}" for one in values]
+            options += [flag if amount is True else f"{flag}={amount}" for amount in values]
     return options
 
 

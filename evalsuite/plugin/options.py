@@ -30,8 +30,8 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(option.flag, dest=dest, default=None, help=option.help, **taken)
         if option.repeat:
             # In an ini file several values are a list, whose name is better in the plural.
-            told = f"default of {option.flag}, a list"
-            parser.addini(f"{option.ini}s", told, type="linelist", default=None, aliases=[option.ini])
+            explanation = f"default of {option.flag}, a list"
+            parser.addini(f"{option.ini}s", explanation, type="linelist", default=None, aliases=[option.ini])
         else:
             parser.addini(option.ini, f"default of {option.flag}", type=INI[option.kind], default=None)
 
@@ -44,6 +44,6 @@ def settings_of(config: pytest.Config) -> Settings:
     """
     values = {}
     for option in OPTIONS:
-        given = config.getoption(f"evalsuite_{option.name}")
-        values[option.name] = config.getini(option.ini) if given is None else given
+        value = config.getoption(f"evalsuite_{option.name}")
+        values[option.name] = config.getini(option.ini) if value is None else value
     return read_settings(values)

@@ -25,14 +25,14 @@ def baseline_section(against: Against) -> Section:
         [
             words[verdict],
             str(subject),
-            one.n,
-            one.baseline,
-            one.candidate,
-            Estimate(one.difference, one.low, one.high, one.n),
-            one.pvalue,
-            one.detectable if math.isfinite(one.detectable) else None,
+            comparison.n,
+            comparison.baseline,
+            comparison.candidate,
+            Estimate(comparison.difference, comparison.low, comparison.high, comparison.n),
+            comparison.pvalue,
+            comparison.detectable if math.isfinite(comparison.detectable) else None,
         ]
-        for subject, one, verdict in against.found
+        for subject, comparison, verdict in against.found
     ]
     columns = [
         Column("verdict"),
@@ -66,12 +66,19 @@ def _left_out(against: Against) -> str:
 
 def _slices(against: Against) -> list[Table]:
     """The parts of the benchmarks that lost most; nothing where none lost."""
-    lost = [one for one in against.slices if one.loss > 0]
+    lost = [loss_slice for loss_slice in against.slices if loss_slice.loss > 0]
     if not lost:
         return []
     rows: list[list[Cell]] = [
-        [f"{one.tag}={one.value}", str(one.subject), one.n, one.before, one.after, one.pvalue]
-        for one in lost[:MOST_SLICES]
+        [
+            f"{tag_slice.tag}={tag_slice.value}",
+            str(tag_slice.subject),
+            tag_slice.n,
+            tag_slice.before,
+            tag_slice.after,
+            tag_slice.pvalue,
+        ]
+        for tag_slice in lost[:MOST_SLICES]
     ]
     columns = [
         Column("slice"),

@@ -68,7 +68,7 @@ def _flaky(cases: Sequence[FlakyCase]) -> list[Section]:
         Column("failed", "count"),
     ]
     rows: list[list[Cell]] = [
-        [one.benchmark, one.sample, one.model, one.passed, one.failed] for one in cases[:MOST_FLAKY]
+        [case.benchmark, case.sample, case.model, case.passed, case.failed] for case in cases[:MOST_FLAKY]
     ]
     note = f"{len(cases)} questions passed and failed when asked the same way of the same model."
     return [Section("Flaky cases", [Table("", columns, rows, note)])]

@@ -37,18 +37,20 @@ SIGHTS = (
 
 def expense_table(expenses: Sequence[Expense]) -> Table:
     """What each benchmark is expected to take, and all together."""
-    rows: list[list[Cell]] = [_expense(one.asked.benchmark, one.asked.cases, one) for one in expenses]
-    measured = [one for one in expenses if one.usage is not None]
+    rows: list[list[Cell]] = [
+        _expense(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
+    ]
+    measured = [expense for expense in expenses if expense.usage is not None]
     if len(expenses) > 1 and measured:
-        usage = sum((one.usage for one in measured if one.usage), Usage())
-        minutes = [one.minutes for one in measured if one.minutes is not None]
-        cases = sum(one.asked.cases for one in expenses)
+        usage = sum((expense.usage for expense in measured if expense.usage), Usage())
+        minutes = [expense.minutes for expense in measured if expense.minutes is not None]
+        cases = sum(expense.asked.cases for expense in expenses)
         rows.append(["all", cases, *_amounts(usage), math.fsum(minutes) if minutes else None])
     return Table("", EXPENSES, rows)
 
 
-def _expense(name: str, cases: int, one: Expense) -> list[Cell]:
-    return [name, cases, *_amounts(one.usage), one.minutes]
+def _expense(name: str, cases: int, expense: Expense) -> list[Cell]:
+    return [name, cases, *_amounts(expense.usage), expense.minutes]
 
 
 def _amounts(usage: Usage | None) -> list[Cell]:
@@ -59,20 +61,20 @@ def _amounts(usage: Usage | None) -> list[Cell]:
 
 def sight_table(sights: Sequence[Sight]) -> Table:
     """Which loss each metric shows with a power of 80%, and what the loss that is wanted needs."""
-    return Table("", SIGHTS, [_sight(one) for one in sights])
+    return Table("", SIGHTS, [_sight(sight) for sight in sights])
 
 
-def _sight(one: Sight) -> list[Cell]:
+def _sight(sight: Sight) -> list[Cell]:
     return [
-        str(one.subject),
-        one.questions,
-        one.after,
-        _finite(one.visible),
-        _finite(one.with_twice_the_questions),
-        _finite(one.with_twice_the_epochs),
-        one.loss,
-        one.needed,
-        "?" if not one.noise_known else str(one.needed_epochs or "none suffice"),
+        str(sight.subject),
+        sight.questions,
+        sight.after,
+        _finite(sight.visible),
+        _finite(sight.with_twice_the_questions),
+        _finite(sight.with_twice_the_epochs),
+        sight.loss,
+        sight.needed,
+        "?" if not sight.noise_known else str(sight.needed_epochs or "none suffice"),
     ]
 
 
@@ -80,25 +82,25 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def advice(one: Sight) -> str:
+def advice(sight: Sight) -> str:
     """In words, whether the loss that is wanted can be shown, and whether questions or epochs pay."""
-    name = str(one.subject)
-    if one.visible <= one.loss:
-        return f"{name}: a loss of {one.loss:.3g} can be shown with what is there."
-    seen = f"a loss of {one.visible:.3g} or more" if math.isfinite(one.visible) else "no loss at all"
-    words = f"{name}: {seen} can be shown, not {one.loss:.3g}."
-    if one.needed is not None:
-        words += f" It needs {one.needed:,} questions instead of {one.questions:,}"
-        if one.needed_epochs:
-            words += f", or {one.needed_epochs} epochs in both runs"
+    name = str(sight.subject)
+    if sight.visible <= sight.loss:
+        return f"{name}: a loss of {sight.loss:.3g} can be shown with what is there."
+    seen = f"a loss of {sight.visible:.3g} or more" if math.isfinite(sight.visible) else "no loss at all"
+    words = f"{name}: {seen} can be shown, not {sight.loss:.3g}."
+    if sight.needed is not None:
+        words += f" It needs {sight.needed:,} questions instead of {sight.questions:,}"
+        if sight.needed_epochs:
+            words += f", or {sight.needed_epochs} epochs in both runs"
         words += "."
-    return f"{words} {_better(one)}"
+    return f"{words} {_better(sight)}"
 
 
-def _better(one: Sight) -> str:
-    epochs = one.with_twice_the_epochs
+def _better(sight: Sight) -> str:
+    epochs = sight.with_twice_the_epochs
     if epochs is None:
         return "Whether epochs help is not known: the baseline has one for each question."
-    if not math.isfinite(epochs) or one.with_twice_the_questions < 0.98 * epochs:
+    if not math.isfinite(epochs) or sight.with_twice_the_questions < 0.98 * epochs:
         return "For the same number of calls more questions pay more than more epochs."
     return "More epochs pay as much as more questions, call for call, and need no new questions."

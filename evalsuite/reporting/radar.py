@@ -36,7 +36,7 @@ def radar(
     )
     if drawn:
         return None
-    if len(metrics := [one for one in _shares(views) if not falls(one)][:MOST]) >= FEWEST:
+    if len(metrics := [metric for metric in _shares(views) if not falls(metric)][:MOST]) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
         return _chart(name, metrics, series, f"{name}: means of its metrics, in percent")
     for tag, values in _groups(views).items():

@@ -46,7 +46,7 @@ def view(run: Run, name: str, label: str) -> RunView:
 def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
     """A benchmark's section, with judges' answers that were cut off, and how its repeated attempts fare."""
     section, attempts = _own_section(name, views, bench), attempts_table(views)
-    cut = [note for one in views for note in judges_cut_off(one.label, one.tally)]
+    cut = [note for view in views for note in judges_cut_off(view.label, view.tally)]
     return Section(section.title, [*cut, *section.blocks, *([] if attempts is None else [attempts])])
 
 

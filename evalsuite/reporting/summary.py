@@ -44,13 +44,13 @@ def summarise(
         "seconds": run.info.get("seconds"),
         "gates": [
             {
-                "gate": one.gate.text,
-                "subject": one.subject,
-                "verdict": one.verdict,
-                "reason": one.reason,
-                "found": plain_cell(one.estimate),
+                "gate": decision.gate.text,
+                "subject": decision.subject,
+                "verdict": decision.verdict,
+                "reason": decision.reason,
+                "found": plain_cell(decision.estimate),
             }
-            for one in verdict.decisions
+            for decision in verdict.decisions
         ],
         "benchmarks": {
             name: {"primary": run.benchmarks[name].primary, **_benchmark(metrics)}

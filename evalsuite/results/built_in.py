@@ -112,11 +112,11 @@ def _ran(cases: Tally) -> Iterator[Row]:
 
 def _mean_amount(name: str, cases: Tally) -> Estimate | None:
     amount = AMOUNTS[name]
-    found = Tally(tuple(row.with_scores({name: amount(row)}) for row in _ran(cases))).estimate(name)
-    if found is not None and found.value in {0.0, 1.0}:
+    mean = Tally(tuple(row.with_scores({name: amount(row)}) for row in _ran(cases))).estimate(name)
+    if mean is not None and mean.value in {0.0, 1.0}:
         # Nothing, or one call each, is no share of anything, and no interval of one belongs to it.
-        return Estimate(found.value, n=found.n)
-    return found
+        return Estimate(mean.value, n=mean.n)
+    return mean
 
 
 def _latency(share: float, cases: Tally) -> Estimate | None:

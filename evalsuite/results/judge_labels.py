@@ -68,7 +68,7 @@ def side(preference: float) -> float:
 
 def labelled(tally: Tally) -> list[LabelledScore]:
     """Every labelled score of the cases that were judged."""
-    return [one for row in tally if row.outcome != "error" for one in _labelled(row)]
+    return [label for row in tally if row.outcome != "error" for label in _labelled(row)]
 
 
 def _labelled(row: Row) -> Iterator[LabelledScore]:
@@ -94,23 +94,23 @@ def _score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
 
 def labels_of(tally: Tally, score: str) -> Tally:
     """The cases with a label for this score, each with this score alone."""
-    rows = [one.row for one in labelled(tally) if one.score == score]
+    rows = [label.row for label in labelled(tally) if label.score == score]
     return Tally(tuple(row.with_scores({score: row.scores[score]}) for row in rows))
 
 
 def judge_accuracy(tally: Tally) -> Estimate | None:
     """The share of verdicts that are people's own; None where people have given none."""
     rows = [
-        one.row.with_scores({"accuracy": float(both[0] == both[1])})
-        for one in labelled(tally)
-        if (both := one.verdicts) is not None
+        label.row.with_scores({"accuracy": float(both[0] == both[1])})
+        for label in labelled(tally)
+        if (both := label.verdicts) is not None
     ]
     return Tally(tuple(rows)).share("accuracy")
 
 
 def judge_kappa(tally: Tally) -> Estimate | None:
     """Cohen's kappa of the judge's verdicts with people's; None where it is undefined."""
-    both = [(one.verdicts, one.row.cluster) for one in labelled(tally)]
+    both = [(label.verdicts, label.row.cluster) for label in labelled(tally)]
     pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
     return kappa([pair for pair, _ in pairs], [cluster for _, cluster in pairs])
 
@@ -121,9 +121,9 @@ def judge_rho(tally: Tally) -> Estimate | None:
     Scores of several names may have several scales: then all must be of one name.
     """
     scores = labelled(tally)
-    if len({one.score for one in scores}) != 1:
+    if len({score.score for score in scores}) != 1:
         return None
-    return rho([(one.label, one.judge) for one in scores], [one.row.cluster for one in scores])
+    return rho([(score.label, score.judge) for score in scores], [score.row.cluster for score in scores])
 
 
 def corrected(score: str, tally: Tally) -> Estimate | None:
@@ -134,13 +134,13 @@ def corrected(score: str, tally: Tally) -> Estimate | None:
     from evalsuite.stats.prediction_powered import ppi_mean
 
     cases = tally.where(lambda row: CANARY not in row.tags)
-    labels = [one for one in labelled(cases) if one.score == score]
-    has_label = {one.row.case for one in labels}
+    labels = [label for label in labelled(cases) if label.score == score]
+    has_label = {label.row.case for label in labels}
     rest = [row.scores[score] for row in cases.scored(score) if row.case not in has_label]
     if min(len(labels), len(rest)) < FEWEST:
         return None
     mean = ppi_mean(
-        [one.label for one in labels], [one.judge for one in labels], rest, bounds=labels[0].scale
+        [label.label for label in labels], [label.judge for label in labels], rest, bounds=labels[0].scale
     )
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
@@ -218,10 +218,10 @@ def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) 
 
 def _grouped(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None) -> list[list[LabelPair]]:
     if clusters is None:
-        return [[one] for one in verdicts]
+        return [[verdict] for verdict in verdicts]
     groups: dict[Hashable, list[LabelPair]] = {}
-    for one, cluster in zip(verdicts, clusters, strict=True):
-        groups.setdefault(cluster, []).append(one)
+    for verdict, cluster in zip(verdicts, clusters, strict=True):
+        groups.setdefault(cluster, []).append(verdict)
     return list(groups.values())
 
 

@@ -88,7 +88,7 @@ def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "started": min(info["started"] for info in infos),
         "seconds": max(info.get("seconds", 0.0) for info in infos),
         "stopped": "; ".join(stopped) or None,
-        "metrics": {name: one for info in infos for name, one in info.get("metrics", {}).items()},
+        "metrics": {name: declared for info in infos for name, declared in info.get("metrics", {}).items()},
         "usage": encode_usage(sum(usage, Usage())),
     }
 
@@ -97,7 +97,8 @@ def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[d
     """One journal of all, and the records from it."""
     journal = Journal(target / JOURNAL)
     journal.begin(
-        min(info["started"] for info in infos), "evalsuite merge " + " ".join(one.name for one in folders)
+        min(info["started"] for info in infos),
+        "evalsuite merge " + " ".join(run_folder.name for run_folder in folders),
     )
     for folder in folders:
         if (folder.path / JOURNAL).is_file():

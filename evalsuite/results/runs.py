@@ -161,8 +161,8 @@ def find_folder(reports: Path, name: str) -> RunFolder:
     runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=_age)
     if name == LAST and runs:
         return RunFolder(next((folder for folder in reversed(runs) if not _tries_out(folder)), runs[-1]))
-    known = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
-    raise RunError(f"no run {name!r} in {reports}; the newest there: {known}")
+    newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
+    raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}")
 
 
 def _tries_out(folder: Path) -> bool:

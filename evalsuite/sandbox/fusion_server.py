@@ -40,13 +40,13 @@ class FusionServer:
         Raises:
             SandboxError: the server cannot be reached, refuses, or answers something else.
         """
-        asked = {
+        request = {
             "code": script,
             "language": "python",
             "run_timeout": seconds,
             "memory_limit_MB": self._memory,
         }
-        answer = await self._post(asked, seconds + GRACE_SECONDS)
+        answer = await self._post(request, seconds + GRACE_SECONDS)
         result = answer.get("run_result") or answer.get("compile_result")
         if answer.get("status") == "SandboxError" or not isinstance(result, dict):
             raise SandboxError(f"{self.tier} could not run a program: {str(answer.get('message'))[:500]}")

@@ -41,11 +41,11 @@ elsewhere.main(os.path.join(folder, "payload"), {word!r}, {seconds!r})
 _INSTALLED = f"""\
 import json, platform
 from importlib.metadata import PackageNotFoundError, version
-found = {{}}
+versions = {{}}
 for name in {MENTIONED!r}:
-    try: found[name] = version(name)
+    try: versions[name] = version(name)
     except PackageNotFoundError: pass
-print(json.dumps([platform.python_version(), found]))
+print(json.dumps([platform.python_version(), versions]))
 """
 
 

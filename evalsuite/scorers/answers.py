@@ -98,10 +98,10 @@ def one_of(labels: Iterable[str]) -> OneOf:
     Raises:
         SettingsError: there are fewer than two labels, or two are the same text.
     """
-    given = tuple(labels)
-    if len(given) < 2 or len({label.casefold() for label in given}) < len(given):
-        raise SettingsError(f"one_of({given!r}): give at least two labels that differ by more than case")
-    return OneOf(given)
+    names = tuple(labels)
+    if len(names) < 2 or len({label.casefold() for label in names}) < len(names):
+        raise SettingsError(f"one_of({names!r}): give at least two labels that differ by more than case")
+    return OneOf(names)
 
 
 @dataclass(frozen=True, slots=True)

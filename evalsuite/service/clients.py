@@ -58,12 +58,12 @@ class Clients:
         if not self.known:
             return ANYBODY
         token = authorization.removeprefix("Bearer ").strip().encode("utf-8", "replace")
-        found = None
+        owner = None
         # All are compared, so that the time says nothing about any of them.
         for client in self.known:
             if client.token and hmac.compare_digest(client.token.reveal().encode(), token):
-                found = client
-        return found
+                owner = client
+        return owner
 
 
 def read_clients(path: Path) -> Clients:

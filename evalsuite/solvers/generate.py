@@ -33,11 +33,11 @@ class Generate:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Asks once; what an application returns beside its answer becomes facts."""
-        asked = self.messages(sample)
-        completion = await model.chat(asked, **self.params)
+        messages = self.messages(sample)
+        completion = await model.chat(messages, **self.params)
         return Transcript(
             answer=completion.text,
-            messages=(*asked, Message("assistant", completion.text, completion.tool_calls)),
+            messages=(*messages, Message("assistant", completion.text, completion.tool_calls)),
             reasoning=completion.reasoning,
             facts={**completion.facts, "finish": completion.finish_reason},
         )

@@ -50,8 +50,8 @@ class ProgramOfThought:
         # They may be large files, which are read once for description and programs.
         tables = await in_thread(programs.read_tables, self.tables, sample)
         described = await programs.description(self.sandbox, tables, self.describe)
-        asked = programs.conversation(self.prompt, sample, described)
-        completion = await model.chat(asked, **self.params)
+        messages = programs.conversation(self.prompt, sample, described)
+        completion = await model.chat(messages, **self.params)
         answer, ended = "", {"program": "missing"}
         events: tuple[Mapping[str, Any], ...] = ()
         code = programs.python_block(completion.text)
@@ -61,7 +61,7 @@ class ProgramOfThought:
             answer = execution.stdout.strip() if ended["program"] == "ok" else ""
         return Transcript(
             answer=answer,
-            messages=(*asked, Message("assistant", completion.text)),
+            messages=(*messages, Message("assistant", completion.text)),
             reasoning=completion.reasoning,
             events=events,
             facts={**ended, "finish": completion.finish_reason},

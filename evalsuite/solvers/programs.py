@@ -97,8 +97,8 @@ async def description(sandbox: Sandbox, tables: Mapping[str, TableSource], descr
 def conversation(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
     """What the model is asked; a template fills the last message of an input that is a conversation."""
     if callable(prompt):
-        asked = prompt(sample, tables)
-        return (Message("user", asked),) if isinstance(asked, str) else tuple(asked)
+        request = prompt(sample, tables)
+        return (Message("user", request),) if isinstance(request, str) else tuple(request)
     if isinstance(sample.input, str):
         return (Message("user", _filled(prompt, sample.input, tables)),)
     *before, last = sample.input

@@ -74,7 +74,7 @@ def interval_of_replicates(
     if count < FEWEST_CLUSTERS:
         return Interval(math.nan, math.nan)
     centre = math.fsum(without) / count
-    squares = math.fsum((one - centre) ** 2 for one in without)
+    squares = math.fsum((value - centre) ** 2 for value in without)
     reach = float(stdtrit(count - 1, (1 + confidence) / 2)) * math.sqrt(squares * (count - 1) / count)
     if math.isnan(value + reach) or (reach < NO_WIDTH and count < FEWEST_THAT_AGREE):
         return Interval(math.nan, math.nan)

@@ -101,12 +101,12 @@ def _counts(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
             f"agreement needs at least two raters with one entry an item; got lengths {sorted(lengths)} "
             f"of {len(ratings)} raters"
         )
-    given = [[(at, value) for at, value in enumerate(rater) if not is_missing(value)] for rater in ratings]
-    distinct = {value: None for rater in given for _, value in rater}
+    rated = [[(at, value) for at, value in enumerate(rater) if not is_missing(value)] for rater in ratings]
+    distinct = {value: None for rater in rated for _, value in rater}
     values = sorted(distinct) if _are_numbers(distinct) else list(distinct)
     column = {value: number for number, value in enumerate(values)}
     counts = np.zeros((lengths.pop(), len(values)))
-    for rater in given:
+    for rater in rated:
         for at, value in rater:
             counts[at, column[value]] += 1
     return counts, values

@@ -231,7 +231,7 @@ def compare_statistic(
         raise ValueError(f"a jackknife needs two groups; got {count}")
     left_out = [after - before for before, after in without]
     centre = math.fsum(left_out) / count
-    error = math.sqrt(math.fsum((one - centre) ** 2 for one in left_out) * (count - 1) / count)
+    error = math.sqrt(math.fsum((value - centre) ** 2 for value in left_out) * (count - 1) / count)
     difference = values[1] - values[0]
     gain = -difference if lower_is_better else difference
     gained = ClusteredMean(gain, error, count, count - 1.0)

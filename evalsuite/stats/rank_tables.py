@@ -35,7 +35,7 @@ def without_each_cluster(
     rows, row_of = np.unique(np.asarray(x, dtype=float), return_inverse=True)
     columns, column_of = np.unique(np.asarray(y, dtype=float), return_inverse=True)
     number: dict[Hashable, int] = {}
-    cluster_of = np.array([number.setdefault(one, len(number)) for one in clusters])
+    cluster_of = np.array([number.setdefault(cluster, len(number)) for cluster in clusters])
     shape = (len(rows), len(columns))
     whole = np.zeros(shape)
     np.add.at(whole, (row_of, column_of), 1.0)

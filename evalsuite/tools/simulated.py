@@ -89,5 +89,5 @@ class Simulated:
         """
         call = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         document_text = json.dumps(document.plain(), ensure_ascii=False)
-        asked = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
-        return await self.simulator.say((Message("system", _ROLE), Message("user", asked)), model)
+        prompt = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
+        return await self.simulator.say((Message("system", _ROLE), Message("user", prompt)), model)

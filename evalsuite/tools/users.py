@@ -76,8 +76,6 @@ class SimulatedUser:
     ) -> str:
         """The user's reply, according to the simulator."""
         request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
-        earlier = "".join(
-            f"The assistant asked: {asked}\nYou answered: {answer}\n" for asked, answer in before
-        )
-        asked = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
-        return await self.simulator.say((Message("system", _ROLE), Message("user", asked)), model)
+        earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in before)
+        prompt = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
+        return await self.simulator.say((Message("system", _ROLE), Message("user", prompt)), model)

@@ -73,18 +73,18 @@ def load(setup: Setup) -> Dataset:
 def _files(folder: Path, asked: Sequence[str] | None) -> dict[str, Path]:
     if wrong := [name for name in asked or () if name not in CATEGORIES]:
         raise SettingsError(f"bfcl knows no category {wrong[0]!r}; there are {', '.join(CATEGORIES)}")
-    found = {}
+    newest = {}
     for category in asked or CATEGORIES:
         paths = sorted(folder.glob(f"BFCL_v[0-9]_{category}.json"))
         if paths:
-            found[category] = paths[-1]
+            newest[category] = paths[-1]
         elif asked:
             raise DatasetError(folder, "", "no such file", f"BFCL_v4_{category}.json")
-    if not found:
+    if not newest:
         raise DatasetError(
             folder, "", "no questions", "files BFCL_v4_<category>.json, as they were published"
         )
-    return found
+    return newest
 
 
 def _samples(path: Path, category: str) -> Iterator[Sample]:

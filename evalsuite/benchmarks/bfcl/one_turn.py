@@ -25,12 +25,14 @@ class OneTurn:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """The model's answer, with its calls as events."""
-        asked = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
+        conversation = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
         functions = sample.metadata["functions"]
-        completion = await model.chat(asked, tools=functions, temperature=0, max_tokens=self.max_tokens)
+        completion = await model.chat(
+            conversation, tools=functions, temperature=0, max_tokens=self.max_tokens
+        )
         events = tuple(map(_event, completion.tool_calls))
-        said = Message("assistant", completion.text, completion.tool_calls)
-        return Transcript(completion.text, (*asked, said), completion.reasoning, events)
+        answer = Message("assistant", completion.text, completion.tool_calls)
+        return Transcript(completion.text, (*conversation, answer), completion.reasoning, events)
 
 
 def _event(call: ToolCall) -> dict[str, Any]:

@@ -43,7 +43,9 @@ def load(setup: Setup) -> Dataset:
         raise DatasetError(folder, "", "neither of them", "the folder faireval or the file topical_chat.json")
     files = ", ".join(path.name for path in (pairs, dialogues) if path.exists())
     source = files if setup.data else "shipped samples, labelled by their authors"
-    return Dataset([_in_mode(one, mode, setup.modes) for mode in setup.modes for one in samples], source)
+    return Dataset(
+        [_in_mode(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source
+    )
 
 
 def _in_mode(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:

@@ -106,12 +106,12 @@ class RatedResponses:
         clusters = [str(row.facts["dialogue"]) for row in self.rows]
         each = [
             without_each_cluster(
-                [values[one] for values in self.values],
-                [row.facts["human"][one] for row in self.rows],
+                [values[aspect] for values in self.values],
+                [row.facts["human"][aspect] for row in self.rows],
                 clusters,
                 coefficient,
             )
-            for one in aspects
+            for aspect in aspects
         ]
         whole = math.fsum(value for value, _ in each) / len(each)
         return whole, [math.fsum(left) / len(each) for left in zip(*(left for _, left in each), strict=True)]

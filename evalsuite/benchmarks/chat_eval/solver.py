@@ -123,7 +123,7 @@ def as_judge(setup: Setup) -> AsJudge:
     Raises:
         SettingsError: something else is given there.
     """
-    own = [one.name for one in fields(AsJudge)]
+    own = [field.name for field in fields(AsJudge)]
     refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
     named = {name: value for name, value in setup.args.items() if name not in own}
     params = {**named, **setup.args.get("params", {})}

@@ -33,8 +33,8 @@ def corpus_bleu(tally: Tally) -> Estimate | None:
     counts = [row.facts[FACT] for row in tally.scored("bleu") if FACT in row.facts]
     if not counts:
         return None
-    matched, every = (_sum([one[name] for one in counts]) for name in ("matched", "all"))
-    predicted, wanted = _sum([one["lengths"] for one in counts])
+    matched, every = (_sum([count[name] for count in counts]) for name in ("matched", "all"))
+    predicted, wanted = _sum([count["lengths"] for count in counts])
     score = _bleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
     # sacrebleu sums logarithms: a perfect match comes out a rounding error above 100.
     return Estimate(min(1.0, score / 100), n=len(counts))

@@ -84,11 +84,11 @@ def _sample(
     modes: tuple[str, ...],
     people: Mapping[str, RatedOutput],
 ) -> Sample:
-    asked = f"{name}-{mode}"
-    ratings = people.get(asked) or people.get(name)
+    variant = f"{name}-{mode}"
+    ratings = people.get(variant) or people.get(name)
     rated = {"people": ratings.facts()} if ratings else {}
     return Sample(
-        id=asked if len(modes) > 1 else name,
+        id=variant if len(modes) > 1 else name,
         input=question(item, written, mode),
         target=item.output,
         tags={"format": written, "mode": mode, "cluster": name},

@@ -91,13 +91,13 @@ def load(setup: Setup) -> Dataset:
 def _sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = take(task, "user_scenario", dict, path, where)
     criteria = task.get("evaluation_criteria") or {}
-    goal, known = _instructions(scenario, path, where)
+    goal, knowledge = _instructions(scenario, path, where)
     return Sample(
         id=str(task.get("id", where.removeprefix("task "))),
         input=goal,
         tags={"basis": " and ".join(criteria.get("reward_basis") or ["nothing"])},
         metadata={
-            "knows": known,
+            "knows": knowledge,
             # Of tasks in which the customer has tools, too, what the agent itself should do.
             "actions": [
                 action
@@ -119,5 +119,7 @@ def _instructions(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[
         return "\n\n".join([*persona, instructions]), "nothing more"
     instructions = expect(instructions, dict, path, f"{where}, field 'instructions'")
     goal = [instructions.get(name) or "" for name in ("reason_for_call", "task_instructions")]
-    known = [instructions.get(name) or "" for name in ("known_info", "unknown_info")]
-    return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(filter(None, known)) or "nothing more"
+    knowledge = [instructions.get(name) or "" for name in ("known_info", "unknown_info")]
+    return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(
+        filter(None, knowledge)
+    ) or "nothing more"

@@ -140,12 +140,12 @@ class _Questions:
     async def ask(self, criterion: str, place: str = "", **values: str) -> float:
         """A score in tenths; 0 where the judge's answer cannot be read."""
         question = self.prompts.questions[criterion]
-        asked = Message("user", question.filled({**self.common, **values}))
-        completion = await self.judge.chat([Message("system", question.system), asked], **JUDGE_PARAMETERS)
+        message = Message("user", question.filled({**self.common, **values}))
+        completion = await self.judge.chat([Message("system", question.system), message], **JUDGE_PARAMETERS)
         self.answers[criterion + place] = [
             {
                 "role": "user",
-                "content": asked.content.replace(self.common["document"], "(the tools' documents)"),
+                "content": message.content.replace(self.common["document"], "(the tools' documents)"),
             },
             {"role": "assistant", "content": completion.text},
         ]

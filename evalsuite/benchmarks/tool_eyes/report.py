@@ -109,8 +109,8 @@ def _variant(tally: Tally) -> str:
 
 def _untold(tally: Tally) -> str:
     """A word of doubt where the native protocol saw no call at all: a server may not show the model its tools."""
-    asked = [row.facts for row in episodes(tally.where(mode="functions"))]
-    if not asked or any(facts["faults"].get("no_call") != facts["turns"] for facts in asked):
+    rows = [row.facts for row in episodes(tally.where(mode="functions"))]
+    if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
         return ""
     return (
         " In mode functions no message called anything: either the model cannot, or its server never shows it "

@@ -100,7 +100,7 @@ class AnswerJudge:
             "no answer" if not transcript.answer.strip() else ""
         ):
             return {"judge": Score(0.0, note)}
-        asked = marked(
+        question = marked(
             [
                 ("question", str(sample.input)),
                 ("reference answer", str(sample.target)),
@@ -108,7 +108,7 @@ class AnswerJudge:
             ]
         )
         reading = await ask_until_parsed(
-            judge, [Message("system", JUDGE), Message("user", asked)], mark, temperature=0.0
+            judge, [Message("system", JUDGE), Message("user", question)], mark, temperature=0.0
         )
         return {"judge": Score(reading.value / BEST, f"{reading.value:g} of {BEST}", log=reading.log)}
 

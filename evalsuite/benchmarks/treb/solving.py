@@ -45,13 +45,13 @@ class InWords:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Asks once; the transcript's fact `json` says whether the answer came in the form asked for."""
-        asked = prompts.in_words(sample, await in_thread(self._tables, sample))
-        completion = await model.chat(asked, **self.params)
+        prompt = prompts.in_words(sample, await in_thread(self._tables, sample))
+        completion = await model.chat(prompt, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
         if prompts.asks_for_json(sample):
             answer, is_json = answer_in_words(completion.text)
             facts |= {"json": "found" if is_json else "missing"}
-        messages = (*asked, Message("assistant", completion.text))
+        messages = (*prompt, Message("assistant", completion.text))
         return Transcript(answer, messages, completion.reasoning, facts=facts)
 
     def _tables(self, sample: Sample) -> list[str]:

@@ -93,8 +93,8 @@ def run(args: Namespace) -> int:
 def _count(selection: Selection, folder: Path) -> int:
     count = sum(len(asked) for buckets in selection.questions.values() for asked in buckets.values())
     if not count:
-        found = "no template with a question for each of head, torso and tail"
-        raise DatasetError(folder, "", found, "a dump that is large enough to be asked about")
+        problem = "no template with a question for each of head, torso and tail"
+        raise DatasetError(folder, "", problem, "a dump that is large enough to be asked about")
     return count
 
 

@@ -176,8 +176,8 @@ def _prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[byte
             return start[: root.start()], chain((start[root.start() :],), blocks)
         if len(start) > _LONGEST_PROLOGUE:
             break
-    found = repr(start[:40].decode("utf-8", "replace")) if start else "an empty file"
-    raise DatasetError(path, "its beginning", found, "an XML document of <dblp>")
+    beginning = repr(start[:40].decode("utf-8", "replace")) if start else "an empty file"
+    raise DatasetError(path, "its beginning", beginning, "an XML document of <dblp>")
 
 
 def _declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:

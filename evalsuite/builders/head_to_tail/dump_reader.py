@@ -38,8 +38,8 @@ def locate(folder: Path, name: str) -> Path:
     for candidate in (name, plain, *(plain + suffix for suffix in _DECODERS)):
         if (folder / candidate).is_file():
             return folder / candidate
-    found = "no such file" if folder.is_dir() else "no such folder"
-    raise DatasetError(folder / name, "", found, "the file as it is downloaded")
+    problem = "no such file" if folder.is_dir() else "no such folder"
+    raise DatasetError(folder / name, "", problem, "the file as it is downloaded")
 
 
 class Decoder(Protocol):
@@ -82,8 +82,8 @@ def decompressed(path: Path, advance: Callable[[int], object]) -> Iterator[bytes
         raise DatasetError(path, "", "no such file", "the file as it is downloaded") from None
     except OSError as error:
         # bz2 reports damaged data as an OSError without a number.
-        found = error.strerror or str(error)
-        raise DatasetError(path, f"about byte {at}", found, "a readable, undamaged file") from error
+        problem = error.strerror or str(error)
+        raise DatasetError(path, f"about byte {at}", problem, "a readable, undamaged file") from error
     except (zlib.error, _zstd_error()) as error:
         raise DatasetError(path, f"about byte {at}", str(error), "undamaged compressed data") from error
     if not decode.complete:
@@ -163,16 +163,16 @@ class _Zstd:
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         # It cannot be told to stop after so much, but a few bytes are a few of its blocks of 128 KiB.
-        known: list[bytes] = []
+        decompressed: list[bytes] = []
         for at in range(0, len(data), _ZSTD_SLICE):
-            known.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
+            decompressed.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
             if self.eof:
                 self.unused_data = self._decoder.unused_data + data[at + _ZSTD_SLICE :]
                 break
-            if sum(map(len, known)) > PIECE:
-                yield b"".join(known)
-                known = []
-        yield b"".join(known)
+            if sum(map(len, decompressed)) > PIECE:
+                yield b"".join(decompressed)
+                decompressed = []
+        yield b"".join(decompressed)
 
 
 _DECODERS: dict[str, Callable[[], Decoder]] = {".gz": _Gzip, ".bz2": _Bzip2, ".zst": _Zstd}

@@ -167,8 +167,8 @@ def _csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
 def _header(heads: list[str], wanted: Iterable[str], path: Path) -> list[str]:
     for name in wanted:
         if name not in heads:
-            found = f"only the columns {', '.join(map(repr, heads))}"
-            raise DatasetError(path, "line 1", found[:300], f"a header with the column {name!r}")
+            columns_there = f"only the columns {', '.join(map(repr, heads))}"
+            raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {name!r}")
     return heads
 
 
@@ -216,7 +216,7 @@ def _object(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
 def _is_list(value: Any, fields: Iterable[str]) -> bool:
     return value is None or (
         isinstance(value, list)
-        and all(isinstance(one, dict) and all(name in one for name in fields) for one in value)
+        and all(isinstance(entry, dict) and all(name in entry for name in fields) for entry in value)
     )
 
 

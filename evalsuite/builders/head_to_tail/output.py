@@ -36,16 +36,29 @@ def predicates(selection: Selection, popularity: Mapping[str, int], cut: Partiti
 
 
 def _bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
-    asked = [(template, one) for template, buckets in selection.questions.items() for one in buckets[bucket]]
+    questions = [
+        (template, candidate)
+        for template, buckets in selection.questions.items()
+        for candidate in buckets[bucket]
+    ]
 
     def place(entry: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
-        template, one = entry
-        return partitions[template.entities].above(one.popularity), one.entity, template.id, one.turn
+        template, candidate = entry
+        return (
+            partitions[template.entities].above(candidate.popularity),
+            candidate.entity,
+            template.id,
+            candidate.turn,
+        )
 
-    lines = ",\n".join(f"  {_line(template, one)}" for template, one in sorted(asked, key=place))
+    lines = ",\n".join(
+        f"  {_line(template, candidate)}" for template, candidate in sorted(questions, key=place)
+    )
     return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
 
 
-def _line(template: QuestionTemplate, one: Candidate) -> str:
-    answer: Answer | list[Answer] = one.answers[0] if len(one.answers) == 1 else [*one.answers]
-    return json.dumps([one.entity, template.id, one.question, answer], ensure_ascii=False)
+def _line(template: QuestionTemplate, candidate: Candidate) -> str:
+    answer: Answer | list[Answer] = (
+        candidate.answers[0] if len(candidate.answers) == 1 else [*candidate.answers]
+    )
+    return json.dumps([candidate.entity, template.id, candidate.question, answer], ensure_ascii=False)

@@ -67,9 +67,9 @@ def _team_table(record: dict[str, Any], report: Sequence[str], path: Path, where
         mentioned[row] = {
             column.key
             for column in TEAM
-            if column.key in rows[row] and any(is_said(one, rows[row], column) for one in about_row)
+            if column.key in rows[row] and any(is_said(sentence, rows[row], column) for sentence in about_row)
         }
-        if any(_is_score(one, rows[row], other) for one in about_row):
+        if any(_is_score(sentence, rows[row], other) for sentence in about_row):
             mentioned[row].add("TEAM-PTS")
     return narrow("Team", TEAM, rows, mentioned)
 

@@ -152,7 +152,11 @@ def code_in(description: str, table: str, written: Format) -> str:
 
 def _row_in(description: str, table: str, written: Format) -> str:
     """A line in which bars or ampersands separate at least two cells of one of the table's rows."""
-    rows = [{cell for cell in row if cell} for one in read_tables(table, written) for row in one.rows]
+    rows = [
+        {cell for cell in row if cell}
+        for read_table in read_tables(table, written)
+        for row in read_table.rows
+    ]
     cells_of = _latex_cells if written == "latex" else _raw_cells
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = cells_of(line)
@@ -169,7 +173,7 @@ def _latex_cells(line: str) -> list[str]:
     if not AMPERSAND.search(line):
         return []
     tables = read_tables(rf"\begin{{tabular}}{{l}}{line}\end{{tabular}}", "latex")
-    return [cell for one in tables for row in one.rows for cell in row]
+    return [cell for table in tables for row in table.rows for cell in row]
 
 
 def _repeats(cells: Sequence[str], row: set[str]) -> bool:

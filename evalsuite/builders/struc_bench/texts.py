@@ -83,7 +83,9 @@ def missing_values(text: str, table: str, written: Format) -> list[str]:
     """The cells and captions of a table, in order and each once, whose words and numbers do not all stand in a text."""
     held = Text(text)
     tables = read_wanted(table, written).tables
-    cells = dict.fromkeys(plain_text(cell) for one in tables for cell in (one.name, *one.cells))
+    cells = dict.fromkeys(
+        plain_text(cell) for read_table in tables for cell in (read_table.name, *read_table.cells)
+    )
     return [cell for cell in cells if not is_blank(cell) and not held.holds_all_of(cell)]
 
 

@@ -138,14 +138,18 @@ def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np
     import numpy as np
 
     if isinstance(a, str) and isinstance(b, str):
-        codes = [np.frombuffer(one.encode("utf-32-le"), dtype="<u4").astype(np.int64) for one in (a, b)]
+        codes = [
+            np.frombuffer(sequence.encode("utf-32-le"), dtype="<u4").astype(np.int64) for sequence in (a, b)
+        ]
     else:
         numbers = {element: number for number, element in enumerate(dict.fromkeys((*a, *b)))}
-        codes = [np.fromiter(map(numbers.__getitem__, one), np.int64, len(one)) for one in (a, b)]
-    counts = np.bincount(codes[1], minlength=max(int(one.max(initial=0)) for one in codes) + 1)
+        codes = [
+            np.fromiter(map(numbers.__getitem__, sequence), np.int64, len(sequence)) for sequence in (a, b)
+        ]
+    counts = np.bincount(codes[1], minlength=max(int(code.max(initial=0)) for code in codes) + 1)
     counts[counts > frequent] = 0
-    for one in codes:
-        one[counts[one] == 0] = NOT_INDEXED
+    for code in codes:
+        code[counts[code] == 0] = NOT_INDEXED
     return codes
 
 

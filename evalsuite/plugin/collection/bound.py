@@ -166,9 +166,12 @@ def chosen_modes(declared: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
             chosen.append(name)
         elif equals and name == declared.name:
             if mode not in declared.modes:
-                known = "\n".join(f"  {one}: {what}" for one, what in declared.modes.items()) or "  none"
+                modes_there = (
+                    "\n".join(f"  {mode_name}: {what}" for mode_name, what in declared.modes.items())
+                    or "  none"
+                )
                 raise SettingsError(
-                    f"--mode {text}: {declared.name} has no mode {mode!r}. Its modes are:\n{known}"
+                    f"--mode {text}: {declared.name} has no mode {mode!r}. Its modes are:\n{modes_there}"
                 )
             chosen.append(mode)
     return tuple(dict.fromkeys(chosen)) or declared.default_modes

@@ -41,14 +41,14 @@ def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
 
 
 def _unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
-    found = {case.bound.name: case.bound.declaration.benchmark for case in cases}
+    benchmarks = {case.bound.name: case.bound.declaration.benchmark for case in cases}
     for mode in modes:
         # A benchmark may accept more modes than it lists, such as those with numbers in them.
-        if not any(mode in benchmark.modes for benchmark in found.values()):
+        if not any(mode in benchmark.modes for benchmark in benchmarks.values()):
             lines = [
-                f"  {name}={one}: {what}"
-                for name, known in found.items()
-                for one, what in known.modes.items()
+                f"  {name}={listed_mode}: {what}"
+                for name, benchmark in benchmarks.items()
+                for listed_mode, what in benchmark.modes.items()
             ]
             there_are = "\n".join(lines) or "  none"
             return f"--mode {mode}: no benchmark of this run knows the mode {mode!r}. There are:\n{there_are}"
@@ -66,10 +66,10 @@ def _baseless_gate(texts: Sequence[str], cases: Sequence[Case]) -> str:
         concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if gate.value and not _has_tag(gate, tags):
-            asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
-            known = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
+            wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
+            there = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
             return (
-                f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {asked}{near(asked, known)}"
+                f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{near(wanted, there)}"
             )
     return ""
 

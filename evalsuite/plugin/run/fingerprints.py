@@ -68,8 +68,10 @@ def _user(settings: Settings) -> dict[str, str]:
 
 
 def _input(case: Case) -> Any:
-    given = case.sample.input
-    return given if isinstance(given, str) else [encode_message(message) for message in given]
+    shown_input = case.sample.input
+    return (
+        shown_input if isinstance(shown_input, str) else [encode_message(message) for message in shown_input]
+    )
 
 
 @lru_cache(maxsize=64)

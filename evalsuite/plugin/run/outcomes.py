@@ -84,8 +84,8 @@ class Findings:
     ) -> list[Exception]:
         """Collects the judges' scores and those of scorers that need no call; returns what failed."""
         # An object may do both: rules here, and a judge before.
-        ruled: list[Any] = [one for one in case.bound.scorers if callable(one) and not is_async(one)]
-        scorings: list[Callable[[], Mapping[str, float | Score]]] = [partial(dict, one) for one in judged]
+        ruled: list[Any] = [rule for rule in case.bound.scorers if callable(rule) and not is_async(rule)]
+        scorings: list[Callable[[], Mapping[str, float | Score]]] = [partial(dict, rule) for rule in judged]
         scorings += [partial(_score, scorer, case.sample, transcript) for scorer in ruled]
         errors: list[Exception] = []
         for scoring in scorings:

@@ -27,7 +27,7 @@ NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsu
 
 def report_decisions(config: pytest.Config, report: RunReport) -> None:
     """Reports every decision to pytest's other plugins, and the red ones to the terminal."""
-    others = [one for name in NOT_TOLD if (one := config.pluginmanager.get_plugin(name)) is not None]
+    others = [plugin for name in NOT_TOLD if (plugin := config.pluginmanager.get_plugin(name)) is not None]
     tell = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     for decided in _reports(report):
@@ -90,4 +90,6 @@ def spare_the_summary(config: pytest.Config) -> None:
     """Drops empty reports of setup and teardown, since pytest searches all of them for each failure."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
-        terminal.stats[""] = [one for one in terminal.stats.get("", []) if getattr(one, "sections", True)]
+        terminal.stats[""] = [
+            report for report in terminal.stats.get("", []) if getattr(report, "sections", True)
+        ]

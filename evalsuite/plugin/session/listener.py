@@ -176,8 +176,8 @@ class Listener:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Takes over from a worker how many cases there were."""
-        found = getattr(node, "workeroutput", {})
-        self.planned = max(self.planned, found.get("evalsuite_planned", 0))
+        output = getattr(node, "workeroutput", {})
+        self.planned = max(self.planned, output.get("evalsuite_planned", 0))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:

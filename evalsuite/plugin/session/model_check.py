@@ -133,12 +133,12 @@ def check_batches(settings: Settings) -> None:
     from evalsuite.gateway.opening import credentials_of
 
     credentials = credentials_of(settings)
-    asked = [(demand_model(settings.model), settings.model_base_url)]
+    endpoints = [(demand_model(settings.model), settings.model_base_url)]
     if settings.judge_model:
-        asked.append((settings.judge_model, settings.judge_base_url))
+        endpoints.append((settings.judge_model, settings.judge_base_url))
     if settings.user_model:
-        asked.append((settings.user_model, settings.user_base_url))
-    for model, base_url in dict.fromkeys(asked):
+        endpoints.append((settings.user_model, settings.user_base_url))
+    for model, base_url in dict.fromkeys(endpoints):
         check_interface(model, open_backend(model, base_url, credentials))
 
 

@@ -56,14 +56,14 @@ def _planned(item: pytest.Item, settings: Settings, model: str, *, selected: boo
 
 def send_plan(session: pytest.Session) -> None:
     """On the worker that was asked to: sends its cases to the controlling process, before any of them begins."""
-    given = getattr(session.config, "workerinput", {})
-    if given.get("evalsuite", {}).get("plan"):
+    workerinput = getattr(session.config, "workerinput", {})
+    if workerinput.get("evalsuite", {}).get("plan"):
         from evalsuite.journal.planned import encode_plan
         from evalsuite.json_codec import dumps
 
         plan = plan_of(session)
         if plan:
-            given["evalsuite_channel"].send(PLAN + dumps(encode_plan(plan)))
+            workerinput["evalsuite_channel"].send(PLAN + dumps(encode_plan(plan)))
 
 
 PLAN = "plan "

@@ -39,12 +39,12 @@ def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple
     if settings.resume:
         demand_secrets(taken, name)
         _demand_code(taken, name)
-    asked = info.get("model")
+    model = info.get("model")
     if taken.model is None:
-        taken = replace(taken, model=asked)
-    if settings.resume and taken.model != asked:
+        taken = replace(taken, model=model)
+    if settings.resume and taken.model != model:
         raise SettingsError(
-            f"--resume {name}: that run asked {asked}; another model is another run, so leave out --model, "
+            f"--resume {name}: that run asked {model}; another model is another run, so leave out --model, "
             "or leave out --resume"
         )
     # By its path, since `last` will mean this run once it has begun.

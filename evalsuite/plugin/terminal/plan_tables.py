@@ -31,9 +31,9 @@ def show_plan(terminal: pytest.TerminalReporter) -> None:
     if not cases:
         terminal.write_line("no cases were collected")
         return
-    asked = count_asked((case.bound.name, case.sample.id) for case in cases)
+    counts = count_asked((case.bound.name, case.sample.id) for case in cases)
     try:
-        lines = _lines(process.settings, process.model_name, terminal.config, asked)
+        lines = _lines(process.settings, process.model_name, terminal.config, counts)
     except EvalsuiteError as error:
         lines = [f"evalsuite: {in_words(error)}"]
         session.exitstatus = 4
@@ -60,9 +60,9 @@ def _lines(
             "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN",
         ]
     lines += [
-        f"{one.asked.benchmark}: nothing is known of it, as {baseline.folder.name} has no case of it"
-        for one in spent
-        if one.usage is None
+        f"{expense.asked.benchmark}: nothing is known of it, as {baseline.folder.name} has no case of it"
+        for expense in spent
+        if expense.usage is None
     ]
     gates = parse_gates(settings.gate)
     seen = sights(asked, baseline, _earlier(baseline, settings, config), gates, settings.detect)
@@ -72,8 +72,8 @@ def _lines(
             "",
             *terminal_table(sight_table(seen)).splitlines(),
             "",
-            *(advice(one) for one in seen),
-            *(f"{one.subject}: the variance is that of {one.source}." for one in seen),
+            *(advice(sight) for sight in seen),
+            *(f"{sight.subject}: the variance is that of {sight.source}." for sight in seen),
         ]
     return lines
 

@@ -68,7 +68,7 @@ def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
         for vote in case.votes
         if vote.verdict is not None
     ]
-    scores: list[Question] = [(one, "interval", _scores(cases, one)) for one in _aspects(cases)]
+    scores: list[Question] = [(aspect, "interval", _scores(cases, aspect)) for aspect in _aspects(cases)]
     return measured("judges", [("verdict", "nominal", verdicts), *scores])
 
 
@@ -79,7 +79,7 @@ def among_epochs(cases: Sequence[Judged]) -> list[RaterAgreement]:
         for case in cases
         if case.verdict is not None
     ]
-    scores: list[Question] = [(one, "interval", _mean_scores(cases, one)) for one in _aspects(cases)]
+    scores: list[Question] = [(aspect, "interval", _mean_scores(cases, aspect)) for aspect in _aspects(cases)]
     return measured("epochs", [("verdict", "nominal", verdicts), *scores])
 
 
@@ -193,7 +193,9 @@ def _alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> 
 def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
     from evalsuite.stats import cohen_kappa
 
-    by_rater = {rater: {one.thing: one.value for one in ratings if one.rater == rater} for rater in raters}
+    by_rater = {
+        rater: {rating.thing: rating.value for rating in ratings if rating.rater == rater} for rater in raters
+    }
     kappas: list[tuple[str, str, float | None]] = []
     for one, other in combinations(raters, 2):
         both = [thing for thing in by_rater[one] if thing in by_rater[other]]

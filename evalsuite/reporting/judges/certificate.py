@@ -100,13 +100,13 @@ def certificate(
 def _judges(judges: Sequence[JudgeResults]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
-            one.name,
-            _mean(list(one.scores.values())),
-            1 - len(one.scores) / one.asked,
-            one.asked,
-            one.signature,
+            judge.name,
+            _mean(list(judge.scores.values())),
+            1 - len(judge.scores) / judge.asked,
+            judge.asked,
+            judge.signature,
         )
-        for one in judges
+        for judge in judges
     ]
     columns = (
         Column("Judge"),
@@ -120,13 +120,13 @@ def _judges(judges: Sequence[JudgeResults]) -> Table:
 
 def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for one in judges:
-        pairs = labelled(one, people)
-        both = [(one.verdict(label), one.verdict(score)) for label, score in pairs]
+    for judge in judges:
+        pairs = labelled(judge, people)
+        both = [(judge.verdict(label), judge.verdict(score)) for label, score in pairs]
         verdicts = [(label, score) for label, score in both if label is not None and score is not None]
         cases = [str(at) for at in range(len(verdicts))]
         right = share([float(label == score) for label, score in verdicts], cases)
-        rows.append((one.name, right, kappa(verdicts), rho(pairs), len(pairs)))
+        rows.append((judge.name, right, kappa(verdicts), rho(pairs), len(pairs)))
     columns = (
         Column("Judge"),
         Column("Accuracy", "percent"),
@@ -148,11 +148,11 @@ def labelled(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair
 
 def _corrected(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
-    for one in judges:
-        scores = [(people.get(case), score) for case, score in one.scores.items()]
-        mean = corrected_mean(one.name, scores, bounds=one.scale)
+    for judge in judges:
+        scores = [(people.get(case), score) for case, score in judge.scores.items()]
+        mean = corrected_mean(judge.name, scores, bounds=judge.scale)
         if mean is not None:
-            rows.append((one.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
+            rows.append((judge.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
     columns = (
         Column("Judge"),
         Column("Judge alone", "number", 3),
@@ -216,13 +216,13 @@ def _right(judge: JudgeResults, people: Mapping[str, float], cases: Sequence[str
 
 def _probes(judges: Sequence[JudgeResults]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
-    for one in judges:
-        for probe, scores in one.probed.items():
-            both = [case for case in scores if case in one.scores]
-            turned = [float(_differ(one, scores[case], one.scores[case])) for case in both]
-            up = [float(scores[case] > one.scores[case]) for case in both]
+    for judge in judges:
+        for probe, scores in judge.probed.items():
+            both = [case for case in scores if case in judge.scores]
+            turned = [float(_differ(judge, scores[case], judge.scores[case])) for case in both]
+            up = [float(scores[case] > judge.scores[case]) for case in both]
             if both:
-                rows.append((one.name, probe, share(turned, both), share(up, both), len(both)))
+                rows.append((judge.name, probe, share(turned, both), share(up, both), len(both)))
     columns = (
         Column("Judge"),
         Column("Probe"),
@@ -252,7 +252,9 @@ def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
     ]
     verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
     question: Question = ("labels", "nominal" if verdicts else "interval", ratings)
-    rows = [row for one in measured("people", [question]) for row in agreement_rows("people", one)]
+    rows = [
+        row for measurement in measured("people", [question]) for row in agreement_rows("people", measurement)
+    ]
     note = f"No judge can be expected to exceed this by much. {AGREEMENT_NOTE}"
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
 
@@ -260,22 +262,22 @@ def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
 def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
     """Flips under swapped order, and leanings towards a place or length, of the judges that compared two answers."""
     return [
-        bias_table(f"Biases of {one.name}", [(one.name, one.tally)], prefix)
-        for one in judges
-        if one.nominal
-        for prefix in [one.score.removesuffix(PREFERENCE)]
+        bias_table(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
+        for judge in judges
+        if judge.nominal
+        for prefix in [judge.score.removesuffix(PREFERENCE)]
     ]
 
 
 def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
     """Whether longer answers get higher scores, beside whether people give them higher labels."""
     rows: list[tuple[Cell, ...]] = []
-    for one in judges:
-        cases = [case for case in one.scores if case in one.lengths]
-        leaning = rho([(float(one.lengths[case]), one.scores[case]) for case in cases])
-        theirs = rho([(float(one.lengths[case]), people[case]) for case in cases if case in people])
+    for judge in judges:
+        cases = [case for case in judge.scores if case in judge.lengths]
+        leaning = rho([(float(judge.lengths[case]), judge.scores[case]) for case in cases])
+        theirs = rho([(float(judge.lengths[case]), people[case]) for case in cases if case in people])
         if leaning is not None:
-            rows.append((one.name, leaning, theirs, len(cases)))
+            rows.append((judge.name, leaning, theirs, len(cases)))
     columns = (
         Column("Judge"),
         Column("rho of score and length", "number", 2),

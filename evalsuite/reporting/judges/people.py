@@ -31,7 +31,7 @@ def people_table(views: Sequence[RunView]) -> Table | None:
     """One row for each run and labelled score; None where nobody has labelled anything."""
     rows: list[tuple[Cell, ...]] = []
     for view in views:
-        for score in dict.fromkeys(one.score for one in labelled(view.tally)):
+        for score in dict.fromkeys(label.score for label in labelled(view.tally)):
             cases = labels_of(view.tally, score)
             agreement = (judge_accuracy(cases), judge_kappa(cases), judge_rho(cases))
             name = f"{view.judge or 'the judge'} ({view.label})"

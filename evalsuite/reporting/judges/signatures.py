@@ -56,4 +56,4 @@ def _judges(facts: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 
 def _is_little(facts: Mapping[str, Any]) -> bool | None:
     weights = facts.get("weights")
-    return any(one.get("little") for one in weights.values()) if weights else None
+    return any(weight.get("little") for weight in weights.values()) if weights else None

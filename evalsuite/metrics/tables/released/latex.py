@@ -134,8 +134,10 @@ def _alignment(tabular: Any) -> str:
     """
     from pylatexenc.latexwalker import LatexCharsNode
 
-    found = _walk(tabular.nodeargd.argnlist[:1], groups=False)
-    return "".join(node.chars for node, entering in found if entering and isinstance(node, LatexCharsNode))
+    argument_nodes = _walk(tabular.nodeargd.argnlist[:1], groups=False)
+    return "".join(
+        node.chars for node, entering in argument_nodes if entering and isinstance(node, LatexCharsNode)
+    )
 
 
 def _rows(nodes: Sequence[Any]) -> list[list[str]]:

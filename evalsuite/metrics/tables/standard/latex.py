@@ -63,7 +63,9 @@ def read_latex(text: str) -> list[CellGrid]:
             open_[-1].captions.append(caption)
             continue
         place += 1
-    names = {table: name for one in floats for table, name in zip(one.tables, one.captions, strict=False)}
+    names = {
+        table: name for float_ in floats for table, name in zip(float_.tables, float_.captions, strict=False)
+    }
     read = [table.read(names.get(place, "")) for place, table in enumerate(tables)]
     return [table for table in read if table.rows]
 
