@@ -28,8 +28,8 @@ function gateBar(gate) {
   const { found, threshold } = gate;
   const range = span([found.low, found.high, found.value, threshold]);
   const wantsMore = gate.comparison.startsWith(">");
-  const said = `${withInterval(found)}, wanted ${gate.comparison} ${threshold}`;
-  return el("div", { class: `bar ${gate.verdict === "met" ? "good" : "bad"}`, role: "img", "aria-label": said },
+  const label = `${withInterval(found)}, wanted ${gate.comparison} ${threshold}`;
+  return el("div", { class: `bar ${gate.verdict === "met" ? "good" : "bad"}`, role: "img", "aria-label": label },
     stretch(range, wantsMore ? threshold : range[0], wantsMore ? range[1] : threshold, "allowed"),
     found.low === null ? null : stretch(range, found.low, found.high, "reach"),
     at(range, found.value, "point"),
@@ -37,26 +37,26 @@ function gateBar(gate) {
 }
 
 /** A difference around zero, with the loss that would matter. */
-function differenceBar(found, extent, { margin = null, lower = false, tone = "" } = {}) {
+function differenceBar(difference, extent, { margin = null, lower = false, tone = "" } = {}) {
   const range = [-extent, extent];
-  const bar = el("div", { class: `bar ${tone}`, role: "img", "aria-label": `difference ${withInterval(found)}` });
+  const bar = el("div", { class: `bar ${tone}`, role: "img", "aria-label": `difference ${withInterval(difference)}` });
   if (margin !== null) append(bar, [at(range, lower ? margin : -margin, "margin")]);
-  if (found.low !== null) append(bar, [stretch(range, found.low, found.high, "reach")]);
-  append(bar, [at(range, 0, "zero"), at(range, found.value, "point")]);
+  if (difference.low !== null) append(bar, [stretch(range, difference.low, difference.high, "reach")]);
+  append(bar, [at(range, 0, "zero"), at(range, difference.value, "point")]);
   return bar;
 }
 
 /** A mean in its range, small enough for a table. */
-function meanBar(found) {
-  const range = span([found.low, found.high, found.value]);
-  return el("div", { class: "bar small", role: "img", "aria-label": withInterval(found) },
-    found.low === null ? null : stretch(range, found.low, found.high, "reach"), at(range, found.value, "point"));
+function meanBar(mean) {
+  const range = span([mean.low, mean.high, mean.value]);
+  return el("div", { class: "bar small", role: "img", "aria-label": withInterval(mean) },
+    mean.low === null ? null : stretch(range, mean.low, mean.high, "reach"), at(range, mean.value, "point"));
 }
 
 /** How many cases came to what. */
 function outcomeBar(counts) {
   const total = OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
-  const words = OUTCOMES.filter((outcome) => counts[outcome]).map((one) => `${counts[one]} ${OUTCOME_WORDS[one]}`);
+  const words = OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) => `${counts[outcome]} ${OUTCOME_WORDS[outcome]}`);
   return el("div", { class: "outcomes", role: "img", "aria-label": words.join(", "), title: words.join(", ") },
     OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) =>
       el("span", { class: outcome, style: { width: `${(counts[outcome] / total) * 100}%` } })));

@@ -19,22 +19,22 @@ async function showCase() {
 /** The record of the case in each run that has it, this run's first. */
 async function recordsOf(row) {
   const numbers = OVERVIEW.kind === "comparison" ? [subjectNumber(), ...OVERVIEW.runs.keys()] : [0, ...(list.other ? [1] : [])];
-  const found = [];
+  const runs = [];
   for (const number of new Set(numbers)) {
     const its = (await casesOf(number)).like(row);
-    if (its) found.push({ row: its, record: await readRecord(its), label: OVERVIEW.runs[number].label });
+    if (its) runs.push({ row: its, record: await readRecord(its), label: OVERVIEW.runs[number].label });
   }
-  return found;
+  return runs;
 }
 
 async function epochsOf(row) {
-  const siblings = row.run.rows.filter((one) => one.benchmark === row.benchmark && one.sample === row.sample);
+  const siblings = row.run.rows.filter((sibling) => sibling.benchmark === row.benchmark && sibling.sample === row.sample);
   if (siblings.length < 2) return [];
-  return Promise.all(siblings.slice(0, 12).map(async (one) => ({ row: one, record: await readRecord(one) })));
+  return Promise.all(siblings.slice(0, 12).map(async (sibling) => ({ row: sibling, record: await readRecord(sibling) })));
 }
 
 function caseHead(row) {
-  const place = list.rows.findIndex((one) => one.case === row.case);
+  const place = list.rows.findIndex((listed) => listed.case === row.case);
   const step = (by, label, title) => el("button", { type: "button", class: "quiet", title, disabled: place + by < 0 || place + by >= list.rows.length, onclick: () => choose(place + by) }, label);
   return el("header", { class: "case-head" },
     el("div", {}, el("h2", {}, el("span", { class: `mark ${row.outcome}`, title: OUTCOME_WORDS[row.outcome] }, OUTCOME_MARKS[row.outcome]), " ", row.name),
@@ -113,7 +113,7 @@ function reasoningOf(record) {
 
 /** What each run answered; the first is held against the target, the others against the first. */
 function sideBySide(runs) {
-  const target = targetText(runs.find((one) => one.record)?.record.target);
+  const target = targetText(runs.find((run) => run.record)?.record.target);
   const first = answerOf(runs[0].record);
   return el("section", {}, target ? casePart("Target", withTables(target, "target")) : null,
     el("div", { class: "pair" }, runs.map(({ row, record, label }, place) => {
@@ -181,10 +181,10 @@ function conversationPart(record) {
   return el("section", {}, folded(`Conversation, ${counted(messages.length, "message")}`, messages.map(message), messages.length < 12));
 }
 
-function message(one) {
-  return el("div", { class: `message ${one.role}` }, el("h4", {}, one.role, one.tool_call_id ? ` \u00b7 answers ${one.tool_call_id}` : ""),
-    Array.isArray(one.content) ? one.content.map(messagePart) : one.content ? text(one.content) : null,
-    (one.tool_calls ?? []).map((call) => el("div", { class: "call" }, el("h4", {}, `calls ${call.function?.name ?? "?"}`, call.id ? ` \u00b7 ${call.id}` : ""), text(prettyJson(call.function?.arguments ?? ""), "code"))));
+function message(turn) {
+  return el("div", { class: `message ${turn.role}` }, el("h4", {}, turn.role, turn.tool_call_id ? ` \u00b7 answers ${turn.tool_call_id}` : ""),
+    Array.isArray(turn.content) ? turn.content.map(messagePart) : turn.content ? text(turn.content) : null,
+    (turn.tool_calls ?? []).map((call) => el("div", { class: "call" }, el("h4", {}, `calls ${call.function?.name ?? "?"}`, call.id ? ` \u00b7 ${call.id}` : ""), text(prettyJson(call.function?.arguments ?? ""), "code"))));
 }
 
 const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[\w+/=]+$/;
@@ -229,8 +229,8 @@ function texts(list) {
 /** Pictures that a program drew: PNG alone, which can carry no script. */
 function figures(list) {
   if (!Array.isArray(list)) return null;
-  const data = list.map((one) => String(one?.png ?? one?.data ?? one).replace(/^data:image\/png;base64,/, "")).filter((one) => /^iVBOR[\w+/=]+$/.test(one));
-  return data.map((one, place) => el("img", { class: "figure-of", src: `data:image/png;base64,${one}`, alt: `figure ${place + 1} of the program` }));
+  const data = list.map((figure) => String(figure?.png ?? figure?.data ?? figure).replace(/^data:image\/png;base64,/, "")).filter((figure) => /^iVBOR[\w+/=]+$/.test(figure));
+  return data.map((figure, place) => el("img", { class: "figure-of", src: `data:image/png;base64,${figure}`, alt: `figure ${place + 1} of the program` }));
 }
 
 function stepOf(event) {

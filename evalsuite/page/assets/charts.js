@@ -22,11 +22,11 @@ function scaled(chart, value) {
 /** The value axis: its range and round steps. */
 function valueAxis(chart) {
   const all = chart.series.flatMap((series) => series.values).filter(Boolean)
-    .flatMap((one) => [one.value, one.low, one.high]).filter(Number.isFinite).map((value) => scaled(chart, value));
+    .flatMap((estimate) => [estimate.value, estimate.low, estimate.high]).filter(Number.isFinite).map((value) => scaled(chart, value));
   const [low, high] = chart.limits ? chart.limits.map((limit) => scaled(chart, limit)) : [Math.min(0, ...all), Math.max(...all)];
   const raw = (high - low || 1) / 4;
   const unit = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((one) => one * unit).find((one) => one >= raw * 0.999);
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * unit).find((factor) => factor >= raw * 0.999);
   const top = chart.limits ? high : Math.ceil(high / step - 1e-9) * step || step;
   const bottom = Math.floor(low / step + 1e-9) * step;
   const ticks = [];
@@ -63,14 +63,14 @@ function axisLabel(label, x, crowded) {
   return svg("text", { class: "tick", ...slant }, svg("title", {}, label), text);
 }
 
-function whisker(one, x, y) {
-  if (!one || !Number.isFinite(one.low) || !Number.isFinite(one.high)) return null;
-  return svg("line", { class: "whisker", x1: x, x2: x, y1: y(one.low), y2: y(one.high) });
+function whisker(estimate, x, y) {
+  if (!estimate || !Number.isFinite(estimate.low) || !Number.isFinite(estimate.high)) return null;
+  return svg("line", { class: "whisker", x1: x, x2: x, y1: y(estimate.low), y2: y(estimate.high) });
 }
 
-function hint(chart, series, place, one) {
+function hint(chart, series, place, estimate) {
   const digits = chart.unit === "percent" ? 1 : 3;
-  const shown = { ...one };
+  const shown = { ...estimate };
   for (const key of ["value", "low", "high"]) if (Number.isFinite(shown[key])) shown[key] = scaled(chart, shown[key]);
   return svg("title", {}, `${series.name}, ${chart.labels[place]}: ${withInterval(shown, digits)}`);
 }
@@ -78,13 +78,13 @@ function hint(chart, series, place, one) {
 function barChart(chart) {
   return frame(chart, ({ x, y, step }) => {
     const width = Math.min(44, (step * 0.78) / chart.series.length);
-    return chart.series.map((series, number) => series.values.map((one, place) => {
-      if (!one) return null;
+    return chart.series.map((series, number) => series.values.map((estimate, place) => {
+      if (!estimate) return null;
       const middle = x(place) + (number - (chart.series.length - 1) / 2) * width;
-      const [top, foot] = [y(Math.max(0, one.value)), y(Math.min(0, one.value))];
-      return svg("g", { class: `tone-${number % 8}` }, hint(chart, series, place, one),
+      const [top, foot] = [y(Math.max(0, estimate.value)), y(Math.min(0, estimate.value))];
+      return svg("g", { class: `tone-${number % 8}` }, hint(chart, series, place, estimate),
         svg("rect", { class: "column", x: middle - width * 0.43, width: width * 0.86, y: top, height: Math.max(0.5, foot - top), rx: 1.5 }),
-        whisker(one, middle, y));
+        whisker(estimate, middle, y));
     }));
   });
 }
@@ -93,14 +93,14 @@ function lineChart(chart) {
   return frame(chart, ({ x, y }) => chart.series.map((series, number) => {
     const aside = (number - (chart.series.length - 1) / 2) * 4;
     let path = "";
-    series.values.forEach((one, place) => {
+    series.values.forEach((estimate, place) => {
       // A gap stays a gap.
       const follows = chart.joined ? path : place && series.values[place - 1];
-      if (one) path += `${follows ? "L" : "M"}${x(place) + aside} ${y(one.value)}`;
+      if (estimate) path += `${follows ? "L" : "M"}${x(place) + aside} ${y(estimate.value)}`;
     });
     return svg("g", { class: `tone-${number % 8}` }, svg("path", { class: "line", d: path }),
-      series.values.map((one, place) => one && svg("g", {}, hint(chart, series, place, one),
-        whisker(one, x(place) + aside, y), svg("circle", { class: "dot", cx: x(place) + aside, cy: y(one.value), r: 3.5 }))));
+      series.values.map((estimate, place) => estimate && svg("g", {}, hint(chart, series, place, estimate),
+        whisker(estimate, x(place) + aside, y), svg("circle", { class: "dot", cx: x(place) + aside, cy: y(estimate.value), r: 3.5 }))));
   }));
 }
 
@@ -130,7 +130,7 @@ function spoke(label, place, count, size, radius, [x, y]) {
 
 /** A polygon with gaps where nothing was measured. */
 function radarLine(chart, series, number, point) {
-  const places = series.values.map((one, place) => (one ? point(place, one.value) : null));
+  const places = series.values.map((estimate, place) => (estimate ? point(place, estimate.value) : null));
   const whole = places.every(Boolean);
   let path = "";
   const round = whole ? places : [...places, places[0]];
@@ -139,18 +139,18 @@ function radarLine(chart, series, number, point) {
   });
   return svg("g", { class: `tone-${number % 8}` },
     svg("path", { class: whole ? "line area" : "line", d: whole ? `${path}Z` : path }),
-    series.values.map((one, place) => one && svg("g", {}, hint(chart, series, place, one),
+    series.values.map((estimate, place) => estimate && svg("g", {}, hint(chart, series, place, estimate),
       svg("circle", { class: "dot", cx: places[place][0], cy: places[place][1], r: 3 }))));
 }
 
 function heatChart(chart) {
   const axis = valueAxis(chart);
-  const shade = (one) => Math.round(((scaled(chart, one.value) - axis.low) / (axis.high - axis.low || 1)) * 100);
+  const shade = (estimate) => Math.round(((scaled(chart, estimate.value) - axis.low) / (axis.high - axis.low || 1)) * 100);
   const digits = chart.unit === "percent" ? 1 : 2;
   return scrolled(el("table", { class: "heat" },
     el("thead", {}, el("tr", {}, el("td", {}), chart.labels.map((label) => el("th", { scope: "col" }, label)))),
     el("tbody", {}, chart.series.map((series) => el("tr", {}, el("th", { scope: "row" }, series.name),
-      series.values.map((one) => one
-        ? el("td", { style: { "--shade": `${Math.min(100, Math.max(0, shade(one)))}%` }, class: shade(one) > 60 ? "deep" : null }, fixed(scaled(chart, one.value), digits))
+      series.values.map((estimate) => estimate
+        ? el("td", { style: { "--shade": `${Math.min(100, Math.max(0, shade(estimate)))}%` }, class: shade(estimate) > 60 ? "deep" : null }, fixed(scaled(chart, estimate.value), digits))
         : el("td", { class: "none" }, ABSENT)))))));
 }

@@ -5,7 +5,7 @@ async function comparisonParts() {
   return [
     comparisonHero(runs),
     part("At a glance", glanceTable(), "glance"),
-    OVERVIEW.benchmarks.map((one) => pairsPart(one, runs)),
+    OVERVIEW.benchmarks.map((benchmark) => pairsPart(benchmark, runs)),
     part("The runs", OVERVIEW.runs.map((run) => el("div", { class: "run" }, el("h3", {}, run.label), facts(run), madeWith(run))), "runs"),
   ];
 }
@@ -26,11 +26,11 @@ function glanceTable() {
   const head = ["benchmark", "metric", ...OVERVIEW.runs.map((run) => run.label)];
   return scrolled(el("table", { class: "figures" },
     el("thead", {}, el("tr", {}, head.map((title, place) => el("th", { scope: "col", class: place > 1 ? "number" : null }, title)))),
-    el("tbody", {}, OVERVIEW.benchmarks.map(({ name, metric, found }) => {
-      const best = bestOf(found.map((one) => one?.value), isLowerBetter(name, metric));
+    el("tbody", {}, OVERVIEW.benchmarks.map(({ name, metric, found: estimates }) => {
+      const best = bestOf(estimates.map((estimate) => estimate?.value), isLowerBetter(name, metric));
       return el("tr", {}, el("th", { scope: "row" }, el("a", { href: address("cases", { benchmark: name }) }, name)),
         el("td", {}, metric, " ", direction(name, metric)),
-        found.map((one) => el("td", { class: `number${one && one.value === best ? " best" : ""}` }, withInterval(one))));
+        estimates.map((estimate) => el("td", { class: `number${estimate && estimate.value === best ? " best" : ""}` }, withInterval(estimate))));
     }))));
 }
 
@@ -53,7 +53,7 @@ function pairsPart({ name, metric }, runs) {
   draw(metric ?? metrics[0]);
   return part(name, [
     el("label", { class: "choice" }, el("span", {}, "All pairs by "),
-      el("select", { onchange: (event) => draw(event.target.value) }, metrics.map((one) => el("option", { value: one, selected: one === metric }, one)))),
+      el("select", { onchange: (event) => draw(event.target.value) }, metrics.map((name) => el("option", { value: name, selected: name === metric }, name)))),
     lines,
   ], `pairs-${name}`);
 }
@@ -61,7 +61,7 @@ function pairsPart({ name, metric }, runs) {
 function pairLines(name, metric, runs) {
   const pairs = allPairs(name, metric, runs);
   if (!pairs.length) return el("p", { class: "note" }, "No two runs share two questions that have this score.");
-  const extent = Math.max(...pairs.flatMap(({ found }) => [found.value, found.low, found.high]).filter(Number.isFinite).map(Math.abs), 0.01) * 1.06;
+  const extent = Math.max(...pairs.flatMap(({ difference }) => [difference.value, difference.low, difference.high]).filter(Number.isFinite).map(Math.abs), 0.01) * 1.06;
   return [pairs.map((pair) => pairLine(name, metric, pair, extent)),
     el("p", { class: "note" }, "Each line: the second run minus the first, over the questions that both scored, epochs averaged, with its 95% interval. ",
       pairs.length > 1 ? "p is corrected over these pairs (Holm)." : "p: exact McNemar for 0/1 scores, else the paired t test over clusters.")];
@@ -72,23 +72,23 @@ function allPairs(name, metric, runs) {
   for (let first = 0; first < runs.length; first++) {
     for (let second = first + 1; second < runs.length; second++) {
       const rows = runs[second].rows.filter((row) => row.benchmark === name);
-      const found = pairedOf(rows, metric, runs[first]);
-      if (found) pairs.push({ first, second, found });
+      const difference = pairedOf(rows, metric, runs[first]);
+      if (difference) pairs.push({ first, second, difference });
     }
   }
-  holm(pairs.map(({ found }) => found.p)).forEach((p, place) => (pairs[place].p = p));
+  holm(pairs.map(({ difference }) => difference.p)).forEach((p, place) => (pairs[place].p = p));
   return pairs;
 }
 
-function pairLine(name, metric, { first, second, found, p }, extent) {
-  const better = isLowerBetter(name, metric) ? found.value < 0 : found.value > 0;
-  const tone = p >= 0.05 || !found.value ? "open" : better ? "good" : "bad";
+function pairLine(name, metric, { first, second, difference, p }, extent) {
+  const better = isLowerBetter(name, metric) ? difference.value < 0 : difference.value > 0;
+  const tone = p >= 0.05 || !difference.value ? "open" : better ? "good" : "bad";
   const changes = { benchmark: name, metric, subject: String(second), against: String(first), changed: "any" };
   return el("div", { class: `gate ${tone}` },
     el("span", { class: "mark", "aria-hidden": "true" }, tone === "open" ? "\u2248" : better ? "\u2191" : "\u2193"),
     el("div", { class: "what" }, el("a", { href: address("cases", changes) }, `${OVERVIEW.runs[second].label} against ${OVERVIEW.runs[first].label}`),
       el("span", { class: "said" }, tone === "open" ? "could be chance" : better ? "better" : "worse")),
-    differenceBar(found, extent, { tone }),
-    el("span", { class: "figure" }, `${signed(found.value)} [${fixed(found.low)}, ${fixed(found.high)}]`,
-      el("small", {}, `p ${probability(p).replace(/^(?!<)/, "= ")} \u00b7 ${counted(found.n, "question")}`)));
+    differenceBar(difference, extent, { tone }),
+    el("span", { class: "figure" }, `${signed(difference.value)} [${fixed(difference.low)}, ${fixed(difference.high)}]`,
+      el("small", {}, `p ${probability(p).replace(/^(?!<)/, "= ")} \u00b7 ${counted(difference.n, "question")}`)));
 }

@@ -11,7 +11,7 @@ function tokens(text) {
 function wordDiff(before, after) {
   const [a, b] = [tokens(before), tokens(after)];
   if (a.length > MOST_WORDS || b.length > MOST_WORDS) return null;
-  const [inA, inB] = commonWords(a.map((one) => one.toLowerCase()), b.map((one) => one.toLowerCase()));
+  const [inA, inB] = commonWords(a.map((word) => word.toLowerCase()), b.map((word) => word.toLowerCase()));
   return { before: runs(a, inA), after: runs(b, inB) };
 }
 
@@ -37,15 +37,15 @@ function commonWords(a, b) {
 }
 
 function runs(words, common) {
-  const found = [];
+  const parts = [];
   words.forEach((text, place) => {
-    const last = found.at(-1);
+    const last = parts.at(-1);
     // A space goes with what is before it.
     const same = last && !text.trim() ? last.same : common.has(place);
     if (last && last.same === same) last.text += text;
-    else found.push({ text, same });
+    else parts.push({ text, same });
   });
-  return found;
+  return parts;
 }
 
 /** A text with what the other lacks marked. */

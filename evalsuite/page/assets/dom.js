@@ -18,7 +18,7 @@ function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "style") for (const [key, one] of Object.entries(value)) element.style.setProperty(key, one);
+    else if (name === "style") for (const [key, setting] of Object.entries(value)) element.style.setProperty(key, setting);
     else if (OWN_PROPERTIES.has(name)) element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }

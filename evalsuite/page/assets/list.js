@@ -82,8 +82,8 @@ function frameOfCases() {
 
 async function refreshCases() {
   showFilters();
-  const found = await searched();
-  const kept = filterRows(found ? list.cases.rows.filter((row) => found.has(row)) : list.cases.rows, state, list.other);
+  const matches = await searched();
+  const kept = filterRows(matches ? list.cases.rows.filter((row) => matches.has(row)) : list.cases.rows, state, list.other);
   list.rows = sortRows(kept, state, list.other);
   const open = list.rows.findIndex((row) => row.case === state.case);
   if (open >= 0) list.chosen = open;
@@ -113,11 +113,11 @@ async function searched() {
   return list.searched.rows;
 }
 
-function showProgress(share, found) {
+function showProgress(share, matches) {
   const bar = document.getElementById("progress");
   if (!bar) return;
   bar.hidden = share >= 1;
-  bar.textContent = share >= 1 ? "" : `searched ${Math.round(share * 100)}%, ${counted(found.size, "case")} so far`;
+  bar.textContent = share >= 1 ? "" : `searched ${Math.round(share * 100)}%, ${counted(matches.size, "case")} so far`;
 }
 
 // ---- filters
@@ -197,7 +197,7 @@ function outcomeField() {
 }
 
 function toggled(values, value) {
-  return values.includes(value) ? values.filter((one) => one !== value) : [...values, value];
+  return values.includes(value) ? values.filter((other) => other !== value) : [...values, value];
 }
 
 function rangeField(name, title) {
@@ -226,17 +226,17 @@ function columnField() {
 
 /** What is filtered, each with a way to take it away. */
 function chips() {
-  const one = (text, changes) => el("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => change(changes, { step: true }) }, text, el("span", { "aria-hidden": "true" }, "\u00d7"));
+  const chip = (text, changes) => el("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => change(changes, { step: true }) }, text, el("span", { "aria-hidden": "true" }, "\u00d7"));
   const gate = state.gate === "" ? null : (OVERVIEW.verdict?.gates ?? [])[Number(state.gate)];
   const all = [
-    state.q ? one(`\u201c${state.q}\u201d`, { q: "" }) : null,
-    state.benchmark ? one(state.benchmark, { benchmark: "", tag: [], metric: "" }) : null,
-    state.outcome.map((outcome) => one(OUTCOME_WORDS[outcome], { outcome: toggled(state.outcome, outcome) })),
-    state.tag.map((tag) => one(tag.replace(":", ": "), { tag: toggled(state.tag, tag) })),
-    state.min !== "" || state.max !== "" ? one(`${state.metric || "score"} ${state.min || "\u2026"} to ${state.max || "\u2026"}`, { min: "", max: "" }) : null,
-    state.changed ? one(`changed: ${state.changed}`, { changed: "" }) : null,
-    state.cause ? one(state.cause, { cause: "" }) : null,
-    gate ? one(`behind the gate ${gate.text}`, { gate: "" }) : null,
+    state.q ? chip(`\u201c${state.q}\u201d`, { q: "" }) : null,
+    state.benchmark ? chip(state.benchmark, { benchmark: "", tag: [], metric: "" }) : null,
+    state.outcome.map((outcome) => chip(OUTCOME_WORDS[outcome], { outcome: toggled(state.outcome, outcome) })),
+    state.tag.map((tag) => chip(tag.replace(":", ": "), { tag: toggled(state.tag, tag) })),
+    state.min !== "" || state.max !== "" ? chip(`${state.metric || "score"} ${state.min || "\u2026"} to ${state.max || "\u2026"}`, { min: "", max: "" }) : null,
+    state.changed ? chip(`changed: ${state.changed}`, { changed: "" }) : null,
+    state.cause ? chip(state.cause, { cause: "" }) : null,
+    gate ? chip(`behind the gate ${gate.text}`, { gate: "" }) : null,
   ].flat().filter(Boolean);
   if (!all.length) return null;
   return el("div", { class: "chips" }, all, el("button", { type: "button", class: "quiet", onclick: () => change(NOTHING_FILTERED, { step: true }) }, "Clear all"));
@@ -250,12 +250,12 @@ function showTallies() {
   const total = list.cases.rows.length;
   const shown = list.rows.length === total ? counted(total, "case") : `${whole(list.rows.length)} of ${counted(total, "case")}`;
   replaceChildren(document.getElementById("tallies"), el("p", { class: "counts" }, el("strong", {}, shown), list.rows.length ? outcomeBar(counts) : null),
-    el("div", { class: "means" }, talliedMetrics().map(([name, found, difference]) => meanOf(name, found, difference))));
+    el("div", { class: "means" }, talliedMetrics().map(([name, mean, difference]) => meanOf(name, mean, difference))));
   announce(`${shown}`);
 }
 
-function meanOf(name, found, difference) {
-  return el("div", { class: "mean" }, el("span", {}, name), el("strong", {}, withInterval(found)), el("small", {}, `n = ${whole(found.n)}`),
+function meanOf(name, mean, difference) {
+  return el("div", { class: "mean" }, el("span", {}, name), el("strong", {}, withInterval(mean)), el("small", {}, `n = ${whole(mean.n)}`),
     difference ? el("small", { class: "change" }, `${signed(difference.value)} [${fixed(difference.low)}, ${fixed(difference.high)}], p ${probability(difference.p).replace(/^(?!<)/, "= ")}`) : null);
 }
 
@@ -275,7 +275,7 @@ function talliedMetrics() {
     const rows = groups.get(name) ?? [];
     const title = groups.size === 1 && state.benchmark ? metric : `${name}.${metric}`;
     return [title, estimateOf(rows, metric), list.other ? pairedOf(rows, metric, list.other) : null];
-  }).filter(([, found]) => found);
+  }).filter(([, mean]) => mean);
 }
 
 /** Questions against the same questions of another run, epochs averaged. */
@@ -290,9 +290,9 @@ function pairedOf(rows, metric, other) {
   }
   if (before.length < 2) return null;
   const apart = new Set(clusters).size === clusters.length;
-  const found = pairedDifference(before, after, apart ? null : clusters);
+  const difference = pairedDifference(before, after, apart ? null : clusters);
   const binary = apart && [...before, ...after].every((value) => value === 0 || value === 1);
-  return binary ? { ...found, p: mcnemar(before, after) } : found;
+  return binary ? { ...difference, p: mcnemar(before, after) } : difference;
 }
 
 // ---- rows

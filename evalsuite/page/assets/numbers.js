@@ -14,15 +14,15 @@ function signed(value, digits = 3) {
   return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
 }
 
-function withInterval(found, digits = 3) {
-  if (!found) return ABSENT;
-  const value = fixed(found.value, digits);
-  if (found.low === null || found.low === undefined) return value;
-  return `${value} [${fixed(found.low, digits)}, ${fixed(found.high, digits)}]`;
+function withInterval(estimate, digits = 3) {
+  if (!estimate) return ABSENT;
+  const value = fixed(estimate.value, digits);
+  if (estimate.low === null || estimate.low === undefined) return value;
+  return `${value} [${fixed(estimate.low, digits)}, ${fixed(estimate.high, digits)}]`;
 }
 
-function counted(count, one, many = `${one}s`) {
-  return `${whole(count)} ${count === 1 ? one : many}`;
+function counted(count, noun, many = `${noun}s`) {
+  return `${whole(count)} ${count === 1 ? noun : many}`;
 }
 
 function whole(value) {

@@ -94,11 +94,11 @@ function gateAddress(gate, number) {
 
 function baselinePart(baseline) {
   // Metrics have scales of their own; measured in the losses that matter, all bars are of one kind.
-  const losses = baseline.metrics.flatMap((one) => [one.low, one.high, one.difference].filter(Number.isFinite).map((value) => Math.abs(value) / (one.margin || 1)));
+  const losses = baseline.metrics.flatMap((metric) => [metric.low, metric.high, metric.difference].filter(Number.isFinite).map((value) => Math.abs(value) / (metric.margin || 1)));
   const extent = Math.max(2, ...losses) * 1.06;
   const left = Object.entries(baseline.left_out).filter(([, count]) => count).map(([side, count]) => `${count} cases are ${side}.`);
   return part(`Against ${baseline.name}`, [
-    baseline.metrics.map((one) => baselineLine(one, extent)),
+    baseline.metrics.map((metric) => baselineLine(metric, extent)),
     el("p", { class: "note" },
       `Paired by question, epochs averaged; this run minus the baseline, with 95% intervals. The dotted line is the loss that matters. `, left.join(" "), " ",
       el("a", { href: address("cases", { changed: "lost" }) }, "Cases that lost"), " \u00b7 ",
@@ -106,30 +106,30 @@ function baselinePart(baseline) {
   ], "baseline");
 }
 
-function baselineLine(one, extent) {
-  const [mark, tone] = CHANGE_WORDS[one.verdict];
-  const found = { value: one.difference, low: one.low, high: one.high, n: one.n };
+function baselineLine(metric, extent) {
+  const [mark, tone] = CHANGE_WORDS[metric.verdict];
+  const difference = { value: metric.difference, low: metric.low, high: metric.high, n: metric.n };
   return el("div", { class: `gate ${tone}` },
-    el("span", { class: "mark", title: one.verdict }, mark),
+    el("span", { class: "mark", title: metric.verdict }, mark),
     el("div", { class: "what" },
-      el("a", { href: address("cases", { benchmark: one.benchmark, metric: one.metric, changed: "any" }) }, one.subject),
-      el("span", { class: "said" }, `${one.verdict}; ${fixed(one.candidate)} after ${fixed(one.baseline)}`)),
-    differenceBar(found, extent * one.margin, { margin: one.margin, lower: one.lower_is_better }),
-    el("span", { class: "figure" }, `${signed(found.value, 4)} [${fixed(found.low, 4)}, ${fixed(found.high, 4)}]`,
-      el("small", {}, `p ${probability(one.pvalue).replace(/^(?!<)/, "= ")} \u00b7 ${counted(one.n, "case")}`)));
+      el("a", { href: address("cases", { benchmark: metric.benchmark, metric: metric.metric, changed: "any" }) }, metric.subject),
+      el("span", { class: "said" }, `${metric.verdict}; ${fixed(metric.candidate)} after ${fixed(metric.baseline)}`)),
+    differenceBar(difference, extent * metric.margin, { margin: metric.margin, lower: metric.lower_is_better }),
+    el("span", { class: "figure" }, `${signed(difference.value, 4)} [${fixed(difference.low, 4)}, ${fixed(difference.high, 4)}]`,
+      el("small", {}, `p ${probability(metric.pvalue).replace(/^(?!<)/, "= ")} \u00b7 ${counted(metric.n, "case")}`)));
 }
 
 function benchmarkTable() {
   const head = ["benchmark", "cases", "metric", "mean with 95% interval", "", "samples"];
   return scrolled(el("table", { class: "figures" },
     el("thead", {}, el("tr", {}, head.map((title, place) => el("th", { scope: "col", class: place === 1 ? "number" : null }, title)))),
-    el("tbody", {}, OVERVIEW.benchmarks.map((one) => el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: address("cases", { benchmark: one.name }) }, one.name)),
-      el("td", { class: "number" }, whole(one.cases)),
-      el("td", {}, one.metric ?? ABSENT),
-      el("td", { class: "figure" }, withInterval(one.found)),
-      el("td", { class: "wide" }, one.found ? meanBar(one.found) : null),
-      el("td", { class: "soft" }, one.source))))));
+    el("tbody", {}, OVERVIEW.benchmarks.map((benchmark) => el("tr", {},
+      el("th", { scope: "row" }, el("a", { href: address("cases", { benchmark: benchmark.name }) }, benchmark.name)),
+      el("td", { class: "number" }, whole(benchmark.cases)),
+      el("td", {}, benchmark.metric ?? ABSENT),
+      el("td", { class: "figure" }, withInterval(benchmark.found)),
+      el("td", { class: "wide" }, benchmark.found ? meanBar(benchmark.found) : null),
+      el("td", { class: "soft" }, benchmark.source))))));
 }
 
 /** A table that scrolls by itself where it is wider than the page. */

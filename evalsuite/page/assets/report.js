@@ -2,8 +2,8 @@
 
 function showReport(main) {
   const sections = OVERVIEW.sections.map(section);
-  const links = OVERVIEW.sections.map((one) =>
-    el("li", {}, el("button", { type: "button", class: "link", onclick: () => goTo(one.title) }, one.title)));
+  const links = OVERVIEW.sections.map((section) =>
+    el("li", {}, el("button", { type: "button", class: "link", onclick: () => goTo(section.title) }, section.title)));
   replaceChildren(main, el("div", { class: "report" },
     el("nav", { class: "contents", "aria-label": "Sections" }, el("ul", {}, links)), el("div", { class: "sections" }, sections)));
 }
@@ -20,10 +20,10 @@ function section({ title, blocks }) {
   return el("section", { class: "part", id: slug(title) }, el("h2", {}, title), blocks.map(block));
 }
 
-function block(one) {
-  if (one.kind === "table") return tableBlock(one);
-  if (one.kind === "passage") return passageBlock(one);
-  return chartBlock(one);
+function block(content) {
+  if (content.kind === "table") return tableBlock(content);
+  if (content.kind === "passage") return passageBlock(content);
+  return chartBlock(content);
 }
 
 function tableBlock({ title, columns, rows, note }) {

@@ -16,8 +16,8 @@ function searchTerms(query) {
  */
 async function searchCases(cases, query, progress, signal) {
   const terms = searchTerms(query);
-  const found = new Set();
-  for (const row of cases.rows) if (holdsAll(shortText(row), terms)) found.add(row);
+  const matches = new Set();
+  for (const row of cases.rows) if (holdsAll(shortText(row), terms)) matches.add(row);
   const chunks = cases.chunks;
   let rested = performance.now();
   let next = chunks ? recordsText(cases, 0) : null;
@@ -26,16 +26,16 @@ async function searchCases(cases, query, progress, signal) {
     // The next one is on its way while this one is searched.
     next = chunk + 1 < chunks ? recordsText(cases, chunk + 1) : null;
     next?.catch(() => null);
-    if (signal.aborted) return found;
-    searchChunk(cases, chunk, text, terms, found);
+    if (signal.aborted) return matches;
+    searchChunk(cases, chunk, text, terms, matches);
     if (performance.now() - rested > 60) {
-      progress((chunk + 1) / chunks, found);
+      progress((chunk + 1) / chunks, matches);
       await new Promise((resolve) => setTimeout(resolve));
       rested = performance.now();
     }
   }
-  progress(1, found);
-  return found;
+  progress(1, matches);
+  return matches;
 }
 
 function recordsText(cases, chunk) {
@@ -51,8 +51,8 @@ async function unpackAhead(cases) {
   }
 }
 
-function searchChunk(cases, chunk, text, terms, found) {
-  const longest = terms.reduce((one, other) => (other.length > one.length ? other : one));
+function searchChunk(cases, chunk, text, terms, matches) {
+  const longest = terms.reduce((best, other) => (other.length > best.length ? other : best));
   const pattern = new RegExp(escapePattern(JSON.stringify(longest).slice(1, -1)), "gi");
   let line = 0;
   let start = 0;
@@ -65,7 +65,7 @@ function searchChunk(cases, chunk, text, terms, found) {
     }
     if (end < 0) end = text.length;
     const row = cases.rowAt(chunk, line);
-    if (row && !found.has(row) && holdsAll(allWords(parseRecord(text.slice(start, end))), terms)) found.add(row);
+    if (row && !matches.has(row) && holdsAll(allWords(parseRecord(text.slice(start, end))), terms)) matches.add(row);
     pattern.lastIndex = end;
   }
 }

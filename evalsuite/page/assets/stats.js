@@ -102,14 +102,14 @@ function satterthwaiteFreedom(shares) {
 }
 
 /** The interval of a share whose cases come in clusters, with the effective number of cases. */
-function shareInterval(found, n) {
-  let effective = found.clusters;
-  if (found.mean > 0 && found.mean < 1 && found.error > 0) {
-    const variance = found.mean * (1 - found.mean);
-    effective = variance / Math.max(found.error ** 2, variance / n);
+function shareInterval(clustered, n) {
+  let effective = clustered.clusters;
+  if (clustered.mean > 0 && clustered.mean < 1 && clustered.error > 0) {
+    const variance = clustered.mean * (1 - clustered.mean);
+    effective = variance / Math.max(clustered.error ** 2, variance / n);
   }
-  effective *= (Z / studentQuantile(0.975, found.freedom)) ** 2;
-  return countInterval(found.mean * effective, effective);
+  effective *= (Z / studentQuantile(0.975, clustered.freedom)) ** 2;
+  return countInterval(clustered.mean * effective, effective);
 }
 
 /**
@@ -120,18 +120,18 @@ function estimate(values, clusters, bounds = null) {
   const n = values.length;
   if (!n) return null;
   const value = exactSum(values) / n;
-  const isShare = values.every((one) => one === 0 || one === 1);
+  const isShare = values.every((score) => score === 0 || score === 1);
   const apart = new Set(clusters).size;
   if (isShare && apart === n) return interval(value, countInterval(exactSum(values), n), n);
   if (apart < 2) return { value, low: null, high: null, n };
-  const found = clusteredMean(values, clusters);
-  if (isShare) return interval(value, shareInterval(found, n), n);
-  if (bounds && values.every((one) => one >= bounds[0] && one <= bounds[1])) return interval(value, bettingInterval(values, clusters, bounds), n);
-  const reach = found.error ? studentQuantile(0.975, found.freedom) * found.error : 0;
-  const noise = ROUNDING * values.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+  const clustered = clusteredMean(values, clusters);
+  if (isShare) return interval(value, shareInterval(clustered, n), n);
+  if (bounds && values.every((score) => score >= bounds[0] && score <= bounds[1])) return interval(value, bettingInterval(values, clusters, bounds), n);
+  const reach = clustered.error ? studentQuantile(0.975, clustered.freedom) * clustered.error : 0;
+  const noise = ROUNDING * values.reduce((most, score) => Math.max(most, Math.abs(score)), 0);
   // Nothing varied, which does not show that nothing could.
   if (2 * reach <= noise) return { value, low: null, high: null, n };
-  return interval(value, [found.mean - reach, found.mean + reach], n);
+  return interval(value, [clustered.mean - reach, clustered.mean + reach], n);
 }
 
 function interval(value, [low, high], n) {
@@ -142,10 +142,10 @@ function interval(value, [low, high], n) {
 function pairedDifference(before, after, clusters) {
   const n = before.length;
   if (!n) return null;
-  const found = clusteredMean(after.map((value, place) => value - before[place]), clusters);
-  if (found.error === Infinity) return { value: found.mean, low: null, high: null, n, p: 1 };
-  const reach = found.error ? studentQuantile(0.975, found.freedom) * found.error : 0;
-  return { value: found.mean, low: found.mean - reach, high: found.mean + reach, n, p: pvalue(found) };
+  const clustered = clusteredMean(after.map((value, place) => value - before[place]), clusters);
+  if (clustered.error === Infinity) return { value: clustered.mean, low: null, high: null, n, p: 1 };
+  const reach = clustered.error ? studentQuantile(0.975, clustered.freedom) * clustered.error : 0;
+  return { value: clustered.mean, low: clustered.mean - reach, high: clustered.mean + reach, n, p: pvalue(clustered) };
 }
 
 function pvalue({ mean, error, clusters, freedom }) {

@@ -48,7 +48,7 @@ function markdownTables(text) {
   for (const line of [...text.split("\n"), ""]) {
     if (line.includes("|")) block.push(line);
     else {
-      const rule = block.findIndex((one) => /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(one));
+      const rule = block.findIndex((line) => /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(line));
       if (rule > 0) tables.push({ format: "Markdown", rows: markdownRows(block.slice(rule - 1)) });
       block = [];
     }
