@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # The sessions that tests start load no plugins that come with other packages of the development environment, and
 # find modules compiled: either would take longer than a small session runs.
-os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin -p no:anyio"
+WITHOUT_PLUGINS = "-p no:langsmith_plugin -p no:anyio -p no:hypothesispytest"
+os.environ["PYTEST_ADDOPTS"] = WITHOUT_PLUGINS
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # A shared machine may take a second for what takes a millisecond elsewhere; no test is about time.
@@ -108,6 +109,13 @@ def completion(reply: Reply) -> dict[str, Any]:
         ],
         "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
     }
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Pytest's own, which takes PYTEST_ADDOPTS away."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_PLUGINS)
+    return pytester
 
 
 @pytest.fixture

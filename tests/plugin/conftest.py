@@ -60,11 +60,8 @@ class Suite:
 
     def run(self, *args: str, model: bool = True, fresh: bool = False) -> pytest.RunResult:
         """Runs it; `fresh` in a process of its own, as any with workers."""
-        without = [
-            "hypothesispytest",
-            *(() if any("--reruns" in arg for arg in args) else ("rerunfailures",)),
-        ]
-        given = [*(f"-pno:{plugin}" for plugin in without), *(self.model if model else ()), *args]
+        without = () if any("--reruns" in arg for arg in args) else ("-pno:rerunfailures",)
+        given = [*without, *(self.model if model else ()), *args]
         workers = any(
             re.fullmatch(r"-n\s*[1-9]\d*", " ".join(pair)) for pair in zip(("", *given), given, strict=False)
         )
