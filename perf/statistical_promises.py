@@ -20,10 +20,15 @@ from evalsuite import stats
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planned_order import PlannedOrder
 from evalsuite.decisions.sequential_gates import EarlyStop
+from evalsuite.results.judge_labels import rho
 from evalsuite.results.tally import Row
+from evalsuite.stats.jackknife import interval_of_replicates
+from evalsuite.stats.rank_tables import without_each_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from evalsuite.stats.inputs import Array
 
     Line = tuple[str, str, str, str]
 
@@ -141,6 +146,58 @@ def few_labels(runs: int) -> Iterator[Line]:
         )
 
 
+def perfect_agreement(runs: int) -> Iterator[Line]:
+    """Kappa and rho where raters nearly always agree: how often the lower bound is above the truth."""
+    rng = np.random.default_rng(SEED)
+    for n, rare, differ in ((20, 0.5, 0.03), (50, 0.5, 0.03), (50, 0.1, 0.03), (100, 0.5, 0.01)):
+        above = usual = 0
+        mean = rare * (1 - differ) + differ / 2
+        truth = 1 - differ / (2 * mean * (1 - mean))
+        for _ in range(runs):
+            labels, first_says = rng.random(n) < rare, rng.random(n) < 0.5
+            apart = rng.random(n) < differ
+            a, b = np.where(apart, first_says, labels), np.where(apart, ~first_says, labels)
+            above += stats.clustered_kappa(a.tolist(), b.tolist()).low > truth
+            usual += _fleiss_low(a, b) > truth
+        yield (
+            f"kappa, {n} items, {rare:.0%} of one label, {differ:.0%} differ: falsely above",
+            "at most 2.5%",
+            share(above, runs),
+            share(usual, runs),
+        )
+
+
+def _fleiss_low(a: Array, b: Array) -> float:
+    """The normal interval's lower bound, which perfect agreement leaves at 1."""
+    kappa = stats.kappa_interval(a.tolist(), b.tolist())
+    return 1.0 if kappa.value == 1.0 else kappa.low
+
+
+def near_perfect_correlations(runs: int) -> Iterator[Line]:
+    """Marks from 1 to 5 of which few are turned round: how often rho's interval misses."""
+    rng = np.random.default_rng(SEED)
+
+    def marks(n: int, turned: float) -> tuple[list[float], list[float]]:
+        x = rng.integers(1, 6, n)
+        return x.tolist(), np.where(rng.random(n) < turned, 6 - x, x).tolist()
+
+    for n, turned in ((20, 0.05), (50, 0.03), (100, 0.02)):
+        missed = usual = 0
+        truth = stats.spearman(*marks(200_000, turned)).statistic
+        for _ in range(runs):
+            x, y = marks(n, turned)
+            found = rho(list(zip(x, y, strict=True)))
+            missed += found is not None and found.low is not None and found.low > truth
+            usual += interval_of_replicates(*without_each_cluster(x, y, range(n), "spearman")).low > truth
+            usual += stats.spearman(x, y).statistic > 1 - 1e-9
+        yield (
+            f"rho, {n} marks, {turned:.0%} turned round: falsely above",
+            "at most 2.5%",
+            share(missed, runs),
+            share(usual, runs),
+        )
+
+
 def copies_of_a_metric(runs: int) -> Iterator[Line]:
     """Eight metrics: power where they are copies of one, and false alarms where they are independent."""
     rng = np.random.default_rng(SEED)
@@ -200,6 +257,8 @@ SIMULATIONS: tuple[Callable[[int], Iterator[Line]], ...] = (
     rare_failures,
     unequal_clusters,
     few_labels,
+    perfect_agreement,
+    near_perfect_correlations,
     copies_of_a_metric,
     same_model,
     betting_or_mcnemar,

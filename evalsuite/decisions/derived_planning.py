@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.paired_metrics import MOST_GROUPS
+from evalsuite.decisions.jackknifed import MOST_GROUPS
 from evalsuite.decisions.pairing import common_questions
 
 if TYPE_CHECKING:

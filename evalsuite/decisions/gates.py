@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.decisions.conditions import JUDGE
-from evalsuite.decisions.measured import all_tags, select
+from evalsuite.decisions.measured import DERIVED_CONFIDENCE, all_tags, select
 from evalsuite.decisions.misspelt import near
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 
 ROUNDING = 1e-12
 """Relative width below which an interval is a point but for floating-point noise."""
-
-DERIVED_CONFIDENCE = 0.95
-"""Of the intervals that benchmarks give with their derived metrics."""
 
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "
@@ -94,7 +91,8 @@ def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: fl
 
 def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, cases: Tally) -> GateDecision:
     subject = f"{place}.{metric}"
-    estimate = measured.estimate(metric, cases, gate.confidence or 0.95)
+    look = measured.estimate if gate.confidence is None else measured.with_interval
+    estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)
     if estimate is None:
         names = measured.metrics()
         reason = measured.failure(metric) or (
@@ -103,11 +101,12 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         return GateDecision(gate, subject, "no data", reason=reason)
     if math.isnan(estimate.value):
         return GateDecision(gate, subject, "no data", reason="undefined on these cases")
-    if gate.confidence not in {None, DERIVED_CONFIDENCE} and metric in measured.derived:
-        reason = f"its interval is known at {DERIVED_CONFIDENCE:.0%} alone; write @{DERIVED_CONFIDENCE:.0%}"
-        return GateDecision(gate, subject, "no data", estimate, reason)
     if gate.confidence is not None and not _has_width(estimate):
         reason = "no interval can be given for it from so few cases, or from cases that are all the same"
+        if metric in measured.derived:
+            reason += "; a derived metric needs a declared range for one, Metric(range=(0, 1))"
+        elif metric not in measured.declared:
+            reason += "; a declared range, Metric(range=(0, 1)), bounds what varies"
         return GateDecision(gate, subject, "no data", estimate, reason)
     return GateDecision(gate, subject, "met" if gate.holds(estimate) else "missed", estimate)
 

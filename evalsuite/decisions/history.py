@@ -166,4 +166,4 @@ def _estimate(run: Run, subject: ComparedMetric) -> Estimate | None:
     if bench is None:
         return None
     measured = Measured(bench.tally, bench.derived, run.metrics(subject.benchmark))
-    return measured.estimate(subject.metric, select(bench.tally, subject.tag, subject.value))
+    return measured.with_interval(subject.metric, select(bench.tally, subject.tag, subject.value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from evalsuite.decisions.jackknifed import jackknifed
 from evalsuite.results.guarded_metric import failure_of
 from evalsuite.results.tally import Tally
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 """A metric that every benchmark has: the share of its scored cases whose test passed."""
+
+DERIVED_CONFIDENCE = 0.95
+"""Of the intervals that benchmarks give with their derived metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,22 @@ class Measured:
             return pass_rate(cases, confidence)
         declared = self.declared.get(metric)
         return cases.estimate(metric, confidence, declared.range if declared else None)
+
+    def with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
+        """A metric over some of the cases, with an interval wherever one can be given.
+
+        A derived metric brings its own interval, which is of 95%. One that brings none, or is wanted at another
+        confidence, has the jackknife's by cluster.
+        """
+        estimate = self.estimate(metric, cases, confidence)
+        if metric not in self.derived or estimate is None:
+            return estimate
+        if estimate.low is not None and confidence == DERIVED_CONFIDENCE:
+            return estimate
+        declared = self.declared.get(metric)
+        return jackknifed(
+            self.derived[metric], estimate, cases, declared.range if declared else None, confidence
+        )
 
     def failure(self, metric: str) -> str:
         """Why the last computation of a derived metric failed; empty if it did not."""

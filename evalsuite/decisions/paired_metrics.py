@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.compared_metrics import declared, is_derived, own_margin
+from evalsuite.decisions.jackknifed import MOST_GROUPS
 from evalsuite.decisions.measured import score_of
 from evalsuite.results.guarded_metric import failure_of
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
     from evalsuite.types import Metric
-
-MOST_GROUPS = 60
-"""Times that a derived metric is computed again; with more clusters, some are left out together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +104,7 @@ def _compare_derived(
         whole,
         without,
         n=len(common.shared),
+        clusters=len(names),
         margin=rules.margin * width if own is None else own,
         scale=width,
         lower_is_better=subject.lower_is_better,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.results.estimate import Estimate
@@ -154,10 +154,7 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
 
 
 def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Cohen's kappa with an interval; None where it is undefined.
-
-    The jackknife's interval shrinks to nothing where people and judge agree on every case. So it is widened to what
-    the interval of the raw agreement comes to as kappa, at the same agreement by chance.
+    """Cohen's kappa with the interval of `stats.clustered_kappa`; None where it is undefined.
 
     Args:
         verdicts: people's and the judge's.
@@ -165,71 +162,25 @@ def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = N
     """
     from evalsuite import stats
 
-    def statistic(some: Sequence[LabelPair]) -> float:
-        return stats.cohen_kappa([one for one, _ in some], [other for _, other in some])
-
-    groups = _grouped(verdicts, clusters)
-    value = statistic(verdicts) if verdicts else math.nan
-    if math.isnan(value):
+    if not verdicts:
         return None
-    if len(groups) < 3:
-        return Estimate(value, n=len(verdicts))
-    low, high = _jackknifed(groups, statistic)
-    raw = [float(one == other) for one, other in verdicts]
-    at = list(range(len(raw))) if clusters is None else list(clusters)
-    agreement = stats.share_interval(raw, clusters=[str(one) for one in at])
-    # At a fixed agreement by chance, kappa is a straight line in the raw agreement.
-    mean = math.fsum(raw) / len(raw)
-    slope = (1 - value) / (1 - mean) if mean < 1 else _slope(verdicts)
-    low, high = (
-        min(low, value + slope * (agreement.low - mean)),
-        max(high, value + slope * (agreement.high - mean)),
-    )
-    return Estimate(value, max(-1.0, low), min(1.0, high), len(verdicts))
-
-
-def _slope(verdicts: Sequence[LabelPair]) -> float:
-    """1 / (1 - chance) where both agree on everything."""
-    shares = [
-        sum(one == label for one, _ in verdicts) / len(verdicts) for label in {one for one, _ in verdicts}
-    ]
-    return 1 / (1 - math.fsum(share**2 for share in shares))
+    people, judge = zip(*verdicts, strict=True)
+    kappa = stats.clustered_kappa(people, judge, clusters=clusters)
+    if math.isnan(kappa.value):
+        return None
+    return Estimate(kappa.value, n=kappa.n) if math.isnan(kappa.low) else Estimate(*astuple(kappa))
 
 
 def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Spearman's rho with the jackknife's interval; None where it is undefined.
+    """Spearman's rho with the interval of `stats.rank_intervals`; None where it is undefined."""
+    from evalsuite.stats.rank_intervals import rank_interval
 
-    Without an interval where it has no width: a perfect correlation of a few pairs shows no perfect judge.
-    """
-    from evalsuite.stats.jackknife import interval_of_replicates
-    from evalsuite.stats.rank_tables import without_each_cluster
-
-    if len(pairs) < 3:
+    if not pairs:
         return None
     people, judge = zip(*pairs, strict=True)
-    value, without = without_each_cluster(people, judge, clusters or range(len(pairs)), "spearman")
+    value, interval = rank_interval([(people, judge)], list(clusters or range(len(pairs))), "spearman")
     if math.isnan(value):
         return None
-    interval = interval_of_replicates(value, without, bounds=(-1.0, 1.0))
-    if not interval.low < interval.high:
+    if math.isnan(interval.low):
         return Estimate(value, n=len(pairs))
     return Estimate(value, interval.low, interval.high, len(pairs))
-
-
-def _grouped(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None) -> list[list[LabelPair]]:
-    if clusters is None:
-        return [[verdict] for verdict in verdicts]
-    groups: dict[Hashable, list[LabelPair]] = {}
-    for verdict, cluster in zip(verdicts, clusters, strict=True):
-        groups.setdefault(cluster, []).append(verdict)
-    return list(groups.values())
-
-
-def _jackknifed(
-    groups: Sequence[Sequence[LabelPair]], statistic: Callable[[list[LabelPair]], float]
-) -> LabelPair:
-    from evalsuite.stats.jackknife import jackknife_interval
-
-    interval = jackknife_interval(groups, statistic, bounds=(-1.0, 1.0))
-    # Where one group alone makes the statistic, nothing is known without it.
-    return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)

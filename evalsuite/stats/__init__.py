@@ -12,7 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalsuite.stats.agreement import Kappa, Weights, cohen_kappa, kappa_interval, pairwise_kappas
+    from evalsuite.stats.agreement import (
+        Kappa,
+        Weights,
+        clustered_kappa,
+        cohen_kappa,
+        kappa_interval,
+        pairwise_kappas,
+    )
     from evalsuite.stats.betting import betting_interval
     from evalsuite.stats.binary_sequence import BinarySequence
     from evalsuite.stats.bounded_sequence import BoundedSequence
@@ -51,7 +58,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.unpaired import unpaired_difference
 
 _HOMES = {
-    "agreement": ("Kappa", "Weights", "cohen_kappa", "kappa_interval", "pairwise_kappas"),
+    "agreement": ("Kappa", "Weights", "clustered_kappa", "cohen_kappa", "kappa_interval", "pairwise_kappas"),
     "betting": ("betting_interval",),
     "binary_sequence": ("BinarySequence",),
     "bounded_sequence": ("BoundedSequence",),
@@ -108,6 +115,7 @@ __all__ = [
     "at_least_k_of_m",
     "betting_interval",
     "bootstrap_interval",
+    "clustered_kappa",
     "clustered_mean",
     "cohen_kappa",
     "compare_paired",

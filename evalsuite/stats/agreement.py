@@ -10,6 +10,9 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.stats.inputs import is_missing, probability, rated, same_length
+from evalsuite.stats.intervals import share_interval
+from evalsuite.stats.jackknife import jackknife_interval
+from evalsuite.stats.sameness import kappa_floor
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -74,8 +77,8 @@ def kappa_interval(
     """Plain or weighted kappa with its normal interval.
 
     The standard error is that of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and
-    weighted kappa" (Psychological Bulletin 72, 1969). It is 0 for perfect agreement, whose interval is
-    therefore one point.
+    weighted kappa" (Psychological Bulletin 72, 1969). It is 0 for perfect agreement, of which a few items are no
+    proof; the lower bound is then that of `kappa_floor`.
 
     Args:
         a: the first rater's label for each item.
@@ -95,7 +98,79 @@ def kappa_interval(
     table = _table(rated(a, "a"), rated(b, "b"), categories, weights)
     value, error = _kappa(table / table.sum(), _credit(len(table), weights))
     reach = z * error / math.sqrt(len(a))
-    return Kappa(value, _clip(value - reach), _clip(value + reach), len(a))
+    low = _floor_of_sameness(a, b, categories, weights, confidence) if value == 1.0 else value - reach
+    return Kappa(value, _clip(low), _clip(value + reach), len(a))
+
+
+def _floor_of_sameness(
+    a: Labels, b: Labels, categories: Sequence[Hashable] | None, weights: Weights, confidence: float
+) -> float:
+    if weights == "nominal":
+        return kappa_floor(a, b, confidence=confidence)
+    ordered = list(dict.fromkeys(categories or ()))
+    steps = len(ordered) - 1
+    return kappa_floor(
+        a,
+        b,
+        cuts=[frozenset(ordered[:end]) for end in range(1, len(ordered))],
+        cut_weight=1 / steps if weights == "linear" else 1 / steps**2,
+        confidence=confidence,
+    )
+
+
+def clustered_kappa(
+    a: Labels, b: Labels, *, clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
+) -> Kappa:
+    """Plain kappa with the jackknife's interval by cluster, widened where few items disagree.
+
+    The jackknife's interval shrinks to nothing where the raters agree on every item. So it is widened to what the
+    interval of the raw agreement comes to as kappa at the same agreement by chance, and for perfect agreement to
+    `kappa_floor`.
+
+    Args:
+        a: the first rater's label for each item.
+        b: the second rater's labels of the same items in the same order.
+        clusters: what items share; None where each stands for itself.
+        confidence: of the interval.
+
+    Returns:
+        With nan for bounds where there are fewer than three clusters.
+
+    Raises:
+        ValueError: as `cohen_kappa`, or a confidence outside of (0, 1).
+    """
+    value, groups = cohen_kappa(a, b), list(range(len(a))) if clusters is None else list(clusters)
+    if math.isnan(value) or len(set(groups)) < 3:
+        return Kappa(value, math.nan, math.nan, len(a))
+    if value == 1.0:
+        return Kappa(value, kappa_floor(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
+    low, high = _jackknifed(list(zip(a, b, strict=True)), groups, confidence)
+    raw = [float(x == y) for x, y in zip(a, b, strict=True)]
+    agreement, mean = share_interval(raw, clusters=groups, confidence=confidence), math.fsum(raw) / len(raw)
+    # At a fixed agreement by chance, kappa is a straight line in the raw agreement.
+    slope = (1 - value) / (1 - mean)
+    return Kappa(
+        value,
+        _clip(min(low, value + slope * (agreement.low - mean))),
+        _clip(max(high, value + slope * (agreement.high - mean))),
+        len(a),
+    )
+
+
+def _jackknifed(
+    pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable], confidence: float
+) -> tuple[float, float]:
+    groups: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
+    for pair, cluster in zip(pairs, clusters, strict=True):
+        groups.setdefault(cluster, []).append(pair)
+    interval = jackknife_interval(
+        list(groups.values()),
+        lambda some: cohen_kappa([x for x, _ in some], [y for _, y in some]) if some else math.nan,
+        bounds=(-1.0, 1.0),
+        confidence=confidence,
+    )
+    # Where one group alone makes the statistic, nothing is known without it.
+    return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)
 
 
 def _clip(bound: float) -> float:

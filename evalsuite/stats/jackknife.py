@@ -16,8 +16,8 @@ T = TypeVar("T")
 FEWEST_CLUSTERS = 2
 """Clusters below which nothing is said of how far a statistic may be off."""
 
-FEWEST_THAT_AGREE = 10
 NO_WIDTH = 1e-12
+"""Reach of an interval below which nothing varied but for rounding."""
 
 
 def jackknife_interval(
@@ -41,7 +41,8 @@ def jackknife_interval(
 
     Returns:
         The interval; (nan, nan) where the statistic is undefined for all items or without some cluster,
-        or where there are fewer than two clusters.
+        where there are fewer than two clusters, and where it is the same without each of them (`stats.sameness`
+        says what is known then).
 
     Raises:
         ValueError: confidence is not in (0, 1).
@@ -64,8 +65,7 @@ def interval_of_replicates(
     """The jackknife interval, from the statistic of all items and of those without each cluster.
 
     Returns:
-        (nan, nan), too, where fewer than 10 values without a cluster are all the same: so few that agree
-        say nothing of how far the statistic may be off.
+        As `jackknife_interval`.
     """
     from scipy.special import stdtrit
 
@@ -76,7 +76,7 @@ def interval_of_replicates(
     centre = math.fsum(without) / count
     squares = math.fsum((value - centre) ** 2 for value in without)
     reach = float(stdtrit(count - 1, (1 + confidence) / 2)) * math.sqrt(squares * (count - 1) / count)
-    if math.isnan(value + reach) or (reach < NO_WIDTH and count < FEWEST_THAT_AGREE):
+    if math.isnan(value + reach) or reach < NO_WIDTH:
         return Interval(math.nan, math.nan)
     return Interval(max(bounds[0], value - reach), min(bounds[1], value + reach))
 

@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.stats.clustering import ClusteredMean, cluster_totals, mean_of_clusters
+from evalsuite.stats.clustering import ClusteredMean, Interval, cluster_totals, mean_of_clusters
 from evalsuite.stats.inputs import numbers, probability, same_length, within
 from evalsuite.stats.multiplicity import holm, joint
 from evalsuite.stats.paired import discordant, mcnemar
 from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
 from evalsuite.stats.power import detectable_mean, detectable_share
+from evalsuite.stats.sameness import interval_of_sameness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,20 +143,28 @@ def _compare_means(
 ) -> NonInferiority:
     totals, sizes = cluster_totals(after - before, clusters)
     mean = mean_of_clusters(totals, sizes)
-    interval = mean.interval(confidence)
+    interval = _interval(mean, mean.clusters, confidence, scale)
     return NonInferiority(
         n=len(before),
         baseline=float(before.mean()),
         candidate=float(after.mean()),
         difference=mean.mean,
-        low=max(-scale, interval.low),
-        high=min(scale, interval.high),
+        low=interval.low,
+        high=interval.high,
         pvalue=max(mean.pvalue_two_sided(), _sign_bound(totals)),
         pvalue_no_worse=_pvalue_no_worse(totals, sizes, margin, scale),
         deteriorated=mean.mean < 0,
         detectable=_detectable(mean, confidence, scale),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
     )
+
+
+def _interval(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
+    """The t interval within the scale; where no cluster differs from the others, what these do not exclude."""
+    if mean.error == 0:
+        return interval_of_sameness(mean.mean, clusters, (-scale, scale), confidence)
+    interval = mean.interval(confidence)
+    return Interval(max(-scale, interval.low), min(scale, interval.high))
 
 
 def _sign_bound(totals: Array) -> float:
@@ -176,14 +185,19 @@ def _pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -
     the chance of so small a net loss among so many clusters.
     """
     import numpy as np
-    from scipy.special import betainc
 
     size, count = float(sizes.mean()), len(totals)
     guarded = mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
     net = math.fsum(totals) / (size * scale)
-    lost, share = max(0.0, -net), min(1.0, margin / scale + max(0.0, net) / count)
-    binomial = float(betainc(count - lost, lost + 1, 1 - share)) if lost < count else 1.0
-    return max(guarded.pvalue_above(-margin), binomial)
+    return max(guarded.pvalue_above(-margin), _rare_losses(net, count, margin / scale))
+
+
+def _rare_losses(net: float, count: int, share: float) -> float:
+    """The chance of so small a net loss among `count` clusters if losses of the whole scale make up the margin."""
+    from scipy.special import betainc
+
+    lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
+    return float(betainc(count - lost, lost + 1, 1 - share)) if lost < count else 1.0
 
 
 def _detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
@@ -197,11 +211,12 @@ def _detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
     return drop if drop <= scale else math.inf
 
 
-def compare_statistic(
+def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by name
     values: tuple[float, float],
     without: Sequence[tuple[float, float]],
     *,
     n: int,
+    clusters: int,
     margin: float,
     scale: float = 1.0,
     lower_is_better: bool = False,
@@ -210,12 +225,14 @@ def compare_statistic(
     """Compares a statistic that is not a mean over cases (a kappa, a correlation) by the jackknife of its difference.
 
     The standard error is that of `jackknife_interval`, the test and the interval Student's with one degree of
-    freedom less than there are groups.
+    freedom less than there are groups. The test of the margin has the two guards of `compare_paired`: one more
+    cluster that lost the whole scale, and the chance that rare losses stayed unseen.
 
     Args:
         values: the statistic in the baseline and in the candidate, on the same cases.
         without: both again, without each group of clusters in turn; at least two.
         n: cases.
+        clusters: independent clusters of cases, at least as many as there are groups.
         margin: as `compare_paired`.
         scale: as `compare_paired`.
         lower_is_better: as `compare_paired`.
@@ -235,16 +252,22 @@ def compare_statistic(
     difference = values[1] - values[0]
     gain = -difference if lower_is_better else difference
     gained = ClusteredMean(gain, error, count, count - 1.0)
-    interval = replace(gained, mean=difference).interval(probability(confidence, "confidence"))
+    one = scale / (clusters + 1)
+    guarded = replace(gained, mean=gain - one, error=math.hypot(error, one))
+    interval = _interval(
+        replace(gained, mean=difference), clusters, probability(confidence, "confidence"), scale
+    )
     return NonInferiority(
         n=n,
         baseline=values[0],
         candidate=values[1],
         difference=difference,
-        low=max(-scale, interval.low),
-        high=min(scale, interval.high),
+        low=interval.low,
+        high=interval.high,
         pvalue=gained.pvalue_two_sided(),
-        pvalue_no_worse=gained.pvalue_above(-margin),
+        pvalue_no_worse=max(
+            guarded.pvalue_above(-margin), _rare_losses(gain * clusters / scale, clusters, margin / scale)
+        ),
         deteriorated=gain < 0,
         detectable=_detectable(gained, confidence, scale),
         method="jackknife of the difference, clusters left out whole",

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from evalsuite.benchmarks.chat_eval.overlap import OVERLAP
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.results.estimate import Estimate
+from evalsuite.stats.clustering import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.results.tally import Row, Tally
-    from evalsuite.stats import Interval
 
 Coefficient = Literal["spearman", "kendall"]
-T = TypeVar("T")
-FEWEST = 3
-"""Responses below which nothing is correlated."""
 
 
 def pairs(tally: Tally) -> Tally:
@@ -39,16 +36,19 @@ def dialogues(tally: Tally) -> Tally:
 
 def kappa(tally: Tally) -> Estimate | None:
     """Cohen's kappa between the judge's and people's verdicts; None where it is undefined."""
-    from evalsuite import stats
+    from evalsuite.stats import clustered_kappa
 
-    def agreement(verdicts: Sequence[tuple[str, str]]) -> float:
-        people, judge = zip(*verdicts, strict=True)
-        return stats.cohen_kappa(people, judge)
-
-    clusters = _clusters(
-        pairs(tally), lambda row: row.sample, lambda row: (row.facts["human"], row.facts["verdict"] or "none")
+    judged = pairs(tally)
+    if not len(judged):
+        return None
+    agreement = clustered_kappa(
+        [row.facts["human"] for row in judged],
+        [row.facts["verdict"] or "none" for row in judged],
+        clusters=[row.sample for row in judged],
     )
-    return _estimate(clusters, agreement)
+    if math.isnan(agreement.value):
+        return None
+    return _with_interval(agreement.value, Interval(agreement.low, agreement.high), agreement.n)
 
 
 def correlation(
@@ -87,52 +87,24 @@ class RatedResponses:
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
     def correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-        """The mean over aspects, with the jackknife's interval by dialogue; None where it is undefined."""
-        from evalsuite.stats.jackknife import interval_of_replicates
+        """The mean over aspects, with `rank_interval` by dialogue; None where it is undefined."""
+        from evalsuite.stats.rank_intervals import rank_interval
 
-        value, without = self.replicates(coefficient, aspects)
-        if math.isnan(value):
-            return None
-        return _with_interval(
-            value, interval_of_replicates(value, without, bounds=(-1.0, 1.0)), len(self.rows)
-        )
+        value, interval = rank_interval([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
+        return None if math.isnan(value) else _with_interval(value, interval, len(self.rows))
+
+    def _pairs(self, aspect: str) -> tuple[list[float], list[float]]:
+        """The values of one aspect, and people's ratings."""
+        return [values[aspect] for values in self.values], [row.facts["human"][aspect] for row in self.rows]
+
+    def _dialogues(self) -> list[str]:
+        return [str(row.facts["dialogue"]) for row in self.rows]
 
     def replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
         """The mean correlation, and that without each dialogue; nan where it is undefined."""
-        from evalsuite.stats.rank_tables import without_each_cluster
+        from evalsuite.stats.rank_intervals import rank_replicates
 
-        if len(self.rows) < FEWEST:
-            return math.nan, []
-        clusters = [str(row.facts["dialogue"]) for row in self.rows]
-        each = [
-            without_each_cluster(
-                [values[aspect] for values in self.values],
-                [row.facts["human"][aspect] for row in self.rows],
-                clusters,
-                coefficient,
-            )
-            for aspect in aspects
-        ]
-        whole = math.fsum(value for value, _ in each) / len(each)
-        return whole, [math.fsum(left) / len(each) for left in zip(*(left for _, left in each), strict=True)]
-
-
-def _clusters(tally: Tally, cluster: Callable[[Row], str], item: Callable[[Row], T]) -> list[list[T]]:
-    clusters: dict[str, list[T]] = {}
-    for row in tally:
-        clusters.setdefault(cluster(row), []).append(item(row))
-    return list(clusters.values())
-
-
-def _estimate(clusters: Sequence[Sequence[T]], statistic: Callable[[list[T]], float]) -> Estimate | None:
-    from evalsuite.stats.jackknife import jackknife_interval
-
-    items = [item for cluster in clusters for item in cluster]
-    value = statistic(items) if items else math.nan
-    if math.isnan(value):
-        return None
-    interval = jackknife_interval(clusters, statistic, bounds=(-1.0, 1.0))
-    return _with_interval(value, interval, len(items))
+        return rank_replicates([self._pairs(one) for one in aspects], self._dialogues(), coefficient)
 
 
 def _with_interval(value: float, interval: Interval, n: int) -> Estimate:

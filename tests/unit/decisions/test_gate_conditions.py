@@ -16,6 +16,7 @@ from evalsuite.decisions.misspelt import near
 from evalsuite.errors import SettingsError
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.tally import Row, Tally
+from evalsuite.types import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,18 +225,42 @@ def test_a_derived_metric_is_read_off_the_gates_cases_and_at_its_own_confidence(
     derived = {"share": lambda cases: Estimate(len(cases) / 8, 0.4, 0.6, len(cases))}
     assert one("bench[eu].share >= 0.5", ROWS, derived).verdict == "met"
     assert one("bench[eu].share >= 0.4 @95%", ROWS, derived).verdict == "met"
-    decision = one("bench[eu].share >= 0.4 @99%", ROWS, derived)
-    assert (decision.verdict, decision.reason) == (
-        "no data",
-        "its interval is known at 95% alone; write @95%",
+
+
+def test_a_derived_metric_without_an_interval_at_this_confidence_has_the_jackknifes() -> None:
+    rows = [row(number, score=float(number % 4 > 0)) for number in range(40)]
+    derived = {"share": lambda cases: Estimate(cases.mean("m") or 0.0, n=len(cases))}
+    wide, narrow = (one(f"bench.share >= 0.5 @{level}%", rows, derived).estimate for level in (99, 90))
+    assert wide is not None
+    assert narrow is not None
+    assert wide.low is not None
+    assert narrow.low is not None
+    assert wide.low < narrow.low < 0.75
+
+
+def test_a_derived_metric_that_nothing_changes_has_an_interval_if_its_range_is_declared() -> None:
+    rows = [row(number, score=1.0) for number in range(40)]
+    derived = {"share": lambda cases: Estimate(1.0, n=len(cases))}
+    (decision,) = decide(
+        [parse_gate("bench.share >= 0.9 @95%")],
+        {"bench": Measured(Tally.of(rows), derived, {"share": Metric(range=(0.0, 1.0))})},
     )
+    assert decision.verdict == "met"
+    assert decision.estimate is not None
+    assert decision.estimate.low == pytest.approx(0.025 ** (1 / 40))
+    undeclared = one("bench.share >= 0.9 @95%", rows, derived)
+    assert undeclared.verdict == "no data"
+    assert "Metric(range=(0, 1))" in undeclared.reason
 
 
 def test_a_bound_that_cannot_be_had_is_no_data() -> None:
     decision = one("bench.m >= 0 @95%", [row(1, score=0.5)])
     assert (decision.verdict, decision.reason) == (
         "no data",
-        "no interval can be given for it from so few cases, or from cases that are all the same",
+        (
+            "no interval can be given for it from so few cases, or from cases that are all the same; "
+            "a declared range, Metric(range=(0, 1)), bounds what varies"
+        ),
     )
 
 

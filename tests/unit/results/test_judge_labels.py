@@ -78,12 +78,13 @@ def test_full_agreement_on_few_cases_does_not_show_a_perfect_judge() -> None:
     assert few.low < 0.6
 
 
-def test_two_cases_have_no_interval_and_a_perfect_correlation_has_none() -> None:
+def test_two_cases_have_no_interval_and_a_perfect_correlation_of_three_a_wide_one() -> None:
     two, perfect = kappa([(1.0, 1.0), (0.0, 0.0)]), rho([(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)])
     assert two is not None
     assert perfect is not None
     assert two.low is None
-    assert perfect.low is None
+    assert perfect.low is not None
+    assert (perfect.low < 0, perfect.high) == (True, 1.0)
 
 
 @pytest.mark.parametrize("right", [0.8, 0.97])

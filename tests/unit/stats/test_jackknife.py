@@ -55,8 +55,6 @@ def test_a_confidence_that_is_no_probability_is_refused() -> None:
         jackknife_interval([[1.0], [2.0]], mean, confidence=95)
 
 
-@pytest.mark.parametrize(("clusters", "known"), [(2, False), (9, False), (10, True)])
-def test_few_clusters_that_agree_have_no_interval_of_zero_width(clusters: int, *, known: bool) -> None:
-    found = jackknife_interval([[1.0]] * clusters, mean)
-    assert (found.low == 1.0) == known
-    assert math.isnan(found.low) != known
+@pytest.mark.parametrize("clusters", [2, 10, 1000])
+def test_clusters_that_agree_have_no_interval_of_zero_width(clusters: int) -> None:
+    assert math.isnan(jackknife_interval([[1.0]] * clusters, mean).low)

@@ -175,9 +175,10 @@ def test_a_judge_who_always_prefers_the_first_answer_gets_kappa_zero() -> None:
     assert stats.kappa_interval(people, ["first"] * 5).value == pytest.approx(0.0)
 
 
-def test_perfect_agreement_is_one_with_a_point_for_an_interval() -> None:
-    found = stats.kappa_interval("abab", "abab")
-    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+def test_perfect_agreement_of_four_items_proves_nothing() -> None:
+    kappa = stats.kappa_interval("abab", "abab")
+    assert (kappa.value, kappa.high) == (1.0, 1.0)
+    assert kappa.low < 0
 
 
 def test_weighted_kappa_without_the_order_of_its_categories_is_refused() -> None:

@@ -1,0 +1,128 @@
+"""Intervals where all cases say the same: valid, and never a single point."""
+
+import math
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from evalsuite import stats
+from evalsuite.stats.rank_intervals import rank_interval
+from evalsuite.stats.sameness import interval_of_sameness, kappa_floor, unlike_share
+
+
+def kappa_of(rare: float, differ: float) -> float:
+    """Kappa where a share of items has the rare label from both, and the raters differ on others either way."""
+    mean = rare * (1 - differ) + differ / 2
+    return 1 - differ / (2 * mean * (1 - mean))
+
+
+def test_the_share_of_unlike_clusters_is_clopper_and_pearsons_for_none() -> None:
+    for clusters in (1, 8, 200):
+        assert unlike_share(clusters) == pytest.approx(stats.exact_interval(0, clusters).high)
+    with pytest.raises(ValueError, match="at least one cluster"):
+        unlike_share(0)
+
+
+def test_a_mean_of_the_same_values_is_bounded_by_what_was_not_drawn() -> None:
+    found = interval_of_sameness(0.9, 50, (0.0, 1.0))
+    assert (found.low, found.high) == pytest.approx(
+        (0.9 * (1 - unlike_share(50)), 0.9 + 0.1 * unlike_share(50))
+    )
+
+
+@pytest.mark.parametrize("rare", [0.5, 0.2, 0.05])
+@pytest.mark.parametrize("differ", [0.02, 0.08])
+def test_the_interval_of_perfect_agreement_holds_where_the_jackknife_has_none(
+    rare: float, differ: float
+) -> None:
+    rng, missed, perfect, runs = np.random.default_rng(5), 0, 0, 200
+    for _ in range(runs):
+        labels = (rng.random(25) < rare).astype(int)
+        first = np.where(rng.random(25) < differ, rng.integers(0, 2, 25), labels)
+        second = np.where(first != labels, labels, first)
+        found = stats.clustered_kappa(first.tolist(), second.tolist())
+        # Half of the changed labels are the old ones again.
+        missed += found.low > kappa_of(rare, differ / 2)
+        perfect += found.value == 1.0
+    assert perfect > 20
+    # 2.5% and three standard errors of 200 repetitions.
+    assert missed / runs <= 0.058
+
+
+@pytest.mark.parametrize("coefficient", ["spearman", "kendall"])
+@pytest.mark.parametrize(("cases", "turned"), [(20, 0.05), (60, 0.03)])
+def test_the_interval_of_a_correlation_that_is_nearly_perfect_holds(
+    coefficient: Literal["spearman", "kendall"], cases: int, turned: float
+) -> None:
+    rng, missed, perfect, runs = np.random.default_rng(6), 0, 0, 120
+    measure = stats.spearman if coefficient == "spearman" else stats.kendall
+
+    def sample(size: int) -> tuple[list[float], list[float]]:
+        x = rng.integers(1, 6, size)
+        return x.tolist(), np.where(rng.random(size) < turned, 6 - x, x).tolist()
+
+    truth = measure(*sample(50_000)).statistic
+    for _ in range(runs):
+        value, interval = rank_interval([sample(cases)], range(cases), coefficient)
+        perfect += value > 1 - 1e-9
+        missed += not interval.low <= truth <= interval.high
+    assert perfect > 10
+    # 5% and three standard errors of 120 repetitions; the jackknife alone misses in a fifth to a half of them.
+    assert missed / runs <= 0.11
+
+
+def test_a_perfectly_inverse_correlation_is_bounded_from_above() -> None:
+    _, straight = rank_interval([([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])], range(5), "spearman")
+    _, inverse = rank_interval([([1, 2, 3, 4, 5], [5, 4, 3, 2, 1])], range(5), "spearman")
+    assert (inverse.low, inverse.high) == pytest.approx((-1.0, -straight.low))
+    assert straight.low < 0 < straight.high == pytest.approx(1.0)
+
+
+def test_fewer_than_three_cases_and_constants_have_no_correlation() -> None:
+    for x, y in (([1, 2], [1, 2]), ([1, 1, 1], [1, 2, 3])):
+        value, interval = rank_interval([(x, y)], range(len(x)), "kendall")
+        assert math.isnan(value)
+        assert math.isnan(interval.low)
+
+
+def test_rare_labels_and_few_clusters_bound_kappa_less() -> None:
+    even, skewed = ["a", "b"] * 50, ["a"] * 95 + ["b"] * 5
+    assert kappa_floor(even, even) > 0.85
+    assert kappa_floor(skewed, skewed) < 0.6
+    assert kappa_floor(even, even, clusters=[at // 10 for at in range(100)]) < 0.5
+    assert kappa_floor(["a"] * 9, ["a"] * 9) <= 0.0
+
+
+def test_more_labels_bound_kappa_no_less_than_their_commonest_against_the_rest() -> None:
+    three = ["a", "b", "c"] * 30
+    merged = ["a", "other", "other"] * 30
+    assert kappa_floor(three, three) == pytest.approx(kappa_floor(merged, merged))
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+def test_weighted_kappa_of_perfect_agreement_has_a_lower_bound(weights: str) -> None:
+    marks = [1, 2, 3, 4, 5] * 40
+    found = stats.kappa_interval(marks, marks, categories=range(1, 6), weights=weights)  # type: ignore[arg-type] # a parameter
+    assert found.high == 1.0
+    assert -1.0 <= found.low < 1.0
+
+
+def test_two_runs_that_say_the_same_leave_room_for_a_difference() -> None:
+    same = stats.compare_paired([0.5] * 100, [0.5] * 100, margin=0.02)
+    assert (same.low, same.high) == pytest.approx((-unlike_share(100), unlike_share(100)))
+    derived = stats.compare_statistic((0.8, 0.8), [(0.8, 0.8)] * 8, n=8, clusters=8, margin=0.04, scale=2.0)
+    assert derived.low < -0.7
+    assert stats.verdicts([derived]) == ["undecided"]
+
+
+def test_a_derived_metric_that_lost_the_margin_rarely_passes_as_no_worse() -> None:
+    rng, passed, runs, clusters = np.random.default_rng(7), 0, 200, 60
+    for _ in range(runs):
+        gains = np.where(rng.random(clusters) < 0.1, -1.0, 0.0)
+        without = [(0.0, float(np.delete(gains, at).mean())) for at in range(clusters)]
+        found = stats.compare_statistic(
+            (0.0, float(gains.mean())), without, n=clusters, clusters=clusters, margin=0.1
+        )
+        passed += stats.verdicts([found]) == ["no worse"]
+    assert passed / runs <= 0.058
