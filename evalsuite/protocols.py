@@ -26,6 +26,11 @@ class Model(Protocol):
         """The model as the user names it."""
         ...
 
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Generation parameters that the user set for the whole run; they go before those of a call."""
+        ...
+
     async def chat(
         self,
         prompt: str | Sequence[Message | Mapping[str, Any]],

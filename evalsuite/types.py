@@ -313,12 +313,14 @@ class Score:
         note: one line: why this value.
         facts: small plain data that reports group or count by.
         log: long plain data to read: a judge's words, a debate.
+        signature: one line that says how a judge made the value, to be cited with it; empty without a judge.
     """
 
     value: float
     note: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     log: Sequence[Mapping[str, Any]] = ()
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)

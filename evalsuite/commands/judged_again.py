@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from evalsuite.results.tally import Row, Tally
 from evalsuite.types import Sample, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
@@ -176,7 +175,7 @@ def _results(
         asked=len(subject.records),
         passes=subject.bar(name),
         probed={probe: _values(probe_scores, name) for probe, probe_scores in turned.items()},
-        signature=next((signature for score in of_score if (signature := _signature(score.facts))), ""),
+        signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
         scale=subject.scale(name),
@@ -193,11 +192,6 @@ def _values(scores: ScoresByCase, name: str) -> dict[str, float]:
 
 def _facts(scored: Mapping[str, Score]) -> dict[str, Any]:
     return {name: fact for score in scored.values() for name, fact in score.facts.items()}
-
-
-def _signature(facts: Mapping[str, Any]) -> str:
-    nested = (fact.get("signature") for fact in facts.values() if isinstance(fact, Mapping))
-    return str(facts.get("signature") or next(filter(None, nested), ""))
 
 
 def _answering(record: Record, answer: str) -> Record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules, Flip
+from evalsuite.decisions.changed_signatures import changed_signatures
 from evalsuite.decisions.compared_metrics import is_derived, subjects
 from evalsuite.decisions.judge_drift import judge_drift
 from evalsuite.decisions.measured import select
@@ -56,7 +57,11 @@ def compare_to_baseline(
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
         left_out=_one_sided(matches.values(), baseline, run),
         not_compared=not_compared,
-        changed=[*judge_drift(baseline, run), *_changes(matches, baseline.folder.name)],
+        changed=[
+            *judge_drift(baseline, run),
+            *changed_signatures(matches, baseline.folder.name),
+            *_changes(matches, baseline.folder.name),
+        ],
         unscored=unscored,
         slices=slices(parted),
     )

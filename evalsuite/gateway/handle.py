@@ -78,6 +78,11 @@ class ModelHandle:
         """The model as the user names it."""
         return self._name
 
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Generation parameters that the user set for the whole run."""
+        return self._overrides
+
     async def chat(
         self,
         prompt: str | Sequence[Message | Mapping[str, Any]],

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SEATED = "{prompt} You sit on a panel and are called {name}. {office}"
 SUM_UP = (
     "You take the minutes of a panel. In a few sentences, sum up who held what and for which reasons. Add "
     f"nothing of your own. {OFFICE}"
@@ -168,7 +169,7 @@ class Debate:
         return Speech(speaker, model.name, judgement.value, judgement.text, placed(judgement.log))
 
     def _part(self, seat: DebaterRole) -> str:
-        return f"{seat.prompt} You sit on a panel and are called {seat.name}. {OFFICE}"
+        return SEATED.format(prompt=seat.prompt, name=seat.name, office=OFFICE)
 
     def _entry(self, speaker: str, turn: int, spoken: Mapping[str, Any], model: str = "") -> dict[str, Any]:
         order = "swapped" if self.swapped else "as given"

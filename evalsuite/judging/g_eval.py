@@ -37,6 +37,7 @@ ALTERNATIVES = 20
 LITTLE = 0.5
 """Probability of all scores together below which an expected score is flagged: the judge hardly gives a score."""
 
+REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
 STEPS = (
     "An answer to a question is going to be scored on {aspect}. Write the evaluation steps for it: a short "
@@ -107,6 +108,10 @@ class Weighted:
         log = tuple(entry for expected_score in weighted for entry in expected_score.log)
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
 
+    def prompts(self) -> Sequence[str]:
+        """See `Judge.prompts`."""
+        return (OFFICE, REQUEST, *([STEPS] if self.steps else []))
+
     def _parts(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
         if len(subject.answers) == 1:
             return {aspect.name: (subject, aspect) for aspect in self.aspects}
@@ -118,7 +123,7 @@ class Weighted:
 
     async def _expected(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
         steps, log = await self._steps(aspect, model)
-        request = f"Score the answer on {aspect.described()}.{steps} Reply with the number alone."
+        request = REQUEST.format(aspect=aspect.described(), steps=steps)
         prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}")]
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:

@@ -10,7 +10,7 @@ from evalsuite.errors import ScoringError
 from evalsuite.judging.judged_input import JudgedInput, conversation, without_names
 from evalsuite.judging.opinions import PREFERENCE
 from evalsuite.judging.people_facts import people_facts
-from evalsuite.judging.signature import judge_signature
+from evalsuite.judging.signature import judge_signature, signed
 from evalsuite.types import Score
 
 if TYPE_CHECKING:
@@ -54,15 +54,18 @@ class JudgeScorer:
         facts = {**assessment.plain(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _authors_and_label(sample) if self.rival else {}
         facts |= self._people(sample, list(values))
-        facts["signature"] = self.signature(judge.name)
         # Two judges of one case would overwrite each other's facts: a prefix keeps them apart, too.
         facts = {self.prefix: facts} if self.prefix else facts
         first = Score(values[name], note=_note(assessment), facts=facts, log=assessment.log)
-        return {self.prefix + name: first, **{self.prefix + other: values[other] for other in others}}
+        scores: dict[str, float | Score] = {
+            self.prefix + name: first,
+            **{self.prefix + other: values[other] for other in others},
+        }
+        return signed(scores, self.signature(judge))
 
-    def signature(self, model: str) -> str:
-        """How the scores are made, in a line; see `signature`."""
-        return judge_signature(self.judge, model, [self.rival, self.background, list(self.hide)])
+    def signature(self, judge: Model) -> str:
+        """How this judge makes the scores, in a line; see `signature`."""
+        return judge_signature(self.judge, [judge], [self.rival, self.background, list(self.hide)])
 
     def _people(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
         """People's labels, by the names under which the scores are kept."""

@@ -113,6 +113,10 @@ def cut_off(log: Log) -> dict[str, int]:
 class Judge(Protocol):
     """A way to judge: one model once, several times, or a panel."""
 
+    def prompts(self) -> Sequence[str]:
+        """The words of its prompts, whatever is judged: a change of any of them makes it another judge."""
+        ...
+
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         """Judges.
 

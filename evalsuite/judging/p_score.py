@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.marks import marked
 from evalsuite.judging.parse_retry import ask_until_parsed
+from evalsuite.judging.signature import signature
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
@@ -56,11 +57,13 @@ class PScore:
         content: similarity of the contents, in [0, 10].
         format: similarity of the structures, in [0, 10].
         log: everything said, the order with the prediction first before the other one.
+        signature: how the scores were made, to be cited with them.
     """
 
     content: float
     format: float
     log: tuple[Mapping[str, Any], ...]
+    signature: str = ""
 
 
 async def p_score(
@@ -93,18 +96,22 @@ async def p_score(
         ModelError: a call failed for good.
     """
     orders = [(prediction, reference), (reference, prediction)]
+    params = {"temperature": TEMPERATURE, **params}
     judgements = await together(
         ask_until_parsed(
             judge,
             [Message("system", system), Message("user", _prompt(prompt, *order, format))],
             parse_scores,
             attempts=attempts,
-            **{"temperature": TEMPERATURE, **params},
+            **params,
         )
         for order in orders
     )
     content, structure = (sum(judgement.value[aspect] for judgement in judgements) / 2 for aspect in ASPECTS)
-    return PScore(content, structure, tuple(entry for judgement in judgements for entry in judgement.log))
+    written = signature("p_score", [judge], system, _prompt(prompt, "", "", format), params)
+    return PScore(
+        content, structure, tuple(entry for judgement in judgements for entry in judgement.log), written
+    )
 
 
 def check_prompt(prompt: str) -> None:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import JudgeError
-from evalsuite.judging.debate import Debate
+from evalsuite.judging.debate import SEATED, SUM_UP, Debate
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.panel_rules import PanelRules
 from evalsuite.judging.quorum import settled
+from evalsuite.judging.repeated_judge import OFFICE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.judging.judged_input import JudgedInput
     from evalsuite.judging.opinions import Assessment
@@ -41,6 +42,10 @@ class Panel(PanelRules):
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         rounds = await together(self._debate(subject, model, swapped=swapped) for swapped in self.orders)
         return settled(self.form, rounds, self.quorum)
+
+    def prompts(self) -> Sequence[str]:
+        """See `Judge.prompts`."""
+        return (OFFICE, SEATED, TALK, LAST, SUM_UP, self.form.request())
 
     def calls(self) -> int:
         """Completions for one subject where every answer can be parsed at once.

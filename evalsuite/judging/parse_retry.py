@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+AGAIN = "That answer cannot be used: {problem} Please answer again, in the form asked for."
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Generic[T]):
@@ -84,7 +86,7 @@ async def ask_until_parsed(
             return Judgement(parse(read(completion)), completion.text, tuple(log), completion.logprobs)
         except ValueError as error:
             problem = _problem(error, completion)
-        again = f"That answer cannot be used: {problem} Please answer again, in the form asked for."
+        again = AGAIN.format(problem=problem)
         messages += [Message("assistant", completion.text), Message("user", again)]
         log.append({"role": "user", "content": again})
     raise JudgeError(

@@ -13,11 +13,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from evalsuite.errors import JudgeError
-from evalsuite.judging.debate import Debate
+from evalsuite.judging.debate import SEATED, SUM_UP, Debate
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.panel_rules import PanelRules
 from evalsuite.judging.quorum import settled
-from evalsuite.judging.repeated_judge import REASONS
+from evalsuite.judging.repeated_judge import OFFICE, REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +62,11 @@ class RefereePanel(PanelRules):
         rounds = await together(hearing.held() for hearing in hearings)
         assessment = settled(self.form, rounds, self.quorum)
         return assessment.knowing(interim=[ballot for hearing in hearings for ballot in hearing.interim])
+
+    def prompts(self) -> Sequence[str]:
+        """See `Judge.prompts`."""
+        task, request = self.form.task(), self.form.request("End")
+        return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
 
     def calls(self) -> int:
         """Completions for one subject where every answer can be read at once.

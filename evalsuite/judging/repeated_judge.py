@@ -19,7 +19,7 @@ from evalsuite.judging.structured_answers import StructuredAnswers
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.judging.forms import Form
     from evalsuite.judging.judged_input import JudgedInput
@@ -65,6 +65,10 @@ class Sampled:
         rounds = await together(self._round(subject, model, swapped=swapped) for swapped in orders)
         return settled(self.form, rounds, self.quorum)
 
+    def prompts(self) -> Sequence[str]:
+        """See `Judge.prompts`."""
+        return (OFFICE, self._request())
+
     async def _round(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
         answers = await together(self._ask(subject, model, at, swapped=swapped) for at in range(self.repeats))
         ballots = tuple(ballot for ballot, _ in answers if isinstance(ballot, Ballot))
@@ -75,10 +79,9 @@ class Sampled:
         self, subject: JudgedInput, model: Model, at: int, *, swapped: bool
     ) -> tuple[Ballot | str, Log]:
         """A ballot, or why it could not be read."""
-        request = REASONS + self.form.request("End") if self.reasons else self.form.request()
         prompt = [
             Message("system", OFFICE),
-            Message("user", f"{subject.shown(swapped=swapped)}\n\n{request}"),
+            Message("user", f"{subject.shown(swapped=swapped)}\n\n{self._request()}"),
         ]
         # The same request twice would be one request, paid once and answered once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
@@ -92,6 +95,9 @@ class Sampled:
         opinion = judgement.value.exchanged() if swapped else judgement.value
         log = tuple({**place, **entry} for entry in judgement.log)
         return Ballot(name, model.name, swapped, opinion), log
+
+    def _request(self) -> str:
+        return REASONS + self.form.request("End") if self.reasons else self.form.request()
 
     async def _judgement(
         self, model: Model, prompt: list[Message], options: Mapping[str, Any]

@@ -129,12 +129,11 @@ class Rubric:
             "verdict": None,
             "calls": sum(entry["role"] == "assistant" for entry in _whole_log(votes)),
             "ballots": [vote.plain(self.name) for vote in votes if vote.reading],
-            "signature": self.signature([model.name for model in models]),
             **people,
         }
         facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
         facts |= {"unreadable": lost} if lost else {}
-        return Score(value, nearest.reason, {self.name: facts}, _whole_log(votes))
+        return Score(value, nearest.reason, {self.name: facts}, _whole_log(votes), self.signature(models))
 
     async def _ask(
         self, criteria: Criteria, parts: Sequence[Part], model: Model, at: int, *, again: bool = False
@@ -170,7 +169,7 @@ class Rubric:
         ]
         return "\n\n".join(block for block in blocks if block)
 
-    def signature(self, models: Sequence[str]) -> str:
+    def signature(self, models: Sequence[Model]) -> str:
         """How the score is made, in a line (see `signature`), without criteria that each sample brings along."""
         shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
         settings = [
@@ -181,7 +180,7 @@ class Rubric:
             self.confirm_failures,
             dict(self.params),
         ]
-        return signature("rubric", models, [shown, repr(self.criteria), settings])
+        return signature("rubric", models, shown, repr(self.criteria), settings)
 
 
 def _majority(values: Sequence[float]) -> float:

@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.json_codec import digest
-from evalsuite.judging.repeated_judge import OFFICE
+from evalsuite.judging.marks import marked
+from evalsuite.judging.parse_retry import AGAIN
+from evalsuite.redaction import show_params
+from evalsuite.types import Score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.judging.opinions import Judge
+    from evalsuite.protocols import Model
 
 VERSION = 1
-"""Counts changes of the templates that all judges share."""
+"""Counts changes in how answers are read and joined, which no prompt shows."""
+
+UNDER_TEST = "the model under test"
 
 
-def signature(kind: str, models: Sequence[str], content: Any) -> str:
+def signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     """`rubric|judge:gpt-4|version:1|hash:5f0c2a71d3b49e08`; equal where the same model is asked the same.
+
+    The hash covers the models with the parameters that the user set for the whole run, the content, and the words
+    that all judges share. Keys and other secrets among the parameters are left out.
 
     Args:
         kind: of judge.
-        models: that judge.
+        models: that judge; none where judging is what the model under test does.
         content: prompts, scales and parameters, as plain data.
     """
-    return f"{kind}|judge:{'+'.join(models)}|version:{VERSION}|hash:{digest([kind, list(models), content, VERSION])}"
+    names = [model.name for model in models]
+    overrides = [show_params(model.overrides) for model in models]
+    shared = [VERSION, AGAIN, marked([("section", "")])]
+    hashed = digest([kind, names, overrides, shared, content])
+    return f"{kind}|judge:{'+'.join(names) or UNDER_TEST}|version:{VERSION}|hash:{hashed}"
 
 
-def judge_signature(judge: Judge, model: str, shown: Any = None) -> str:
+def judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) -> str:
     """The signature of a judge that is a way of judging.
 
     Args:
         judge: with its form, its parameters and, of a panel, its seats.
-        model: that judges.
+        models: see `signature`.
         shown: what else decides what the judge is shown, as plain data.
     """
-    form = getattr(judge, "form", None)
-    instructions = form.request() if form else ""
-    return signature(type(judge).__name__.lower(), [model], [OFFICE, instructions, repr(judge), shown])
+    return signature(type(judge).__name__.lower(), models, judge.prompts(), repr(judge), shown)
+
+
+def signed(scores: Mapping[str, float | Score], written: str) -> dict[str, float | Score]:
+    """The same scores, each with this signature."""
+    return {
+        name: replace(score if isinstance(score, Score) else Score(score), signature=written)
+        for name, score in scores.items()
+    }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evalsuite.errors import for_terminal
 from evalsuite.reporting.markdown import number
 from evalsuite.reporting.section import Column
+from evalsuite.results.judge_signatures import scores_by_signature
 from evalsuite.shortening import beginning_and_length
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def _parts(record: Record) -> Iterator[tuple[str, str]]:
     for name, value in record.scores.items():
         reason = record.notes.get(name)
         yield "score", f"{name} {number(value, NUMBER)}{f' - {reason}' if reason else ''}"
+    for signature, names in scores_by_signature(record.facts).items():
+        yield "judged", f"{', '.join(names)} by {signature}"
     if record.outcome == "error":
         yield "error", f"{record.cause}: {record.error}"
 

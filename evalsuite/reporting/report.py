@@ -11,6 +11,7 @@ from evalsuite.reporting.attempts import attempts_table
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.case_block import case_block
 from evalsuite.reporting.generic import generic_section
+from evalsuite.reporting.judges.signatures import signatures_table
 from evalsuite.reporting.section import Block, Cell, Column, Passage, Section, Table
 from evalsuite.reporting.truncation_note import judges_cut_off
 from evalsuite.results.tally import RunView
@@ -44,10 +45,18 @@ def view(run: Run, name: str, label: str) -> RunView:
 
 
 def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
-    """A benchmark's section, with judges' answers that were cut off, and how its repeated attempts fare."""
-    section, attempts = _own_section(name, views, bench), attempts_table(views)
+    """A benchmark's section, with its judges' signatures and cut-off answers, and how repeated attempts fare."""
+    section = _own_section(name, views, bench)
     cut = [note for view in views for note in judges_cut_off(view.label, view.tally)]
-    return Section(section.title, [*cut, *section.blocks, *([] if attempts is None else [attempts])])
+    added = [table for table in (signatures_table(views), attempts_table(views)) if table is not None]
+    return Section(section.title, [*cut, *_before_folded(section.blocks, added)])
+
+
+def _before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Block]:
+    """The blocks with further tables among those that are shown at once."""
+    folded = (at for at, block in enumerate(blocks) if isinstance(block, Passage) and block.folded)
+    first = next(folded, len(blocks))
+    return [*blocks[:first], *added, *blocks[first:]]
 
 
 def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:

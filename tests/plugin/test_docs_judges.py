@@ -107,7 +107,11 @@ def test_a_rubric_of_every_kind_scores_a_case_and_so_do_panels_pairs_and_canarie
     }
     (explained,) = [record for record in records.values() if record["benchmark"] == "explains"]
     assert explained["notes"]["plain"] == "so it is"
-    assert explained["facts"]["plain"]["signature"].startswith("rubric|judge:function:judges:judge|")
+    signatures = explained["facts"]["judge_signatures"]
+    assert set(signatures) == set(explained["scores"])
+    assert signatures["plain"].startswith("rubric|judge:function:judges:judge|")
+    report = next(page.pytester.path.glob("reports/*/report.md")).read_text("utf-8")
+    assert signatures["plain"].rpartition(":")[2] in report
     assert scores["test_poems[rain]"] == {"rhythm": 7.0, "imagery": 6.0}
     assert scores["test_better[rain]"] == {"preference": 0.875, "often_preference": 0.5}
     assert [scores[f"test_canary[{one}]"]["factual"] for one in ("right", "wrong")] == [1.0, 0.0]

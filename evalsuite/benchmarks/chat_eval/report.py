@@ -14,7 +14,6 @@ from evalsuite.benchmarks.chat_eval.judge_settings import judge_settings
 from evalsuite.benchmarks.chat_eval.labelled import corrected
 from evalsuite.benchmarks.chat_eval.paired_modes import paired_modes
 from evalsuite.reporting.judges import agreement_table, bias_table, corrected_table
-from evalsuite.reporting.judges.signatures import signatures_table
 from evalsuite.reporting.section import Column, Passage, Section, Table
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ def report(views: Sequence[RunView]) -> Section:
         bias_table("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
         agreement_table("Agreement among the judges", named),
         corrected_table("Means corrected with few labels", corrected(named)),
-        signatures_table(views),
         *(block for judge in judges for block in debates(judge.name, judge.tally, judge.view)),
     ]
     return Section("ChatEval: do judges agree with people?", tuple(filter(None, blocks)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.judging.signature import signed
+
 if TYPE_CHECKING:
     from evalsuite.protocols import NamedScores
     from evalsuite.types import Sample, Transcript
@@ -15,8 +17,9 @@ def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
     For pairs `accuracy`: 1.0 where the verdict is people's own, else 0.0, also without a verdict. For
     dialogues the judge's score of each aspect, on people's scale; none without a judgement.
     """
-    parsed = "unparsed" not in transcript.facts
     if sample.tags["task"] == "pairs":
-        agreed = transcript.facts["verdict"] == sample.metadata["human"]
-        return {"parsed": float(parsed), "accuracy": float(agreed)}
-    return {"parsed": float(parsed), **transcript.facts.get("judged", {})}
+        scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}
+    else:
+        scores = transcript.facts.get("judged", {})
+    parsed = float("unparsed" not in transcript.facts)
+    return {"parsed": parsed, **signed(scores, transcript.facts["signature"])}

@@ -67,13 +67,14 @@ class AsJudge:
         subject = shown(sample)
         facts = await asyncio.to_thread(self._facts, sample, subject)
         judge = self.judge(read_mode(sample.tags["mode"]), sample.tags["task"])
+        # Judging is what the model is tested in: models judge under one signature if they are asked the same.
+        facts["signature"] = judge_signature(judge, [])
         try:
             assessment = await judge(subject, model)
         except JudgeError as error:
             facts |= {"unparsed": str(error), **cut_off(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_events(error.log), facts=facts)
         facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
-        facts["signature"] = judge_signature(judge, model.name)
         return Transcript(_answer(assessment), events=_events(assessment.log), facts=facts)
 
     def judge(self, mode: JudgingMode, task: str) -> Judge:

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.head_to_tail.abstention import is_missing
 from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES, PaperPrompts, paper_prompts
 from evalsuite.benchmarks.head_to_tail.prompts import judge_prompt
 from evalsuite.benchmarks.head_to_tail.variants import widened
 from evalsuite.judging.parse_retry import ask_until_parsed
-from evalsuite.metrics.text import as_texts, exact_match, normalise, rouge_l, token_f1
+from evalsuite.judging.signature import signature, signed
+from evalsuite.judging.verdict_text import without_thoughts
+from evalsuite.metrics.text import as_texts, exact_match, rouge_l, token_f1
 from evalsuite.types import Score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.protocols import JudgedScorer, Model, Scorer, Setup
     from evalsuite.types import Sample, Transcript
 
 # The short name that each rule has in `accuracy_em` and so on.
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}
+ASKED_WITH: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
+"""Generation parameters of the judge."""
+_VERDICT = re.compile(r"\b(?:in)?correct\b")
+_NEGATED = re.compile(r"(?:\bnot|n['\u2019]t|\bnever)\b[^.\n]{0,30}\bcorrect\b", re.IGNORECASE)
+"""What does not say whether something is wrong or merely doubtful."""
 _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
@@ -84,16 +91,23 @@ class ByJudge:
             Score(0.0, "a missing answer") if missing else await self._verdict(sample, transcript, judge)
         )
         shares = _shares(correct.value, float(missing))
-        return {"correct": correct, **shares, **{f"{name}_lm": value for name, value in shares.items()}}
+        scores: dict[str, float | Score] = {
+            "correct": correct,
+            **shares,
+            **{f"{name}_lm": value for name, value in shares.items()},
+        }
+        return signed(scores, signature("head_to_tail", [judge], self._asked(sample, "", [], ""), ASKED_WITH))
 
     async def _verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
-        question, answers, reply = str(sample.input), _answers(sample), spoken(transcript)
-        if self.paper and sample.tags.get("mode") in PAPER_MODES:
-            asked = self.paper.verdict(question, answers, reply)
-        else:
-            asked = judge_prompt(question, answers, reply)
-        judgement = await ask_until_parsed(judge, asked, _parse_verdict, temperature=0, max_tokens=512)
+        asked = self._asked(sample, str(sample.input), _answers(sample), spoken(transcript))
+        judgement = await ask_until_parsed(judge, asked, _parse_verdict, **ASKED_WITH)
         return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
+
+    def _asked(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
+        """The question to the judge, in the words of the sample's mode."""
+        if self.paper and sample.tags.get("mode") in PAPER_MODES:
+            return self.paper.verdict(question, answers, reply)
+        return judge_prompt(question, answers, reply)
 
 
 def acceptable(sample: Sample) -> tuple[str, ...]:
@@ -124,7 +138,7 @@ def _shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
 
 
 def _parse_verdict(text: str) -> float:
-    word = normalise(text)
-    if word not in {"correct", "incorrect"}:
+    words = set(_VERDICT.findall(without_thoughts(text).casefold()))
+    if len(words) != 1 or _NEGATED.search(text):
         raise ValueError('it is not the one word "correct" or "incorrect".')
-    return float(word == "correct")
+    return float(words == {"correct"})

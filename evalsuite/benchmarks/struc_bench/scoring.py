@@ -12,6 +12,7 @@ from evalsuite.benchmarks.struc_bench.error_types import error_types
 from evalsuite.benchmarks.struc_bench.options import NEURAL, StrucBenchOptions
 from evalsuite.errors import JudgeError, ScoringError
 from evalsuite.judging.p_score import PROMPT, p_score
+from evalsuite.judging.signature import signed
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.types import Score
@@ -173,4 +174,5 @@ class PScorer:
             score = await p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
         except JudgeError as error:
             return {"p_readable": Score(0.0, log=[*error.log, {"error": str(error)}])}
-        return {"p_content": Score(score.content, log=score.log), "p_format": score.format, "p_readable": 1.0}
+        scores = {"p_content": Score(score.content, log=score.log), "p_format": Score(score.format)}
+        return {**signed(scores, score.signature), "p_readable": 1.0}

@@ -83,6 +83,15 @@ def judge_prompt(
     )
 
 
+def judge_templates() -> list[str]:
+    """Every question to the judge, in both protocols, about nothing: what its signature is made of."""
+    return [
+        judge_prompt(criterion, (), "", (), native=native)
+        for criterion in _CRITERIA
+        for native in (False, True)
+    ]
+
+
 def parse_score(text: str) -> float:
     """The judge's score in tenths: 0.1 to 1.0.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes import paper_scoring, released_scoring
 from evalsuite.benchmarks.tool_eyes.capabilities import is_released
+from evalsuite.benchmarks.tool_eyes.prompts import judge_templates
+from evalsuite.judging.signature import signature, signed
 
 if TYPE_CHECKING:
     from evalsuite.benchmarks.tool_eyes.released_files import ReleasedPrompts
@@ -43,5 +45,9 @@ class JudgedCapabilities:
             ModelError: a call failed for good.
         """
         if is_released(sample) and self.released:
-            return await released_scoring.judged(sample, transcript, judge, self.released)
-        return await paper_scoring.judged(sample, transcript, judge)
+            scores = await released_scoring.judged(sample, transcript, judge, self.released)
+            asked, params = repr(self.released.questions), released_scoring.JUDGE_PARAMETERS
+            return signed(scores, signature("tool_eyes:released", [judge], asked, params))
+        scores = await paper_scoring.judged(sample, transcript, judge)
+        params = paper_scoring.JUDGE_PARAMETERS
+        return signed(scores, signature("tool_eyes", [judge], judge_templates(), params))

@@ -5,12 +5,13 @@ The paper counts a program that is missing or fails as zero on every metric: it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.errors import ScoringError
 from evalsuite.judging.marks import marked
 from evalsuite.judging.parse_retry import ask_until_parsed
+from evalsuite.judging.signature import signature, signed
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.shortening import beginning
@@ -18,12 +19,16 @@ from evalsuite.solvers.boxed import last_boxed_answer, plain_words
 from evalsuite.types import Message, Score
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evalsuite.protocols import JudgedScorer, Model, Scorer, Setup
     from evalsuite.types import Sample, Transcript
 
 RULES_SUBTASK = "Instruction Following"
 BEST = 10
 JUDGED = 8_000  # characters of an answer that a judge is shown: a program may print far more than fits
+ASKED_WITH: Mapping[str, Any] = {"temperature": 0.0}
+"""Generation parameters of the judge."""
 
 JUDGE = """\
 You mark answers to questions about tables and texts. You see a question, the reference answer and the \
@@ -96,11 +101,15 @@ class AnswerJudge:
         """
         if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
             return {}
+        mark_given = await self._mark(sample, transcript, judge)
+        return signed({"judge": mark_given}, signature("treb", [judge], JUDGE, BEST, JUDGED, ASKED_WITH))
+
+    async def _mark(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
         if note := failed_program(sample, transcript) or (
             "no answer" if not transcript.answer.strip() else ""
         ):
-            return {"judge": Score(0.0, note)}
-        question = marked(
+            return Score(0.0, note)
+        asked = marked(
             [
                 ("question", str(sample.input)),
                 ("reference answer", str(sample.target)),
@@ -108,9 +117,9 @@ class AnswerJudge:
             ]
         )
         reading = await ask_until_parsed(
-            judge, [Message("system", JUDGE), Message("user", question)], mark, temperature=0.0
+            judge, [Message("system", JUDGE), Message("user", asked)], mark, **ASKED_WITH
         )
-        return {"judge": Score(reading.value / BEST, f"{reading.value:g} of {BEST}", log=reading.log)}
+        return Score(reading.value / BEST, f"{reading.value:g} of {BEST}", log=reading.log)
 
 
 def _has_reference(sample: Sample) -> bool:

@@ -14,6 +14,7 @@ import pytest
 from evalsuite.errors import ScoringError, SpendLimitReached
 from evalsuite.plugin.marks import FINDINGS
 from evalsuite.plugin.session.signals import interrupted_by_user
+from evalsuite.results.judge_signatures import SIGNATURES
 from evalsuite.threads import is_async
 from evalsuite.types import Outcome, Record, Score, Usage
 
@@ -46,6 +47,7 @@ class Findings:
     notes: dict[str, str] = field(default_factory=dict)
     logs: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+    signatures: dict[str, str] = field(default_factory=dict)
     outcome: Outcome = "passed"
     error: str | None = None
     cause: str | None = None
@@ -113,6 +115,8 @@ class Findings:
                 self.notes[name] = score.note
             if score.log:
                 self.logs[name] = list(score.log)
+            if score.signature:
+                self.signatures[name] = score.signature
 
     def record(
         self,
@@ -130,6 +134,8 @@ class Findings:
             self.facts["metadata"] = groups
         if cut := sum(bool(entry.get("cut_off")) for log in self.logs.values() for entry in log):
             self.facts["cut_off"] = cut
+        if self.signatures:
+            self.facts[SIGNATURES] = self.signatures
         return Record(
             case=item.nodeid,
             benchmark=case.bound.name,

@@ -9,7 +9,6 @@ from evalsuite.reporting.judges.agreement import agreement_table
 from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.judges.bias import bias_table
 from evalsuite.reporting.judges.people import people_table
-from evalsuite.reporting.judges.signatures import signatures_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +25,7 @@ def judge_blocks(views: Sequence[RunView]) -> list[Table]:
         if any(case.verdict is not None for case in judged(tally, prefix)):
             tables.append(bias_table(f"Biases of {name}", [(name, tally)], prefix))
         tables.append(agreement_table(f"Agreement within {name}", [(name, tally)], prefix))
-    tables += [people_table(views), signatures_table(views)]
+    tables.append(people_table(views))
     return [table for table in tables if table is not None]
 
 

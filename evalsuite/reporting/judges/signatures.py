@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.reporting.section import Column, Table
+from evalsuite.results.judge_signatures import scores_by_signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,45 +17,63 @@ if TYPE_CHECKING:
 
 NOTE = (
     "A signature changes with the prompts, the scale, the parameters and the judge's model: scores under different "
-    "signatures should not be compared. Made of little: expected scores of judges that gave most of the probability to "
-    "something other than a score."
+    "signatures should not be compared."
 )
+LITTLE = " Made of little: expected scores of judges that gave most of the probability to something other than a score."
+COLUMNS = (Column("Run"), Column("Scores"), Column("Signature"), Column("Cases", "count"))
+WEIGHTED = (*COLUMNS, Column("Made of little", "percent"))
+
+
+@dataclass
+class _Signed:
+    """What stands under one signature.
+
+    Attributes:
+        scores: their names, in order of first appearance.
+        cases: how many.
+        little: of each case whose scores are expected values, whether one rests on little probability.
+    """
+
+    scores: dict[str, None] = field(default_factory=dict)
+    cases: int = 0
+    little: list[bool] = field(default_factory=list)
+
+    @property
+    def share(self) -> float | None:
+        """The share of cases whose scores are made of little; None where none is an expected value."""
+        return sum(self.little) / len(self.little) if self.little else None
 
 
 def signatures_table(views: Sequence[RunView]) -> Table | None:
-    """One row for each run, judge and signature, with the cases that stand under it; None where there is none."""
+    """One row for each run and signature, with its scores and cases; None where no judge was asked."""
+    signed = [(view.label, *item) for view in views for item in _signed(view.tally).items()]
+    if not signed:
+        return None
     rows: list[tuple[Cell, ...]] = [
-        (view.label, name, signature, cases, little)
-        for view in views
-        for (name, signature), (cases, little) in _counted(view.tally).items()
+        (label, ", ".join(cases.scores), signature, cases.cases) for label, signature, cases in signed
     ]
-    columns = (
-        Column("Run"),
-        Column("Score"),
-        Column("Signature"),
-        Column("Cases", "count"),
-        Column("Made of little", "percent"),
-    )
-    return Table("Signatures of judged scores", columns, rows, NOTE) if rows else None
+    if not any(cases.little for _, _, cases in signed):
+        return Table("Signatures of judged scores", COLUMNS, rows, NOTE)
+    rows = [(*row, cases.share) for row, (_, _, cases) in zip(rows, signed, strict=True)]
+    return Table("Signatures of judged scores", WEIGHTED, rows, NOTE + LITTLE)
 
 
-def _counted(tally: Tally) -> dict[tuple[str, str], tuple[int, float | None]]:
-    shares: dict[tuple[str, str], list[bool | None]] = {}
+def _signed(tally: Tally) -> dict[str, _Signed]:
+    signed: dict[str, _Signed] = {}
     for row in tally:
-        for name, facts in _judges(row.facts):
-            shares.setdefault((name, str(facts["signature"])), []).append(_is_little(facts))
-    return {
-        key: (len(flags), None if None in flags else sum(map(bool, flags)) / len(flags))
-        for key, flags in sorted(shares.items())
-    }
+        for signature, scores in scores_by_signature(row.facts).items():
+            cases = signed.setdefault(signature, _Signed())
+            cases.scores |= dict.fromkeys(scores)
+            cases.cases += 1
+            cases.little += _little(row.facts, signature, scores)
+    return dict(sorted(signed.items(), key=lambda item: (*item[1].scores, item[0])))
 
 
-def _judges(facts: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, part in (("", facts), *facts.items()):
-        if isinstance(part, Mapping) and part.get("ballots") and part.get("signature"):
-            yield name.rstrip("_"), part
-
-
-def _is_little(facts: Mapping[str, Any]) -> bool | None:
-    weights = facts.get("weights")
-    return any(weight.get("little") for weight in weights.values()) if weights else None
+def _little(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
+    """For each judge of these scores that kept its weights, whether one of them is little."""
+    if not signature.startswith("weighted|"):
+        return
+    for prefix, part in (("", facts), *facts.items()):
+        weights = part.get("weights") if isinstance(part, Mapping) else None
+        if weights and scores[0].startswith(prefix):
+            yield any(weight.get("little") for weight in weights.values())

@@ -48,6 +48,7 @@ class Scripted:
     name: str = "scripted"
     calls: list[Asked] = field(default_factory=list)
     under_way: list[int] = field(default_factory=lambda: [0])
+    overrides: Mapping[str, Any] = field(default_factory=dict)
 
     async def chat(
         self, prompt: str | Sequence[Message | Mapping[str, Any]], *, tools: Sequence[Any] = (), **params: Any

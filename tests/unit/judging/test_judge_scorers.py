@@ -66,8 +66,12 @@ def test_each_aspect_is_a_score_and_the_first_carries_facts_and_log(scripted: An
         panel(["critic"], turns=1, aspects=["clarity", Aspect("depth", low=1, high=5)]), scripted(answering)
     )
     first = found["clarity"]
+    depth = found["depth"]
     assert isinstance(first, Score)
-    assert (first.value, found["depth"]) == (3.0, 5.0)
+    assert isinstance(depth, Score)
+    assert (first.value, depth.value) == (3.0, 5.0)
+    assert first.signature == depth.signature
+    assert not depth.log
     assert first.facts["calls"] == 2
     assert first.facts["ballots"][0]["judge"] == "critic"
     assert [entry["turn"] for entry in first.log if entry["role"] == "assistant"] == [1, 2]
@@ -155,7 +159,7 @@ def test_importing_the_judges_loads_nothing_heavy() -> None:
 def signature(scorer: Any, model: Any) -> str:
     first = next(iter(scores(scorer, model).values()))
     assert isinstance(first, Score)
-    return str(first.facts["signature"])
+    return first.signature
 
 
 @pytest.mark.parametrize(
@@ -173,6 +177,27 @@ def test_a_signature_is_the_same_for_the_same_question_and_changes_with_what_is_
 ) -> None:
     assert signature(one, scripted(answering)) == signature(one, scripted(answering))
     assert signature(one, scripted(answering)) != signature(other, scripted(answering))
+
+
+def test_a_parameter_that_the_user_sets_for_the_run_changes_the_signature_and_a_key_does_not(
+    scripted: Any,
+) -> None:
+    def of(**overrides: Any) -> str:
+        return signature(single(), scripted(answering, overrides=overrides))
+
+    assert len({of(), of(temperature=1.0), of(temperature=0.5)}) == 3
+    assert of(extra_headers={"x-api-key": "one"}) == of(extra_headers={"x-api-key": "two"})
+
+
+@pytest.mark.parametrize(
+    "words", ["judging.panels.TALK", "judging.panels.LAST", "judging.panels.SUM_UP", "judging.panels.OFFICE"]
+)
+def test_the_words_of_a_panels_prompts_are_part_of_its_signature(
+    scripted: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signature(panel(1), scripted(answering))
+    monkeypatch.setattr(f"evalsuite.{words}", "other words, {name}")
+    assert signature(panel(1), scripted(answering)) != before
 
 
 @pytest.mark.parametrize(

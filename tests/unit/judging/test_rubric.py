@@ -219,9 +219,7 @@ def test_only_a_failure_is_asked_again_and_stands_if_most_agree(
 
 def test_the_signature_changes_with_prompt_scale_and_model(scripted: Any) -> None:
     def of(scorer: Any, name: str = "gpt-4") -> str:
-        text: str = judged(scorer, scripted(lambda _: '{"reason": "r", "score": 1}', name)).facts["rubric"][
-            "signature"
-        ]
+        text: str = judged(scorer, scripted(lambda _: '{"reason": "r", "score": 1}', name)).signature
         return text
 
     plain = of(rubric("Clear?", scale=(1, 5)))
@@ -327,6 +325,6 @@ def test_a_checklist_of_each_samples_own_has_one_signature_and_repeated_samples_
     for at in range(2):
         sample = Sample(f"{at}", "Do it.", metadata={"criteria": [f"Is it done {at} times?"]})
         scores: Any = asyncio.run(scorer.judged(sample, Transcript("Done."), model))
-        signatures.add(scores["follows"].facts["follows"]["signature"])
+        signatures.add(scores["follows"].signature)
     assert len(signatures) == 1
     assert [asked.params["seed"] for asked in model.calls] == [40, 41, 40, 41]

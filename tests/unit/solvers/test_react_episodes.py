@@ -57,6 +57,7 @@ class Says:
     offered: list[Sequence[Mapping[str, Any]]] = field(default_factory=list)
     params: dict[str, Any] = field(default_factory=dict)
     name: str = "scripted"
+    overrides: dict[str, Any] = field(default_factory=dict)
 
     async def chat(self, prompt: Any, *, tools: Any = (), **params: Any) -> Completion:
         self.asked.append(list(prompt))

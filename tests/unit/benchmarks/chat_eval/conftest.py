@@ -12,8 +12,9 @@ import pytest
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 from evalsuite.errors import ModelError
 from evalsuite.protocols import Setup
+from evalsuite.results.judge_signatures import SIGNATURES
 from evalsuite.results.tally import Row, RunView, Tally
-from evalsuite.types import Completion, Record
+from evalsuite.types import Completion, Record, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,7 @@ class ScriptedJudge:
     name: str = "scripted"
     prompts: list[str] = field(default_factory=list)
     params: list[dict[str, Any]] = field(default_factory=list)
+    overrides: dict[str, Any] = field(default_factory=dict)
 
     async def chat(self, prompt: Any, *, tools: Any = (), **params: Any) -> Completion:
         self.prompts.append("\n".join(message.content for message in prompt))
@@ -76,13 +78,17 @@ def run(
             records[sample.id] = Record(**common, outcome="error", tags=sample.tags, error=str(error))
             continue
         given: Any = scorer
-        scores = {key: float(value) for key, value in given(sample, transcript).items()}
+        scored = {
+            key: value if isinstance(value, Score) else Score(value)
+            for key, value in given(sample, transcript).items()
+        }
+        signatures = {key: score.signature for key, score in scored.items() if score.signature}
         records[sample.id] = Record(
             **common,
             outcome="passed",
             tags=sample.tags,
-            scores=scores,
-            facts=transcript.facts,
+            scores={key: float(score.value) for key, score in scored.items()},
+            facts={**transcript.facts, SIGNATURES: signatures},
             transcript=transcript,
         )
     return Judged(judge, records)

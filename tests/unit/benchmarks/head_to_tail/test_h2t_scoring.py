@@ -30,6 +30,7 @@ class Scripted:
         self.answers = list(answers)
         self.asked: list[Any] = []
         self.params: dict[str, Any] = {}
+        self.overrides: dict[str, Any] = {}
 
     async def chat(
         self,
@@ -55,9 +56,13 @@ def by_rule(answer: str, target: Target = "Christopher Nolan") -> dict[str, floa
     return {**ByRule()(one, said), **ByExactMatch()(one, said)}
 
 
-def judged(answer: str, *verdicts: str) -> tuple[dict[str, float | Score], Scripted]:
+def judged(answer: str, *verdicts: str) -> tuple[dict[str, Score], Scripted]:
     judge = Scripted(*verdicts)
-    return asyncio.run(ByJudge().judged(sample(), Transcript(answer), judge)), judge
+    scores = asyncio.run(ByJudge().judged(sample(), Transcript(answer), judge))
+    assert {str(getattr(score, "signature", "")).split("|")[1] for score in scores.values()} == {
+        "judge:scripted"
+    }
+    return {name: score for name, score in scores.items() if isinstance(score, Score)}, judge
 
 
 def test_a_right_answer_is_accurate_by_every_rule() -> None:
@@ -119,9 +124,8 @@ def test_accuracy_hallucination_and_missing_make_up_the_whole_of_every_case(answ
 def test_the_judge_decides_accuracy(verdict: str, right: float) -> None:
     scores, judge = judged("The director of Memento", verdict)
     correct = scores["correct"]
-    assert isinstance(correct, Score)
-    assert correct.value == scores["accuracy"] == scores["accuracy_lm"] == right
-    assert scores["hallucination"] == scores["hallucination_lm"] == 1.0 - right
+    assert correct.value == scores["accuracy"].value == scores["accuracy_lm"].value == right
+    assert scores["hallucination"].value == scores["hallucination_lm"].value == 1.0 - right
     assert correct.log[0]["content"] == judge.asked[0][0].content
     assert "The director of Memento" in correct.log[0]["content"]
     assert judge.params["temperature"] == 0
@@ -130,15 +134,30 @@ def test_the_judge_decides_accuracy(verdict: str, right: float) -> None:
 def test_the_judge_is_not_asked_about_a_missing_answer() -> None:
     scores, judge = judged("unsure")
     assert judge.asked == []
-    assert (scores["accuracy"], scores["hallucination"]) == (0.0, 0.0)
+    assert (scores["accuracy"].value, scores["hallucination"].value) == (0.0, 0.0)
 
 
-def test_a_judge_that_rambles_is_asked_again_and_then_is_an_error() -> None:
-    scores, judge = judged("Nolan", "I would say it is correct.", "correct")
-    assert scores["accuracy"] == 1.0
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("I would say it is correct.", 1.0),
+        ("**Incorrect**: he was the composer.", 0.0),
+        ('{"verdict": "incorrect"}', 0.0),
+        ("<think>Is it incorrect? No.</think>Correct", 1.0),
+    ],
+)
+def test_a_verdict_that_a_reader_would_understand_is_read(said: str, right: float) -> None:
+    scores, judge = judged("Nolan", said)
+    assert scores["accuracy"].value == right
+    assert len(judge.asked) == 1
+
+
+def test_a_judge_that_decides_nothing_is_asked_again_and_then_is_an_error() -> None:
+    scores, judge = judged("Nolan", "It is not correct.", "correct")
+    assert scores["accuracy"].value == 1.0
     assert len(judge.asked) == 2
     with pytest.raises(JudgeError, match="scripted"):
-        judged("Nolan", "correct or incorrect", "yes", "true")
+        judged("Nolan", "correct or incorrect", "yes", "It isn't entirely correct.")
 
 
 def test_without_a_judge_exact_match_decides_and_with_one_it_does() -> None:

@@ -196,6 +196,13 @@ def test_the_judge_sees_what_the_tools_returned_and_the_log_names_what_is_long(
     assert "so so" not in log
 
 
+def value(score: float | Score) -> float:
+    """The value of a score that a judge made."""
+    assert isinstance(score, Score)
+    assert score.signature.startswith("tool_eyes|judge:judge|")
+    return score.value
+
+
 NATIVE_MARKS = {**MARKS, "called last fits": 4}
 
 
@@ -212,7 +219,7 @@ def test_a_native_call_without_words_is_no_missing_thought(play: Any, backend: A
     transcript = play(DATES_NATIVE, turns)
     scores = asyncio.run(JudgedCapabilities().judged(DATES_NATIVE, transcript, asked.handle("judge")))
     # The wordless call is judged (4) and not given a half; the other one has a thought (5).
-    assert scores["match"] == pytest.approx((0.4 + 0.5) / 2)
+    assert value(scores["match"]) == pytest.approx((0.4 + 0.5) / 2)
     shown = [request.messages[0].content for request in asked.requests]
     assert not any("no thought was written" in text for text in shown)
     assert sum("do not hold the missing words against it" in text for text in shown) == 3
@@ -229,7 +236,7 @@ def test_calls_after_finish_count_like_any_other(play: Any, backend: Any) -> Non
     # One turn of three calls, of which the last names no tool.
     assert RuleScores()(DATES_NATIVE, transcript)["reality"] == pytest.approx(2 / 3)
     scores = asyncio.run(JudgedCapabilities().judged(DATES_NATIVE, transcript, asked.handle("judge")))
-    assert scores["tool_selection"] == pytest.approx(2 / 3 * 0.5)
+    assert value(scores["tool_selection"]) == pytest.approx(2 / 3 * 0.5)
     assert transcript.facts["faults"] == {"after_finish": 2, "unknown_tool": 1}
     assert transcript.answer == "Thursday"
 

@@ -42,6 +42,7 @@ class Scripted:
     asked: list[Any] = field(default_factory=list)
     params: list[dict[str, Any]] = field(default_factory=list)
     name: str = "scripted"
+    overrides: dict[str, Any] = field(default_factory=dict)
 
     async def chat(self, prompt: Any, *, tools: Any = (), **params: Any) -> Completion:
         self.asked.append([(message.role, message.content) for message in prompt])
