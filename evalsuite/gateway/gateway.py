@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from evalsuite.gateway.effects import Effect
     from evalsuite.gateway.limiter import Limiter
+    from evalsuite.gateway.neighbours import Neighbours
     from evalsuite.gateway.spend import Price
     from evalsuite.gateway.store import Store
     from evalsuite.models.protocol import Backend
@@ -94,6 +95,7 @@ class Gateway:
         clock: seconds that only go forward.
         vault: knows the secrets behind the hashes in requests.
         patience: seconds that a request waits for a server that is down or refuses for lack of capacity.
+        neighbours: where runs on this machine find each other's paces; None for a pace of its own.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
@@ -107,8 +109,9 @@ class Gateway:
         clock: Callable[[], float] = time.monotonic,
         vault: Vault | None = None,
         patience: float = PATIENCE,
+        neighbours: Neighbours | None = None,
     ) -> None:
-        self._patience = patience
+        self._patience, self._neighbours = patience, neighbours
         self._vault = vault or Vault()
         self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
@@ -185,9 +188,18 @@ class Gateway:
         backend = self._backends[address]
         if backend not in self._upstreams:
             limiter = self.limiter.another() if self._upstreams else self.limiter
+            self._share(limiter, backend, request.model)
             breaker = Breaker(self._clock, partial(self._tell, backend))
             self._upstreams[backend] = Upstream(backend, limiter, breaker, self._patience)
         return self._upstreams[backend]
+
+    def _share(self, limiter: Limiter, backend: Backend, model: str) -> None:
+        """One pace for all runs on this machine that ask the same model with the same key."""
+        if self._neighbours is not None and backend.metered:
+            account = getattr(backend, "account", "")
+            # Without the file, each run finds the rate by itself.
+            with suppress(OSError):
+                limiter.share(self._neighbours.file(backend.identity, model, account))
 
     async def _fly(self, key: str, upstream: Upstream, request: Request) -> Completion:
         price = self._price(upstream, request.model)
@@ -361,6 +373,8 @@ class Gateway:
         await asyncio.gather(*self._flights.values(), return_exceptions=True)
         for backend in self._backends.values():
             await backend.aclose()
+        for upstream in self._upstreams.values():
+            upstream.limiter.close()
         self.store.close()
 
     async def _drain(self) -> None:

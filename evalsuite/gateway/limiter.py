@@ -11,10 +11,12 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from evalsuite.gateway.common_rate import CommonRate
 from evalsuite.gateway.rate_finder import RateFinder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
 
 class Pace:
@@ -97,12 +99,25 @@ class Limiter:
         self._rpm, self._tpm, self._clock = rpm, tpm, clock
         self._requests = Pace(rpm / 60 if rpm else None)
         self._tokens = Pace(tpm / 60 if tpm else None)
-        self._found = RateFinder(self.places.most)
+        self._found: RateFinder | CommonRate = RateFinder(self.places.most)
         self._gate = asyncio.Lock()
 
     def another(self) -> Limiter:
         """A limiter for another model of the run, with the same connections and its own paces."""
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
+
+    def share(self, file: Path) -> None:
+        """Finds the server's rate together with all runs on this machine that share the same file.
+
+        Raises:
+            OSError: the file cannot be used.
+        """
+        self._found = CommonRate(RateFinder(self.places.most), file, self._clock)
+
+    def close(self) -> None:
+        """Lets go of what is shared with other runs."""
+        if isinstance(self._found, CommonRate):
+            self._found.close()
 
     @property
     def rate(self) -> float | None:
@@ -131,22 +146,23 @@ class Limiter:
             self.places.release()
 
     async def _turn(self, tokens: int) -> float:
-        # One admission per turn of the loop, so that a refusal is noticed before the next request is sent.
-        await asyncio.sleep(0)
         while True:
             if not self.places.free:
                 await self.places.changed()
                 continue
             now = self._clock()
-            paces = (self._requests, self._tokens, self._found)
-            delay = max(pace.delay(now) for pace in paces)
-            if delay <= 0:
+            delay = max(self._requests.delay(now), self._tokens.delay(now))
+            if delay > 0:
+                await asyncio.sleep(delay)
+                continue
+            await asyncio.sleep(self._found.book(now) - now)
+            now = self._clock()
+            # Another model's call may have taken the last place, or everybody been paused.
+            if self.places.free and self._found.send(now):
                 self._requests.take(1, now)
                 self._tokens.take(tokens, now)
-                self._found.sent(now)
                 self.places.in_flight += 1
                 return now
-            await asyncio.sleep(delay)
 
     def accepted(self, estimated: int, used: int) -> None:
         """A call was answered; the actual number of tokens replaces the estimate.

@@ -18,8 +18,13 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
+from dataclasses import astuple
+from typing import TYPE_CHECKING
 
 from evalsuite.gateway.other_refusals import Window, other_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 RISE = 0.6
 CUT, SEARCH_CUT = 0.1, 0.25
@@ -42,6 +47,9 @@ LONG_PAUSE = 5.0
 FLOOR = 0.05
 """Requests a second that are sent whatever happens."""
 
+TIMER = 1e-3
+"""Seconds that a timer may be early."""
+
 SENDS_KEPT = 16
 UNUSED = 2.0
 """A rate of more than so many times what is sent was never used up, and says nothing."""
@@ -55,9 +63,28 @@ DEEPEST_FALL = 0.6
 TOLERATED = 1.5
 """Refusals up to so many times the share that comes whatever the rate cost nothing."""
 
+NUMBERS: dict[str, type] = {
+    "rate": float,
+    "resume_at": float,
+    "_free_at": float,
+    "_searching": bool,
+    "_cut_at": float,
+    "_clean": int,
+    "_clean_since": float,
+    "_row": int,
+    "_fruitless": int,
+    "_paused_at": float,
+    "_cycle_start": float,
+    "_cycle_accepted": int,
+    "_window_start": float,
+    "_other_share": float,
+    "_refused_share": float,
+}
+"""What a finder knows, besides the latest sendings and windows."""
+
 
 class RateFinder:
-    """See the module.
+    """What is known of one server's rate; it may be handed from process to process (`numbers`, `adopt`).
 
     Args:
         connections: requests in flight at most; after a pause the server is approached like plain exponential
@@ -84,22 +111,54 @@ class RateFinder:
         self._other_share = 0.0
         self._refused_share = 0.0
 
-    def delay(self, now: float) -> float:
-        """Seconds until the next request may go."""
-        wait = self.resume_at - now
-        return max(wait, self._free_at - now) if self.rate else wait
+    def numbers(self) -> list[float]:
+        """All that is known, for `adopt` in another process; NaN stands for what is not known."""
+        values = [getattr(self, name) for name in NUMBERS]
+        plain = [math.nan if value is None else float(value) for value in values]
+        windows = [number for window in self._windows for number in astuple(window)]
+        return [*plain, *self._window, float(len(self._sends)), *self._sends, *windows]
 
-    def sent(self, now: float) -> None:
-        """A request goes now."""
+    def adopt(self, numbers: Sequence[float]) -> None:
+        """Takes over what another finder knows.
+
+        Raises:
+            ValueError: these are not the numbers of a finder.
+        """
+        count = len(NUMBERS)
+        if len(numbers) < count + 3:
+            raise ValueError(f"{len(numbers)} numbers are not enough")
+        for name, number in zip(NUMBERS, numbers, strict=False):
+            setattr(self, name, None if math.isnan(number) else NUMBERS[name](number))
+        self._window = [int(number) for number in numbers[count : count + 2]]
+        first = count + 3
+        last = first + int(numbers[count + 2])
+        self._sends = deque(numbers[first:last], maxlen=SENDS_KEPT)
+        windows = (numbers[at : at + 3] for at in range(last, len(numbers) - 2, 3))
+        self._windows = deque(
+            (Window(seconds, int(accepted), int(refused)) for seconds, accepted, refused in windows),
+            maxlen=WINDOWS_KEPT,
+        )
+
+    def book(self, now: float) -> float:
+        """Books the next free instant for a request, which may have passed already."""
+        if self.rate is None:
+            return max(now, self.resume_at)
+        in_use = self._in_use(now)
+        # The timer's delay is made up for, up to two requests.
+        instant = max(self._free_at, now - 1.0 / self.rate)
+        self._free_at = instant + 1.0 / self.rate
+        if in_use and not self._looking(now):
+            self.rate += RISE / math.sqrt(self.rate)
+        return max(instant, self.resume_at)
+
+    def send(self, now: float) -> bool:
+        """A request goes now, at its instant; False if everybody has been paused since that was booked."""
+        if self.resume_at - now > TIMER:
+            return False
         self._sends.append(now)
         if self._cycle_start is None:
             self._cycle_start = now
-        if self.rate:
-            in_use = self._in_use(now)
-            # The timer's delay is made up for, up to two requests.
-            self._free_at = max(self._free_at, now - 1.0 / self.rate) + 1.0 / self.rate
-            if in_use and not self._looking(now):
-                self.rate += RISE / math.sqrt(self.rate)
+        return True
 
     def accepted(self, now: float) -> None:
         """A request was answered."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 
 class Secret:
     """A key, a token or a login. Only `reveal` gives its text; everything else shows `***`.
@@ -18,6 +20,10 @@ class Secret:
     def reveal(self) -> str:
         """The text, for the one place that sends it."""
         return self._text
+
+    def digest(self) -> str:
+        """The SHA-256 of its text, in hexadecimal."""
+        return hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def __bool__(self) -> bool:
         return bool(self._text)

@@ -18,6 +18,7 @@ from evalsuite.errors import RunError, SettingsError
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.gateway import GRACE, Gateway
 from evalsuite.gateway.limiter import Limiter
+from evalsuite.gateway.neighbours import Neighbours
 from evalsuite.gateway.spend import read_prices
 from evalsuite.models.access import MEBIBYTE, Access, Timeouts
 from evalsuite.service.address import is_loopback
@@ -120,6 +121,7 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
         _complain,
         vault=Vault(),
         patience=settings.patience,
+        neighbours=Neighbours(),
     )
     server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(service.host))
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=GRACE)
