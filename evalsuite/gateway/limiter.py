@@ -157,12 +157,15 @@ class Limiter:
                 continue
             await asyncio.sleep(self._found.book(now) - now)
             now = self._clock()
-            # Another model's call may have taken the last place, or everybody been paused.
-            if self.places.free and self._found.send(now):
+            if self._may_go(now):
                 self._requests.take(1, now)
                 self._tokens.take(tokens, now)
                 self.places.in_flight += 1
                 return now
+
+    def _may_go(self, now: float) -> bool:
+        """False if another model's call has taken the last place since, or everybody was paused."""
+        return self.places.free and self._found.send(now)
 
     def accepted(self, estimated: int, used: int) -> None:
         """A call was answered; the actual number of tokens replaces the estimate.
