@@ -12,7 +12,7 @@ from evalsuite.judging.structured_answers import object_schema, whole_number
 from evalsuite.judging.verdict_text import chosen, without_thoughts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.judging.forms import Aspect, Lead
 
@@ -21,6 +21,8 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "second": ("2", "b", "answer 2", "answer_2"),
     "tie": ("tie", "c", "draw", "equal"),
 }
+PLAIN = ("1", "2", "tie")
+"""The three verdicts as they are asked for."""
 LEVELS: Mapping[str, float] = {
     "1 much better": 1.0,
     "1 better": 0.75,
@@ -104,16 +106,13 @@ class ChoiceForm:
         return f"Which answer is better{on}?{meaning}"
 
     def request(self, lead: Lead = "Reply") -> str:
-        return f"{self.task()} {lead} with one line: `Verdict: 1`, `Verdict: 2` or `Verdict: tie`."
+        return _with_one_line(self.task(), lead, PLAIN)
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(verdict={"type": "string", "enum": ["1", "2", "tie"]})
+        return _one_of(PLAIN)
 
     def parse(self, text: str) -> Opinion:
-        verdicts = set(chosen(without_thoughts(text), CHOICES))
-        if not verdicts:
-            raise ValueError("no line ends with one of Verdict: 1, Verdict: 2 and Verdict: tie.")
-        return Opinion(verdict=cast("PairVerdict", only(verdicts, "Verdict")))
+        return Opinion(verdict=cast("PairVerdict", _only_verdict(text, CHOICES, PLAIN)))
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         return Opinion(verdict=majority([opinion.verdict or "tie" for opinion in opinions]))
@@ -130,23 +129,44 @@ class GradedChoice:
         return f"{ChoiceForm(self.aspect).task()} By how much?"
 
     def request(self, lead: Lead = "Reply") -> str:
-        *most, last = (f"`Verdict: {level}`" for level in LEVELS)
-        return f"{self.task()} {lead} with one line: {', '.join(most)} or {last}."
+        return _with_one_line(self.task(), lead, LEVELS)
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(verdict={"type": "string", "enum": list(LEVELS)})
+        return _one_of(LEVELS)
 
     def parse(self, text: str) -> Opinion:
         """The preference; a verdict without a degree, as in `Verdict: 1`, cannot be read."""
-        levels = set(chosen(without_thoughts(text), GRADED))
-        if not levels:
-            raise ValueError(
-                f"no line ends with one of {', '.join(f'Verdict: {level}' for level in LEVELS)}."
-            )
-        return _preferring(LEVELS[only(levels, "Verdict")])
+        return _preferring(LEVELS[_only_verdict(text, GRADED, LEVELS)])
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
         return _preferring(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
+
+
+def _with_one_line(task: str, lead: Lead, verdicts: Iterable[str]) -> str:
+    *most, last = (f"`Verdict: {verdict}`" for verdict in verdicts)
+    return f"{task} {lead} with one line: {', '.join(most)} or {last}."
+
+
+def _one_of(verdicts: Iterable[str]) -> dict[str, Any]:
+    return object_schema(verdict={"type": "string", "enum": list(verdicts)})
+
+
+def _only_verdict(text: str, options: Mapping[str, Sequence[str]], verdicts: Iterable[str]) -> str:
+    """The meaning of the one verdict in a judge's answer.
+
+    Args:
+        text: the answer.
+        options: by their meaning, the words that name each.
+        verdicts: as the judge was asked to write them.
+
+    Raises:
+        ValueError: there is none, or there are two that differ.
+    """
+    meanings = set(chosen(without_thoughts(text), options))
+    if not meanings:
+        wanted = ", ".join(f"Verdict: {verdict}" for verdict in verdicts)
+        raise ValueError(f"no line ends with one of {wanted}.")
+    return only(meanings, "Verdict")
 
 
 def _scored(first: float, second: float) -> Opinion:

@@ -89,8 +89,26 @@ class YesNo:
         return Reading(values.pop(), reason_in(text))
 
 
+class OnScale:
+    """Criteria on a scale of whole numbers, whose lower end is the worst."""
+
+    __slots__ = ()
+    low: int
+    high: int
+
+    @property
+    def worst(self) -> float:
+        """The lower end."""
+        return float(self.low)
+
+    @property
+    def best(self) -> float:
+        """The upper end."""
+        return float(self.high)
+
+
 @dataclass(frozen=True, slots=True)
-class Likert:
+class Likert(OnScale):
     """One question on a scale of whole numbers, with words for each point or for some."""
 
     question: str
@@ -106,14 +124,6 @@ class Likert:
             )
         if off := [point for point in self.anchors if not self.low <= point <= self.high]:
             raise SettingsError(f"anchors for {off} are off the scale from {self.low} to {self.high}")
-
-    @property
-    def worst(self) -> float:
-        return float(self.low)
-
-    @property
-    def best(self) -> float:
-        return float(self.high)
 
     def request(self) -> str:
         points = "".join(f"\n{point}: {words}" for point, words in sorted(self.anchors.items()))

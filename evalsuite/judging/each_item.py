@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalsuite.judging.criteria import Reading
+from evalsuite.judging.criteria import OnScale, Reading
 from evalsuite.judging.structured_answers import object_schema, whole_number
 from evalsuite.judging.verdict_text import number_alone, objects, without_thoughts
 from evalsuite.judging.yes_or_no import TEXT, YES_OR_NO, reason_of, truth
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class Each(OnScale):
     """A score for every claim, turn or other item that the judge finds; the value is their mean.
 
     Attributes:
@@ -30,14 +30,6 @@ class Each:
     low: int = 0
     high: int = 1
     none: float = 1.0
-
-    @property
-    def worst(self) -> float:
-        return float(self.low)
-
-    @property
-    def best(self) -> float:
-        return float(self.high)
 
     def request(self) -> str:
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
@@ -29,7 +30,8 @@ SOUGHT = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES)
 NOTE = (
     "At turn level, with the mean of people's ratings. ROUGE-L, BLEU and BERTScore ask no judge: they compare a "
     "response with what was really said in the conversation, and leave that response itself out. G-Eval's scores are "
-    "weighted by probability. Of the published table only the means of one row could be checked."
+    "weighted by probability. Published rows are computed from the outputs that the paper's authors released; the "
+    "other rows of its table 2 could not be checked and are left out."
 )
 
 
@@ -45,8 +47,7 @@ def _table(rated: Sequence[JudgeSetting], sign: Coefficient, title: str) -> Tabl
 
 
 def _published(sign: Coefficient) -> list[tuple[Cell, ...]]:
-    blank: tuple[Cell, ...] = (None,) * len(ASPECT_NAMES)
-    return [(name, *blank, means[sign], None, 360) for name, means in published.DIALOGUES.items()]
+    return [(name, *row[sign], fmean(row[sign]), None, 360) for name, row in published.DIALOGUES.items()]
 
 
 def _without_judge(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
     Lines = Mapping[str, Mapping[int, Tally]]
 
-THEIR_LINE = "ChatGPT [1], one_by_one, 2 turns"
-THEIRS: Mapping[str, Mapping[int, published.OnPairs]] = {"roles": published.BY_ROLES, "turns": {}}
+THEIRS: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
+    "roles": ("ChatGPT [1], one_by_one, 2 turns", published.BY_ROLES),
+    "turns": ("ChatGPT [1], one_by_one, 2 roles", published.BY_TURNS),
+}
 
 
 def growth(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """The charts that can be drawn: those in which panels of one model differ in roles or turns alone."""
-    panels = [judge for judge in judges if judge.mode.strategy]
-    by_roles = _lines(panels, lambda mode: mode.roles, lambda mode: _counted(mode.turns, "turn"))
-    by_turns = _lines(panels, lambda mode: mode.turns, lambda mode: _counted(mode.roles, "role"))
+    by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: _counted(mode.turns, "turn"))
+    by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: _counted(mode.roles, "role"))
     charts = [
         *(_charts(by_roles, "roles") if by_roles else []),
         *(_charts(by_turns, "turns") if by_turns else []),
@@ -41,23 +42,38 @@ def _counted(number: int, what: str) -> str:
 
 
 def _lines(
-    panels: Sequence[JudgeSetting],
+    judges: Sequence[JudgeSetting],
     along: Callable[[JudgingMode], int],
     fixed: Callable[[JudgingMode], str],
 ) -> Lines:
-    lines: dict[str, dict[int, Tally]] = {}
-    for judge in panels:
+    lines: dict[str, dict[int, JudgeSetting]] = {}
+    for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
-        alike = f"{judge.mode.strategy}, {fixed(judge.mode)}{same}"
+        alike = f"{judge.mode.kind}:{judge.mode.strategy}, {fixed(judge.mode)}{same}"
         line = f"{_model(judge)}, {alike}"
         # A second run of the same panel has a line of its own.
         line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
-        lines.setdefault(line, {})[along(judge.mode)] = pairs(judge.tally)
-    return {line: points for line, points in lines.items() if len(points) > 1}
+        lines.setdefault(line, {})[along(judge.mode)] = judge
+    for points in lines.values():
+        _begin_with_single_agent(points, judges)
+    return {
+        line: {at: pairs(judge.tally) for at, judge in points.items()}
+        for line, points in lines.items()
+        if len(points) > 1
+    }
+
+
+def _begin_with_single_agent(points: dict[int, JudgeSetting], judges: Sequence[JudgeSetting]) -> None:
+    """Adds `paper:single` as the point 1 of a line of the paper's panels, as the paper does."""
+    panel = next(iter(points.values()))
+    for single in judges:
+        alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
+        if alone and single.mode.same_role == panel.mode.same_role and _model(single) == _model(panel):
+            points.setdefault(1, single)
 
 
 def _charts(lines: Lines, name: str) -> list[Chart]:
-    theirs = THEIRS[name]
+    their_line, theirs = THEIRS[name]
     numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
     labels = [str(number) for number in numbers]
 
@@ -66,11 +82,9 @@ def _charts(lines: Lines, name: str) -> list[Chart]:
             Series(line, [read(points[at]) if at in points else None for at in numbers])
             for line, points in lines.items()
         ]
-        if theirs:
-            values = [getattr(theirs[at], metric) if at in theirs else None for at in numbers]
-            series.append(Series(THEIR_LINE, values))
+        values = [getattr(theirs[at], metric) if at in theirs else None for at in numbers]
+        series.append(Series(their_line, values))
         title = f"{metric.capitalize()} against the number of {name}"
-        title += f"\n{series[0].name}" if len(series) == 1 else ""
         unit: Style = "percent" if metric == "accuracy" else "number"
         stem = f"chat_eval_{metric}_by_{name}"
         return Chart("lines", stem, title, labels, series, unit, limits, name, metric)
