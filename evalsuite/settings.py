@@ -270,8 +270,8 @@ class Settings:
     )
     until_decided: bool = setting(
         False,
-        "as --stop-when-decided, and go on with more epochs (--epochs at most, default 5) where gates are still open, "
-        "until --max-cost is spent",
+        "as --stop-when-decided, and go on where gates are still open, with the samples beyond --limit and then with "
+        "more epochs (--epochs at most, default 5), until --max-cost is spent",
         "",
         kind=bool,
     )

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evalsuite import stats
+from evalsuite.decisions.baseline_result import ComparedMetric
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planned_order import PlannedOrder
-from evalsuite.decisions.sequential_gates import EarlyStop
+from evalsuite.decisions.sequential_gates import EarlyComparison, EarlyStop, at_the_end
 from evalsuite.results.judge_labels import rho
 from evalsuite.results.tally import Row
 from evalsuite.stats.jackknife import interval_of_replicates
@@ -65,6 +66,71 @@ def fast_right_answers(runs: int) -> Iterator[Line]:
         share(wrong["planned"], done),
         share(wrong["arrival"], done),
     )
+
+
+def going_on(runs: int) -> Iterator[Line]:
+    """A gate `@95%` on its very threshold: 20 cases and on to 300, for which the money lasts: falsely met.
+
+    Beside it a run that looks at the ordinary interval after every ten cases.
+    """
+    gate, met, usual = parse_gate("b.right >= 0.8 @95%"), 0, 0
+    for seed in range(runs):
+        rng, stop = random.Random(seed), EarlyStop([gate])
+        rows = [
+            Row(str(number), str(number), 1, "passed", {}, {"right": float(rng.random() < 0.8)})
+            for number in range(300)
+        ]
+        for row in rows:
+            stop.hear("b", row)
+        values = [row.scores["right"] for row in rows]
+        met += (
+            stop.gates[0].verdict == "met"
+            if stop.decided
+            else stats.share_interval(values, confidence=at_the_end(0.95)).low >= 0.8
+        )
+        usual += any(stats.share_interval(values[:seen]).low >= 0.8 for seen in range(20, 301, 10))
+    yield (
+        "going on from 20 to 300 cases while a gate is open: falsely met",
+        "at most 2.5%",
+        share(met, runs),
+        share(usual, runs),
+    )
+
+
+def going_on_against_a_baseline(runs: int) -> Iterator[Line]:
+    """A model that lost exactly the margin of 10%, asked up to 400 questions: called no worse."""
+    subject = ComparedMetric("b", None, None, "right", lower_is_better=False)
+    passed = usual = 0
+    for seed in range(runs):
+        rng = random.Random(seed)
+        before = {str(number): float(rng.random() < 0.8) for number in range(400)}
+        lost = {name: right if rng.random() > 0.125 else 0.0 for name, right in before.items()}
+        one = EarlyComparison(
+            subject, {(name, ""): (right, {}) for name, right in before.items()}, 1.0, 0.1, 1.0
+        )
+        called = False
+        for seen, (name, right) in enumerate(lost.items(), 1):
+            if one.verdict == "open":
+                one.hear("b", Row(name, name, 1, "passed", {}, {"right": right}))
+            if seen >= 20 and seen % 20 == 0 and not called:
+                called = _no_worse(list(before.values())[:seen], list(lost.values())[:seen], 0.95)
+        usual += called
+        passed += (
+            one.verdict == "no worse"
+            if one.verdict != "open"
+            else _no_worse(list(before.values()), list(lost.values()), at_the_end(0.95))
+        )
+    yield (
+        "going on from 20 to 400 questions against a baseline, the margin lost: no worse",
+        "at most 2.5%",
+        share(passed, runs),
+        share(usual, runs),
+    )
+
+
+def _no_worse(before: list[float], after: list[float], confidence: float) -> bool:
+    compared = stats.compare_paired(before, after, margin=0.1)
+    return stats.verdicts([compared], confidence=confidence) == ["no worse"]
 
 
 def rare_zeros(runs: int) -> Iterator[Line]:
@@ -253,6 +319,8 @@ def betting_or_mcnemar(runs: int) -> Iterator[Line]:
 
 SIMULATIONS: tuple[Callable[[int], Iterator[Line]], ...] = (
     fast_right_answers,
+    going_on,
+    going_on_against_a_baseline,
     rare_zeros,
     rare_failures,
     unequal_clusters,

@@ -53,7 +53,7 @@ def compare_to_baseline(
     return Against(
         name=baseline.folder.name,
         rules=rules,
-        found=with_verdicts(compared),
+        found=with_verdicts(compared, rules.confidence),
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
         left_out=_one_sided(matches.values(), baseline, run),
         not_compared=not_compared,

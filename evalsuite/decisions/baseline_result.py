@@ -21,11 +21,13 @@ class ComparisonRules:
         margin: the loss that would matter, as a share of a metric's range.
         margins: the loss that would matter on a metric's own scale, by `metric` or `benchmark.metric`.
         min_paired: the share of questions that must be in both runs.
+        confidence: of the verdicts together.
     """
 
     margin: float = 0.02
     margins: Mapping[str, float] = field(default_factory=dict)
     min_paired: float = 0.9
+    confidence: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)

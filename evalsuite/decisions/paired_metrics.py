@@ -147,7 +147,7 @@ def _as_gains(parts: dict[str, float], subject: ComparedMetric) -> dict[str, flo
 
 
 def with_verdicts(
-    compared: Sequence[ComparedPairs],
+    compared: Sequence[ComparedPairs], confidence: float
 ) -> list[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]:
     """Each comparison with its verdict, corrected for the number of metrics."""
     if not compared:
@@ -166,7 +166,7 @@ def with_verdicts(
             for benchmark, name in clusters
         ]
     )
-    verdicts = stats.verdicts([metric.result for metric in compared], parts)
+    verdicts = stats.verdicts([metric.result for metric in compared], parts, confidence=confidence)
     return [
         (metric.subject, metric.result, verdict) for metric, verdict in zip(compared, verdicts, strict=True)
     ]

@@ -30,8 +30,16 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 """Of a gate that names none."""
 
+EARLY_SHARE = 0.5
+"""Of the error of a decision, what deciding it early may make; the rest is left to the look at the end of the run."""
+
 Early = Literal["met", "missed", "open"]
 EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
+
+
+def at_the_end(confidence: float) -> float:
+    """The confidence of the look at the end of a run that could have been decided early."""
+    return 1 - (1 - confidence) * (1 - EARLY_SHARE)
 
 
 class EarlyGate:
@@ -44,7 +52,9 @@ class EarlyGate:
 
     def __init__(self, gate: Gate, share: float = 1.0) -> None:
         self.gate = gate
-        self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * share
+        # Without a confidence the last look is at the cases there are, and makes no error of its own.
+        early = share if gate.confidence is None else share * EARLY_SHARE
+        self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
         self._waiting: list[float] = []
         self._sequence: ConfidenceSequence | None = None
         self._binary = True
@@ -97,9 +107,14 @@ class EarlyGate:
         self._sequence.add(score)
 
     @property
+    def helped_by_samples(self) -> bool:
+        """Whether it is still open and hears further samples."""
+        return self.verdict == "open" and not self._impossible
+
+    @property
     def helped_by_epochs(self) -> bool:
         """Whether it is still open and hears further epochs of a sample."""
-        return self.verdict == "open" and not self._impossible and self.gate.confidence is None
+        return self.helped_by_samples and self.gate.confidence is None
 
     @property
     def verdict(self) -> Early:
@@ -141,7 +156,7 @@ class EarlyComparison:
 
         self.subject = subject
         self._before, self._width, self._margin = before, width, margin
-        self._sequence = BoundedSequence(-1.0, 1.0, 1 - (1 - CONFIDENCE) * share)
+        self._sequence = BoundedSequence(-1.0, 1.0, 1 - (1 - CONFIDENCE) * share * EARLY_SHARE)
         self._question_of: dict[str, Question] = {}
         self._impossible = False
 
@@ -162,6 +177,11 @@ class EarlyComparison:
             self._impossible = True
         else:
             self._sequence.add(gain)
+
+    @property
+    def helped_by_samples(self) -> bool:
+        """Whether it is still open and the baseline has further questions."""
+        return self.verdict == "open" and not self._impossible and len(self._question_of) < len(self._before)
 
     @property
     def verdict(self) -> EarlyComparisonVerdict:
@@ -201,6 +221,12 @@ class EarlyStop:
     def helped_by_epochs(self) -> bool:
         """Whether more epochs could still decide a gate; comparisons hear the first epoch alone."""
         return any(gate.helped_by_epochs for gate in self.gates)
+
+    @property
+    def helped_by_samples(self) -> bool:
+        """Whether more samples could still decide a gate or a comparison."""
+        tests: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
+        return any(test.helped_by_samples for test in tests)
 
     @property
     def cases(self) -> int:

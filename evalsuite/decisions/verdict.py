@@ -13,6 +13,7 @@ from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
 from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
+from evalsuite.decisions.sequential_gates import CONFIDENCE, at_the_end
 from evalsuite.option_values import parse_margin
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled
 from evalsuite.results.runs import interruption
@@ -194,7 +195,12 @@ def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
         settings.get("max_regression", 0.02),
         dict(parse_margin(text) for text in settings.get("margin", ())),
         settings.get("min_paired", 0.9),
+        at_the_end(CONFIDENCE) if _may_end_early(settings) else CONFIDENCE,
     )
+
+
+def _may_end_early(settings: Mapping[str, Any]) -> bool:
+    return bool(settings.get("stop_when_decided") or settings.get("until_decided"))
 
 
 def early_comparisons(early: Mapping[str, Any], against: Against) -> Against:
@@ -226,10 +232,15 @@ def _has_cases(gate: Gate, run: Run) -> bool:
 
 
 def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
-    share = run.info.get("settings", {}).get("max_error_share", 0.01)
+    settings = run.info.get("settings", {})
+    share, early_end = settings.get("max_error_share", 0.01), _may_end_early(settings)
     measured = measure(run)
     decisions = [
-        decision for gate in gates for decision in decide([gate], {**_judges(run, gate), **measured}, share)
+        replace(decision, gate=gate)
+        for gate in gates
+        for decision in decide(
+            [_at_the_end(gate) if early_end else gate], {**_judges(run, gate), **measured}, share
+        )
     ]
     early = run.info.get("early")
     if not early:
@@ -243,6 +254,11 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
         else decision
         for decision in decisions
     ]
+
+
+def _at_the_end(gate: Gate) -> Gate:
+    """A gate with a confidence, at that of the last look of a run that could have been decided early."""
+    return gate if gate.confidence is None else replace(gate, confidence=at_the_end(gate.confidence))
 
 
 def _judges(run: Run, gate: Gate) -> dict[str, Measured]:

@@ -18,6 +18,7 @@ class PlannedCase:
         declared: where the benchmark's code is, see `declarations`.
         selected: False if the command line left it out, although it belongs to the suite.
         fingerprints: those of `identity.BEFOREHAND`.
+        beyond: whether `--limit` leaves it out, and it is asked only while a verdict is open.
     """
 
     case: str
@@ -29,6 +30,7 @@ class PlannedCase:
     declared: str
     selected: bool
     fingerprints: Mapping[str, str]
+    beyond: bool = False
 
 
 def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:

@@ -608,6 +608,38 @@ def test_a_run_asks_no_more_epochs_where_these_would_decide_nothing(
     assert "decided by these: numbers.exact_match >= 0.6 @95%" in words
 
 
+def test_a_run_goes_on_beyond_its_limit_and_then_with_epochs_until_its_gate_is_decided(
+    numbers: Suite, parallel: tuple[str, ...]
+) -> None:
+    numbers.run(model("good"), "--limit=10", "--run=few")
+    chosen = {record["sample"] for record in numbers.records()}
+    options = (*parallel, model("ten_wrong"), "--until-decided", "--max-cost=1", "--limit=10", "--run=more")
+    result = numbers.run(*options, "--gate=numbers.exact_match >= 0.6")
+    assert result.ret == 0
+    records = numbers.records()
+    epochs = [record["epoch"] for record in records]
+    assert epochs.count(1) == 40
+    assert epochs.count(2) > 0
+    assert max(epochs) < 5
+    assert chosen <= {record["sample"] for record in records}
+    assert "stopped early, as every gate was decided" in first_screen(numbers.rendered())
+
+
+def test_a_run_keeps_to_its_limit_where_more_samples_would_decide_nothing(numbers: Suite) -> None:
+    # Nothing is certain at every look of scores that nothing bounds.
+    scorer = "lambda sample, transcript: {'marks': 7.0 + (transcript.answer == sample.target)}"
+    suite = NUMBERS.replace("exact_match()]", f"{scorer}]").replace(
+        '"exact_match"] == 1.0', '"marks"] == 8.0'
+    )
+    numbers.pytester.makepyfile(test_numbers=suite)
+    options = (model("ten_wrong"), "--until-decided", "--max-cost=1", "--limit=10", "--max-connections=2")
+    result = numbers.run(*options, "--gate=numbers.marks >= 7.2")
+    assert 10 <= len(numbers.records()) < 20
+    words = first_screen(numbers.rendered())
+    assert "stopped, as more samples than --limit would decide nothing more" in words
+    assert result.ret in {0, 10}
+
+
 def test_going_on_needs_a_bound_on_the_money(numbers: Suite) -> None:
     result = numbers.run(model("good"), "--until-decided", GATE)
     assert result.ret == 4

@@ -26,11 +26,19 @@ LONGEST_ID = 80
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One pytest item: sample, benchmark and epoch."""
+    """One pytest item: sample, benchmark and epoch.
+
+    Attributes:
+        bound: the benchmark in this run.
+        sample: what is asked.
+        epoch: from 1.
+        beyond: whether `--limit` does not choose the sample, and only `--until-decided` asks it.
+    """
 
     bound: Bound
     sample: Sample
     epoch: int
+    beyond: bool = False
 
     @property
     def id(self) -> str:
@@ -40,16 +48,32 @@ class Case:
 
 
 def make_cases(
-    bound: Bound, limit: int | None, is_mine: Callable[[str, str], bool]
+    bound: Bound, limit: int | None, is_mine: Callable[[str, str], bool], *, goes_on: bool = False
 ) -> tuple[list[Case], list[str]]:
-    """The cases of a benchmark on this machine, in the dataset's order, with their ids."""
+    """The cases of a benchmark on this machine, in the dataset's order, with their ids.
+
+    Args:
+        bound: the benchmark.
+        limit: how many samples are chosen; None for all.
+        is_mine: whether a benchmark's sample is dealt to this machine.
+        goes_on: whether the samples that the limit leaves out are cases, too, for when it is reached. Not in several
+            modes at once: there the limit chooses questions, which are asked in every mode, so that the next case
+            would not be a random one of those left.
+    """
     every = bound.dataset.samples
     # Fewer canaries would say less about the judge, and they cost no call to the model.
     limit = None if every and all(CANARY in sample.tags for sample in every) else limit
     samples = choose(every, limit, f"{bound.setup.seed} {bound.name}")
+    chosen = {sample.id for sample in samples}
+    if goes_on and len({_whatever_the_mode(sample) for sample in every}) == len(every):
+        samples = every
     # All are dealt, each in its turn; pytest takes a function without any case for one that is to be skipped.
     samples = [sample for sample in samples if is_mine(bound.name, sample.id)] or samples[:1]
-    cases = [Case(bound, sample, epoch) for sample in samples for epoch in range(1, bound.epochs + 1)]
+    cases = [
+        Case(bound, sample, epoch, sample.id not in chosen)
+        for sample in samples
+        for epoch in range(1, bound.epochs + 1)
+    ]
     ids = [case_id(case.sample.id, case.epoch if bound.epochs > 1 else None) for case in cases]
     return cases, ids
 
@@ -98,5 +122,5 @@ def generate(
     """
     bound = bind(declaration, settings, model, metafunc.config.rootpath, metafunc.definition.nodeid)
     bound.make()
-    cases, ids = make_cases(bound, settings.limit, is_mine)
+    cases, ids = make_cases(bound, settings.limit, is_mine, goes_on=settings.until_decided)
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)

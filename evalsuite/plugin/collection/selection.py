@@ -72,14 +72,14 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
         random.Random(settings.seed).shuffle(items)  # noqa: S311 - an order, no secret
         items.sort(key=lambda item: case_of(item) is not None)
     if settings.until_decided:
-        # More questions say more than more epochs of the same ones, which come when there are no more.
-        items.sort(key=_epoch)
+        # First what --limit chooses, then more questions, which say more than more epochs of the same ones.
+        items.sort(key=_stage)
         items[:] = spread(items, getattr(config, "workerinput", {}).get("workercount", 1))
     if hasattr(config, "workeroutput"):
         config.workeroutput["evalsuite_planned"] = count_cases(items)
 
 
-def _epoch(item: pytest.Item) -> int:
-    """A case's epoch; plain tests come before all cases."""
+def _stage(item: pytest.Item) -> tuple[int, bool]:
+    """A case's epoch, and whether it is beyond the limit; plain tests come before all cases."""
     case = case_of(item)
-    return case.epoch if case is not None else 0
+    return (case.epoch, case.beyond) if case is not None else (0, False)

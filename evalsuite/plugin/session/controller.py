@@ -21,7 +21,7 @@ from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pytest
@@ -118,6 +118,11 @@ class Controller:
             **({"quarantine": self._quarantine.plain()} if self._quarantine else {}),
             "versions": versions(self.settings.program_env),
         }
+
+    @property
+    def planned(self) -> Iterable[PlannedCase]:
+        """The cases of this session."""
+        return self._planned.values()
 
     @property
     def folder(self) -> RunFolder:

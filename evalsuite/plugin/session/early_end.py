@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.decisions.planned_order import PlannedOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from evalsuite.decisions.conditions import Gate
@@ -35,6 +35,7 @@ class EarlyEnd:
         self._tests = _tests(settings, gates, reports) if settings.may_end_early else None
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
+        self._beyond: frozenset[str] = frozenset()
         self.decided = False
         # Why it ended with something open.
         self._open = ""
@@ -59,9 +60,14 @@ class EarlyEnd:
             self._open = reason
             self._stop(reason)
 
-    def plan(self, items: Sequence[str]) -> None:
-        """Sets the order, by node id, in which results are to be heard."""
-        self._order = PlannedOrder(items)
+    def plan(self, items: Sequence[str], beyond: Iterable[str] = ()) -> None:
+        """Sets the order in which results are to be heard.
+
+        Args:
+            items: node ids.
+            beyond: those that `--limit` leaves out.
+        """
+        self._order, self._beyond = PlannedOrder(items), frozenset(beyond)
 
     def hear(self, item: str, result: tuple[str, Row] | None) -> None:
         """Hears an item's result.
@@ -74,12 +80,18 @@ class EarlyEnd:
             return
         for benchmark, row in self._order.arrive(item, result):
             self._tests.hear(benchmark, row)
-            # In the planned order, second epochs come when all first ones have been heard.
-            if self._goes_on and row.epoch > 1 and not (self._tests.decided or self._tests.helped_by_epochs):
-                self._end_open("more epochs would decide nothing more")
+            if self._goes_on and not self._tests.decided:
+                self._end_where_more_is_no_use(self._tests, row)
         if self._tests.decided and not self.ended:
             self.decided = True
             self._stop("every gate is decided")
+
+    def _end_where_more_is_no_use(self, tests: EarlyStop, row: Row) -> None:
+        """Looks at the first case of each stage: in the planned order all earlier stages have been heard."""
+        if row.epoch > 1 and not tests.helped_by_epochs:
+            self._end_open("more epochs would decide nothing more")
+        elif row.epoch == 1 and row.case in self._beyond and not tests.helped_by_samples:
+            self._end_open("more samples than --limit would decide nothing more")
 
     def facts(self, planned: int) -> dict[str, Any] | None:
         """What was decided, for the run's info; None where the session did not end early.

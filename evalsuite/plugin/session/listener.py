@@ -85,7 +85,9 @@ class Listener:
             lease=self.lease,
             quarantine=self.quarantine,
         )
-        controller.early.plan(self._order())
+        controller.early.plan(
+            self._order(), (planned.case for planned in controller.planned if planned.beyond)
+        )
         return controller
 
     def _order(self) -> list[str]:

@@ -51,6 +51,7 @@ def _planned(item: pytest.Item, settings: Settings, model: str, *, selected: boo
         bound.place,
         selected,
         planned_fingerprints(case, settings, model),
+        case.beyond,
     )
 
 

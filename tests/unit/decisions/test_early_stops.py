@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.decisions.conditions import parse_gate
-from evalsuite.decisions.sequential_gates import EarlyGate, EarlyStop
+from evalsuite.decisions.sequential_gates import EarlyGate, EarlyStop, at_the_end
 from evalsuite.results.tally import Row
+from evalsuite.stats import share_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,3 +162,28 @@ def test_epoch_after_epoch_of_the_same_samples_decides_wrongly_at_most_as_often_
         # Here "missed" is right, as 0.5 is not above 0.5, and only "met" is wrong.
         wrong += gate.verdict == "met"
     assert wrong / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
+
+
+def test_more_samples_help_what_hears_them() -> None:
+    point, bound, marks = (EarlyGate(parse_gate(f"numbers.right >= 0.5{at}")) for at in ("", " @95%", ""))
+    for gate in (point, bound):
+        gate.hear("numbers", row(1))
+    marks.hear("numbers", row(1, 7.0))
+    assert [gate.helped_by_samples for gate in (point, bound, marks)] == [True, True, False]
+    assert [gate.helped_by_epochs for gate in (point, bound, marks)] == [True, False, False]
+
+
+def test_going_on_while_a_gate_is_open_meets_it_falsely_no_more_often_than_it_says() -> None:
+    gate, met, runs = parse_gate("numbers.right >= 0.8 @95%"), 0, 120
+    for seed in range(runs):
+        rng, stop, values = random.Random(seed), EarlyStop([gate]), list[float]()
+        # Twenty samples, and on while it is open, as far as the money goes.
+        while len(values) < 200 and not stop.decided:
+            values.append(float(rng.random() < 0.8))
+            stop.hear("numbers", row(len(values), values[-1]))
+        if stop.decided:
+            met += stop.gates[0].verdict == "met"
+        else:
+            met += share_interval(values, confidence=at_the_end(0.95)).low >= 0.8
+    # 2.5% and three standard errors of 120 runs.
+    assert met / runs <= 0.068
