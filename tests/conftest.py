@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import openai  # noqa: F401
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.warm_python import WarmPython
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -112,10 +115,22 @@ def completion(reply: Reply) -> dict[str, Any]:
 
 
 @pytest.fixture
-def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Pytest's own, which takes PYTEST_ADDOPTS away."""
+def pytester(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> pytest.Pytester:
+    """Pytest's own, which takes PYTEST_ADDOPTS away and starts each session in an interpreter of its own."""
     monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_PLUGINS)
+    if not request.node.get_closest_marker("own_interpreter"):
+        python: WarmPython = request.getfixturevalue("warm_python")
+        monkeypatch.setattr(pytester, "popen", partial(python.popen, pytester.popen))
     return pytester
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[WarmPython]:
+    python = WarmPython()
+    yield python
+    python.close()
 
 
 @pytest.fixture

@@ -9,18 +9,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-# Sessions within this process put sys.modules back as it was, which modules written in C do not survive.
-import aiohttp  # noqa: F401
-import matplotlib.figure  # noqa: F401
-import openai  # noqa: F401
 import pytest
-import scipy.special  # noqa: F401
 
-# One that a test patches must be the one that the session uses.
-import evalsuite.plugin.session.model_check  # noqa: F401
+from tests.imported_first import import_all
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+import_all()
 
 CAPITALS = """
 from evalsuite import Sample, benchmark, exact_match, generate

@@ -6,11 +6,11 @@ import json
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from evalsuite.results.runs import RunFolder, load_run
 
 if TYPE_CHECKING:
-    import pytest
-
     from tests.conftest import ChatServer
     from tests.plugin.conftest import Suite
 
@@ -22,6 +22,7 @@ def test_a_case_that_misses_its_threshold_fails_like_any_test(suite: Suite, work
     result.stdout.fnmatch_lines(["*test_capitals[[]jp[]]*", "*report: *report.md"])
 
 
+@pytest.mark.own_interpreter
 def test_every_case_leaves_one_record(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.run(*workers)
     records = suite.records()

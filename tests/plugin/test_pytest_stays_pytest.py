@@ -126,6 +126,7 @@ def test_an_xdist_whose_queue_cannot_be_seen_still_runs_every_case_and_says_so(s
     result.stdout.fnmatch_lines(["*looks ahead by one*"])
 
 
+@pytest.mark.own_interpreter
 def test_loaded_without_a_case_nothing_is_opened_or_written(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(
         test_plain="""
@@ -140,6 +141,7 @@ def test_loaded_without_a_case_nothing_is_opened_or_written(suite: Suite, worker
     assert not (suite.path / "reports").exists()
 
 
+@pytest.mark.own_interpreter
 def test_the_installed_package_does_nothing_to_a_suite_that_does_not_opt_in(suite: Suite) -> None:
     suite.pytester.makeconftest("def pytest_addoption(parser):\n    parser.addoption('--model', '--limit')\n")
     suite.pytester.makepyfile(
@@ -148,6 +150,7 @@ def test_the_installed_package_does_nothing_to_a_suite_that_does_not_opt_in(suit
     suite.run("--model=mine", "test_plain.py", model=False, fresh=True).assert_outcomes(passed=1)
 
 
+@pytest.mark.own_interpreter
 def test_a_suite_that_forgot_the_line_is_told_in_one_sentence(suite: Suite) -> None:
     suite.pytester.makeconftest("")
     result = suite.run(model=False, fresh=True)

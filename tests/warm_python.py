@@ -1,0 +1,141 @@
+"""Starts sessions as copies of one Python that has imported the libraries already.
+
+A session of a few cases takes a quarter of a second of work; to start its interpreter and to import pytest, numpy and
+matplotlib takes three times as long, and again for each worker. What tests start by `pytester` therefore is a copy of
+a process that has done so, see warm_server.py. Tests of what happens at the start, of signals and of environments ask
+for interpreters of their own, by the mark `own_interpreter`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+SERVER = Path(__file__).with_name("warm_server.py")
+ADDRESS = "EVALSUITE_TESTS_WARM_PYTHON"
+
+
+class WarmProcess:
+    """What `subprocess.Popen` would return, as far as pytester and execnet use it.
+
+    Attributes:
+        pid: of the process.
+        returncode: None until it was waited for; a negative one is a signal's number.
+        stdin: a pipe, if one was asked for.
+        stdout: likewise.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        args: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        stdin: int | IO[Any] = subprocess.PIPE,
+        stdout: int | IO[Any] = subprocess.PIPE,
+        stderr: int | IO[Any] = 2,
+    ) -> None:
+        self.returncode: int | None = None
+        self.stdin: IO[bytes] | None = None
+        self.stdout: IO[bytes] | None = None
+        ours = []
+        if stdin == subprocess.PIPE:
+            stdin, write = os.pipe()
+            self.stdin = os.fdopen(write, "wb")
+            ours.append(stdin)
+        if stdout == subprocess.PIPE:
+            read, stdout = os.pipe()
+            self.stdout = os.fdopen(read, "rb")
+            ours.append(stdout)
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(address)
+        command = json.dumps({"args": list(args), "cwd": str(Path.cwd()), "env": dict(env)}).encode() + b"\n"
+        files = [file if isinstance(file, int) else file.fileno() for file in (stdin, stdout, stderr)]
+        sent = socket.send_fds(self._connection, [command], files)
+        self._connection.sendall(command[sent:])
+        for file in ours:
+            os.close(file)
+        self.pid = self._number()
+
+    def _number(self) -> int:
+        line = b""
+        while not line.endswith(b"\n"):
+            part = self._connection.recv(1)
+            if not part:
+                raise ConnectionError("the warm Python has ended")
+            line += part
+        return int(line)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status; TimeoutExpired after this many seconds."""
+        if self.returncode is None:
+            self._connection.settimeout(timeout)
+            try:
+                self.returncode = self._number()
+            except TimeoutError:
+                raise subprocess.TimeoutExpired("a warm Python", timeout or 0.0) from None
+            self._connection.close()
+        return self.returncode
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+class WarmPython:
+    """One server, which starts with the first command and ends when this process does."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="evalsuite-tests-")
+        self._address = f"{self._folder.name}/socket"
+        self._server: subprocess.Popen[bytes] | None = None
+        self._life = -1
+
+    def popen(self, start_anew: Callable[..., Any], args: Sequence[str], **files: Any) -> Any:
+        """What `Pytester.popen` does, by way of a copy where `args` begin with this interpreter."""
+        if args[0] != sys.executable or files.pop("stdin") is not pytest.Pytester.CLOSE_STDIN:
+            return start_anew(args, **files)
+        path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))
+        process = self.start(args[1:], env={**os.environ, "PYTHONPATH": path}, **files)
+        assert process.stdin is not None
+        process.stdin.close()
+        return process
+
+    def start(self, args: Sequence[str], *, env: Mapping[str, str], **files: int | IO[Any]) -> WarmProcess:
+        """Runs `args`, those of an interpreter without its name, in the folder of this process."""
+        if self._server is None:
+            self._server = self._serve()
+        return WarmProcess(self._address, args, env={**env, ADDRESS: self._address}, **files)
+
+    def _serve(self) -> subprocess.Popen[bytes]:
+        life, self._life = os.pipe()
+        # Copies measure their coverage by themselves; threads of OpenBLAS would not survive a fork.
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self._address)
+            listener.listen(64)
+            files = (listener.fileno(), life)
+            command = [sys.executable, "-P", str(SERVER), *map(str, files)]
+            server = subprocess.Popen(command, pass_fds=files, env={**environ, "OPENBLAS_NUM_THREADS": "1"})
+        os.close(life)
+        return server
+
+    def close(self) -> None:
+        """Ends the server."""
+        if self._server is not None:
+            os.close(self._life)
+            self._server.wait()
+        self._folder.cleanup()
