@@ -230,6 +230,7 @@ def test_own(sample, endpoint):
     suite.run().assert_outcomes(passed=2)
 
 
+@pytest.mark.own_interpreter
 def test_without_a_case_that_asks_nothing_listens(suite: Suite) -> None:
     write(
         suite,
@@ -243,7 +244,7 @@ def test_own(transcript):
     assert transcript.answer == "False"
 """,
     )
-    suite.run().assert_outcomes(passed=1)
+    suite.run(fresh=True).assert_outcomes(passed=1)
 
 
 def test_a_client_that_would_wait_for_itself_is_told(suite: Suite) -> None:
