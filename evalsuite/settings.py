@@ -205,8 +205,11 @@ class Settings:
         "RUN",
         kept=False,
     )
-    baseline: str | None = setting(
-        None, "a run to compare with, by name or folder; a regression exits with status 11", "RUN"
+    baseline: tuple[str, ...] = setting(
+        (),
+        "a run to compare with, by name or folder; a regression exits with status 11; may be repeated, for example "
+        "with the last release and a protected one: a regression against any of them counts",
+        "RUN",
     )
     gate: tuple[str, ...] = setting(
         (),

@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gate", action="append", metavar="CONDITION", help="instead of the run's own; may be repeated"
     )
-    parser.add_argument("--baseline", metavar="RUN", help="instead of the run's own")
+    parser.add_argument(
+        "--baseline", action="append", metavar="RUN", help="instead of the run's own; may be repeated"
+    )
     add_save(parser, "gate")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules, Flip
@@ -15,17 +16,42 @@ from evalsuite.decisions.slices import slices
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.decisions.conditions import Gate
     from evalsuite.results.runs import Run
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """All there is of a comparison but the verdicts, which wait for those with other baselines."""
+
+    against: Against
+    compared: Sequence[ComparedPairs]
+
+
+def compare_to_baselines(
+    baselines: Sequence[Run], run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
+) -> list[Against]:
+    """Compares a run with each of its baselines, as `compare_to_baseline`.
+
+    Each is compared by itself, since a mean over several would hide half of a fall since the oldest. The verdicts are
+    corrected for all comparisons together, whose questions are largely the same.
+    """
+    rules = rules or ComparisonRules()
+    looks = [_look(baseline, run, gates, rules) for baseline in baselines]
+    verdicts = iter(with_verdicts([pairs for look in looks for pairs in look.compared], rules.confidence))
+    return [replace(look.against, found=[next(verdicts) for _ in look.compared]) for look in looks]
+
+
 def compare_to_baseline(
-    baseline: Run, run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
+    baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
 ) -> Against:
     """Compares a run with its baseline on the gated metrics, or on the primary ones if there are no gates."""
-    rules = rules or ComparisonRules()
+    return compare_to_baselines([baseline], run, gates, rules)[0]
+
+
+def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules) -> _Look:
     matches = {
         name: common_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
@@ -50,10 +76,10 @@ def compare_to_baseline(
             Flip(subject, pair.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after
         ]
         unscored += _unscored(common, subject, baseline.folder.name)
-    return Against(
+    against = Against(
         name=baseline.folder.name,
         rules=rules,
-        found=with_verdicts(compared, rules.confidence),
+        found=(),
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
         left_out=_one_sided(matches.values(), baseline, run),
         not_compared=not_compared,
@@ -65,6 +91,7 @@ def compare_to_baseline(
         unscored=unscored,
         slices=slices(parted),
     )
+    return _Look(against, compared)
 
 
 def _selected(baseline: Run, run: Run, subject: ComparedMetric) -> Common:

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
 
 def early_comparisons(
-    baseline: Run, gates: Sequence[Gate], rules: ComparisonRules
+    baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
-    """Makes the comparisons of all gated metrics, given the share of the error that each may use."""
-    return partial(_make, baseline, list(subjects(baseline, gates, rules)), rules)
+    """Makes the comparisons of all gated metrics with all baselines, given the share of the error that each may use."""
+    compared = [(baseline, subject) for baseline in baselines for subject in subjects(baseline, gates, rules)]
+    return partial(_make, compared, rules)
 
 
 def _make(
-    baseline: Run, compared: Sequence[ComparedMetric], rules: ComparisonRules, share: float
+    compared: Sequence[tuple[Run, ComparedMetric]], rules: ComparisonRules, share: float
 ) -> list[EarlyComparison]:
-    return [_comparison(baseline, subject, rules, share) for subject in compared]
+    return [_comparison(baseline, subject, rules, share) for baseline, subject in compared]
 
 
 def _comparison(
@@ -46,4 +47,4 @@ def _comparison(
     if metric.range is None and any(score not in {0.0, 1.0} for score, _ in before.values()):
         before = {}
     margin = own_margin(subject, rules) or rules.margin * (high - low)
-    return EarlyComparison(subject, before, high - low, margin, share)
+    return EarlyComparison(baseline.folder.name, subject, before, high - low, margin, share)

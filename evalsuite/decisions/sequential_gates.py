@@ -137,6 +137,7 @@ class EarlyComparison:
     questions that share a source none can be heard apart, and the comparison waits for the end of the run.
 
     Args:
+        baseline: its name.
         subject: what is compared.
         before: the baseline's score of each question, with the question's fingerprints.
         width: of the metric's range.
@@ -146,6 +147,7 @@ class EarlyComparison:
 
     def __init__(
         self,
+        baseline: str,
         subject: ComparedMetric,
         before: Mapping[Question, tuple[float, Mapping[str, str]]],
         width: float,
@@ -154,7 +156,7 @@ class EarlyComparison:
     ) -> None:
         from evalsuite.stats import BoundedSequence
 
-        self.subject = subject
+        self.baseline, self.subject = baseline, subject
         self._before, self._width, self._margin = before, width, margin
         self._sequence = BoundedSequence(-1.0, 1.0, 1 - (1 - CONFIDENCE) * share * EARLY_SHARE)
         self._question_of: dict[str, Question] = {}

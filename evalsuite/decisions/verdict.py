@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.baseline import compare_to_baseline
+from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.baseline_result import Against, ComparisonRules
 from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
 from evalsuite.decisions.gates import GateDecision, decide
@@ -50,7 +50,7 @@ class Verdict:
         reasons: what made it so, most important first.
         decisions: of every gate.
         counts: cases by outcome.
-        against: the comparison with the baseline, if there is one.
+        against: the comparisons with the baselines, in the order in which these were named.
         shortened: why not all cases ran, where that was meant; empty otherwise.
         asides: what else must be known of the comparison, and what the run noted of itself.
     """
@@ -60,7 +60,7 @@ class Verdict:
     reasons: tuple[str, ...]
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
-    against: Against | None = None
+    against: Sequence[Against] = ()
     shortened: str = ""
     asides: tuple[str, ...] = ()
 
@@ -78,14 +78,14 @@ class _Findings:
         run: its records.
         gates: those that the run can decide.
         decisions: of these gates.
-        against: the comparison with the baseline, if there is one.
+        against: the comparisons with the baselines.
         strict: whether a comparison that decides nothing fails the run.
     """
 
     run: Run
     gates: Sequence[Gate]
     decisions: Sequence[GateDecision]
-    against: Against | None
+    against: Sequence[Against]
     strict: bool
 
 
@@ -112,8 +112,8 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
     for decision in findings.decisions:
         if decision.verdict in {"no data", "too many errors"}:
             yield f"gate {decision.gate.text}: {decision.reason}"
-    if findings.against:
-        yield from findings.against.lacking()
+    for against in findings.against:
+        yield from against.lacking()
 
 
 def _missed(findings: _Findings) -> Iterator[str]:
@@ -123,11 +123,11 @@ def _missed(findings: _Findings) -> Iterator[str]:
 
 
 def _worse(findings: _Findings) -> list[str]:
-    return findings.against.regressions() if findings.against else []
+    return [line for against in findings.against for line in against.regressions()]
 
 
 def _undecided(findings: _Findings) -> list[str]:
-    return findings.against.undecided() if findings.against and findings.strict else []
+    return [line for against in findings.against if findings.strict for line in against.undecided()]
 
 
 # The most serious first: the first rule that finds reasons sets the status, and all reasons are listed.
@@ -140,15 +140,17 @@ _STATUS_RULES = (
 )
 
 
-def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
-    """The verdict on a run, from its records and settings, and its baseline's records."""
+def judge_run(run: Run, *baselines: Run) -> Verdict:
+    """The verdict on a run, from its records and settings, and its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
     named = gates_of(run)
-    findings = _look(deciding(run, quarantine), baseline and deciding(baseline, quarantine), named)
+    findings = _look(
+        deciding(run, quarantine), [deciding(baseline, quarantine) for baseline in baselines], named
+    )
     status, headline, reasons = _status(findings)
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
-    undecided = () if findings.strict or against is None else against.undecided()
+    undecided = [] if findings.strict else [line for each in against for line in each.undecided()]
     return Verdict(
         status,
         headline,
@@ -161,22 +163,22 @@ def judge_run(run: Run, baseline: Run | None = None) -> Verdict:
             *quarantine_remarks(run, quarantine),
             *undecided,
             *(run.info.get("remarks") or ()),
-            *(against.remarks() if against else ()),
+            *(line for each in against for line in each.remarks()),
         ),
     )
 
 
-def _look(run: Run, baseline: Run | None, named: Sequence[Gate]) -> _Findings:
+def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
     settings, early = run.info.get("settings", {}), run.info.get("early")
     strict = settings.get("on_undecided") == "fail"
     gates = [gate for gate in named if not run.info.get("narrowed") or _has_cases(gate, run)]
     if settings.get("shard"):
         # A shard decides nothing; gates wait until all shards have been merged.
-        return _Findings(run, gates, (), None, strict)
+        return _Findings(run, gates, (), (), strict)
     decisions = _decide(run, gates)
-    against = compare_to_baseline(baseline, run, gates, comparison_rules(settings)) if baseline else None
-    if early and against:
-        against = early_comparisons(early, against)
+    against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
+    if early:
+        against = [early_comparisons(early, each) for each in against]
     return _Findings(run, gates, decisions, against, strict)
 
 
@@ -206,7 +208,9 @@ def _may_end_early(settings: Mapping[str, Any]) -> bool:
 def early_comparisons(early: Mapping[str, Any], against: Against) -> Against:
     """Keeps what the sequences decided, since looking at the ordinary test as well would be one look too many."""
     decided = {
-        row["subject"]: row["verdict"] for row in early.get("compared", ()) if row["verdict"] != "open"
+        row["subject"]: row["verdict"]
+        for row in early.get("compared", ())
+        if row["verdict"] != "open" and row["baseline"] == against.name
     }
     return replace(
         against,

@@ -81,8 +81,7 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
     sections = [_facts(run, verdict)]
     if verdict.decisions:
         sections.append(_gates(verdict.decisions))
-    if verdict.against is not None:
-        sections.append(baseline_section(verdict.against))
+    sections += map(baseline_section, verdict.against)
     if len(run.benchmarks) > 1:
         sections.append(_overview(run, measured))
     by_name = {

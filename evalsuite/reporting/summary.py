@@ -38,7 +38,7 @@ def summarise(
         "judge": run.info.get("settings", {}).get("judge_model"),
         "shortened": verdict.shortened,
         "remarks": verdict.remarks,
-        "baseline": _against(verdict.against),
+        "baselines": [_against(against) for against in verdict.against],
         "cases": dict(sorted(verdict.counts.items())),
         "usage": run.info.get("usage"),
         "seconds": run.info.get("seconds"),
@@ -70,9 +70,7 @@ def plain_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
     ]
 
 
-def _against(against: Against | None) -> dict[str, Any] | None:
-    if against is None:
-        return None
+def _against(against: Against) -> dict[str, Any]:
     return {
         "baseline": against.name,
         "margin": against.margin,

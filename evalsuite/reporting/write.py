@@ -58,14 +58,14 @@ class RunReport:
 
     Attributes:
         run: its records.
-        baseline: the run that it is compared with, if any.
+        baselines: the runs that it is compared with.
         verdict: what its gates and its baseline come to.
         measured: each benchmark's metrics.
         sections: of the report.
     """
 
     run: Run
-    baseline: Run | None
+    baselines: Sequence[Run]
     verdict: Verdict
     measured: Mapping[str, Measured]
     sections: Sequence[Section]
@@ -75,6 +75,11 @@ class RunReport:
         top = heading(self.verdict, self.run.info.get("model"))
         text = "\n\n".join((top, contents(self.sections), render(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
+
+    @property
+    def baseline(self) -> Run | None:
+        """The run whose answers are shown beside this one's: the baseline that was named first."""
+        return next(iter(self.baselines), None)
 
     @property
     def charts(self) -> list[Chart]:
@@ -92,11 +97,11 @@ def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
     Raises:
         RunError: the baseline cannot be read.
     """
-    measured, baseline = measure(run), find_baseline(run)
-    verdict = judge_run(run, baseline)
+    measured, baselines = measure(run), find_baselines(run)
+    verdict = judge_run(run, *baselines)
     sections = build_report(run, verdict, measured)
     sections[-1:-1] = more(run, verdict)
-    return RunReport(run, baseline, verdict, measured, sections)
+    return RunReport(run, baselines, verdict, measured, sections)
 
 
 def write_report(report: RunReport, target: Path) -> None:
@@ -132,14 +137,13 @@ def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections 
     return report
 
 
-def find_baseline(run: Run) -> Run | None:
-    """The baseline that the run names, read; None where it names none.
+def find_baselines(run: Run) -> list[Run]:
+    """The baselines that the run names, read.
 
     Raises:
         RunError: there is no such run.
     """
-    name = run.info.get("settings", {}).get("baseline")
-    return load_run(find_folder(run.folder.path.parent, name)) if name else None
+    return [load_run(find_folder(run.folder.path.parent, name)) for name in run.baselines]
 
 
 def comment(report: RunReport) -> str:

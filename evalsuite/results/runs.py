@@ -24,7 +24,7 @@ from evalsuite.results.shared_values import SharedValues
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -273,6 +273,12 @@ class Run:
     info: Mapping[str, Any]
     benchmarks: Mapping[str, Bench]
     offsets: Mapping[str, int]
+
+    @property
+    def baselines(self) -> Sequence[str]:
+        """The runs that it was compared with, as they were named."""
+        named: Sequence[str] = self.info.get("settings", {}).get("baseline") or ()
+        return named
 
     def read(self, case: str) -> Record:
         """One case's whole record.

@@ -142,7 +142,7 @@ def _settings() -> Shape:
     default = Settings()
     shapes: dict[str, Shape] = {}
     for option in OPTIONS:
-        shape = many(text) if option.repeat else truth if option.kind is bool else text
+        shape = maybe(many(text)) if option.repeat else truth if option.kind is bool else text
         if option.kind in {int, float}:
             shape = partial(number, least=option.least, whole=option.kind is int)
         shapes[option.name] = maybe(shape) if getattr(default, option.name) is None else shape
@@ -152,7 +152,7 @@ def _settings() -> Shape:
 def info(value: Any) -> str:
     """What is wrong with `run.json`."""
     gates = many(full(fields(gate=text, verdict=text), "gate", "verdict"))
-    compared = many(full(fields(subject=text, verdict=text), "subject", "verdict"))
+    compared = many(full(fields(baseline=text, subject=text, verdict=text), "baseline", "subject", "verdict"))
     early = full(
         fields(cases=count, planned=count, gates=gates, compared=compared), "cases", "planned", "gates"
     )

@@ -104,7 +104,7 @@ def test_a_run_that_is_no_worse_than_its_baseline_ends_with_status_0(baseline: S
     result = baseline.run(model("good"), GATE, "--baseline=base", "--max-regression=0.2")
     assert result.ret == 0
     assert "✅ no worse" in baseline.report()
-    assert [one["verdict"] for one in baseline.summary()["baseline"]["metrics"]] == ["no worse"]
+    assert [one["verdict"] for one in baseline.summary()["baselines"][0]["metrics"]] == ["no worse"]
 
 
 def test_a_regression_ends_with_status_11_and_the_first_screen_says_why(
@@ -118,13 +118,28 @@ def test_a_regression_ends_with_status_11_and_the_first_screen_says_why(
     assert reason in baseline.summary()["reasons"]
 
 
+def test_a_run_is_held_against_each_of_several_baselines(baseline: Suite) -> None:
+    baseline.run(model("ten_wrong"), GATE, "--run=recent")
+    both = ("--baseline=base", "--baseline=recent", "--junitxml=junit.xml")
+    result = baseline.run(model("ten_wrong"), GATE, *both)
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(
+        ["*numbers.exact_match is worse than in base*", "*is undecided against recent*"]
+    )
+    assert [against["baseline"] for against in baseline.summary()["baselines"]] == ["base", "recent"]
+    assert all(f"## Against {name}" in baseline.report() for name in ("base", "recent"))
+    cases = {case.get("name"): case for case in ET.parse(baseline.path / "junit.xml").iter("testcase")}
+    assert cases["numbers.exact_match against base"].find("failure") is not None
+    assert cases["numbers.exact_match against recent"].find("failure") is None
+
+
 def test_an_undecided_comparison_stays_green_and_says_what_could_have_been_shown(baseline: Suite) -> None:
     result = baseline.run(model("two_wrong"), GATE, "--baseline=base")
     assert result.ret == 0
     remark = "numbers.exact_match is undecided against base: 0.95 after 0.95; 40 cases could have shown"
     result.stdout.fnmatch_lines([f"*{remark} a loss of 0.* or more (power 80%)*"])
     assert remark in first_screen(baseline.rendered())
-    found = baseline.summary()["baseline"]["metrics"][0]
+    found = baseline.summary()["baselines"][0]["metrics"][0]
     assert 0.02 < found["detectable"] < 0.3
 
 
@@ -138,7 +153,7 @@ def test_where_no_loss_could_have_been_shown_the_summary_stays_json(
     result.stdout.fnmatch_lines(["*3 cases could have shown no loss at all*"])
     text = (numbers.runs()[-1] / "summary.json").read_text("utf-8")
     assert not re.search(r"\b(Infinity|NaN)\b", text)
-    assert json.loads(text)["baseline"]["metrics"][0]["detectable"] is None
+    assert json.loads(text)["baselines"][0]["metrics"][0]["detectable"] is None
 
 
 def test_a_lower_is_better_gate_takes_a_rise_for_the_loss(baseline: Suite) -> None:
@@ -154,11 +169,11 @@ def test_cases_on_one_side_only_are_listed_and_left_out(
     monkeypatch.setenv("LAST", "43")
     assert numbers.run(model("good"), GATE, "--baseline=base").ret == 0
     case = "test_numbers.py::test_numbers[{}]"
-    assert numbers.summary()["baseline"]["left_out"] == {
+    assert numbers.summary()["baselines"][0]["left_out"] == {
         "only in the baseline": [case.format(name) for name in ("000", "001")],
         "only in this run": [case.format(name) for name in ("040", "041", "042")],
     }
-    assert numbers.summary()["baseline"]["metrics"][0]["n"] == 38
+    assert numbers.summary()["baselines"][0]["metrics"][0]["n"] == 38
     assert "2 cases are only in the baseline and left out" in numbers.report()
 
 
@@ -373,7 +388,7 @@ def test_an_early_stop_waits_until_the_comparison_with_the_baseline_is_decided(
     asked = (GATE, "--baseline=base", "--stop-when-decided")
     assert numbers.run(model("good"), *asked).ret == 0
     assert len(numbers.records()) > 150  # the gate alone needs a dozen
-    assert [one["verdict"] for one in numbers.summary()["baseline"]["metrics"]] == ["no worse"]
+    assert [one["verdict"] for one in numbers.summary()["baselines"][0]["metrics"]] == ["no worse"]
     numbers.pytester.makepyfile(
         models="def worse(messages):\n    text = messages[-1]['content']\n    return text if int(text) % 4 else 'no'\n"
     )

@@ -187,8 +187,10 @@ class Controller:
     def _baseline(self) -> Run | None:
         from evalsuite.results.runs import load_run
 
+        if not self.settings.baseline:
+            return None
         try:
-            return load_run(find_folder(self._reports, self.settings.baseline or ""))
+            return load_run(find_folder(self._reports, self.settings.baseline[0]))
         except RunError:
             # The verdict says what is wrong with it.
             return None

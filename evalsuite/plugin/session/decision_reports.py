@@ -17,6 +17,7 @@ from evalsuite.reporting.markdown import decision_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalsuite.decisions.baseline_result import Against
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.reporting.write import RunReport
@@ -42,13 +43,17 @@ def _reports(report: RunReport) -> Iterator[pytest.TestReport]:
         red = decision.verdict != "met"
         text = "\n\n".join([decision_line(decision), *(_behind(decision, report) if red else ())])
         yield _report(f"gates::{decision.gate.text}", text, red=red)
-    if verdict.against is not None:
-        worse = {line.partition(" is ")[0]: line for line in verdict.against.regressions()}
-        for subject, *_ in verdict.against.found:
-            name = str(subject)
-            yield _report(f"baseline::{name}", worse.get(name, ""), red=name in worse)
-        for line in verdict.against.lacking():
-            yield _report(f"baseline::{line.partition(' is ')[0]}", line, red=True)
+    for against in verdict.against:
+        yield from _comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")
+
+
+def _comparisons(against: Against, which: str) -> Iterator[pytest.TestReport]:
+    worse = {line.partition(" is ")[0]: line for line in against.regressions()}
+    for subject, *_ in against.found:
+        name = str(subject)
+        yield _report(f"baseline::{name}{which}", worse.get(name, ""), red=name in worse)
+    for line in against.lacking():
+        yield _report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
 
 
 def _behind(decision: GateDecision, report: RunReport) -> Iterator[str]:

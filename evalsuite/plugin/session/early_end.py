@@ -24,7 +24,7 @@ class EarlyEnd:
     Args:
         settings: of the run; they say whether it may end early.
         gates: of the run.
-        reports: the folder of all runs, for the baseline.
+        reports: the folder of all runs, for the baselines.
         stop: ends the session, with a reason.
     """
 
@@ -103,7 +103,8 @@ class EarlyEnd:
             return None
         gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]
         compared = [
-            {"subject": str(test.subject), "verdict": test.verdict} for test in self._tests.comparisons
+            {"baseline": test.baseline, "subject": str(test.subject), "verdict": test.verdict}
+            for test in self._tests.comparisons
         ]
         cases = self._order.arrived
         facts = {"cases": cases, "planned": max(planned, cases), "gates": gates, "compared": compared}
@@ -118,5 +119,5 @@ def _tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlySto
 
     if not settings.baseline:
         return EarlyStop(gates)
-    baseline = load_run(find_folder(reports, settings.baseline))
-    return EarlyStop(gates, early_comparisons(baseline, gates, comparison_rules(settings.plain())))
+    baselines = [load_run(find_folder(reports, name)) for name in settings.baseline]
+    return EarlyStop(gates, early_comparisons(baselines, gates, comparison_rules(settings.plain())))

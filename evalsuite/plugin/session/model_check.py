@@ -90,9 +90,9 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
         raise SettingsError(f"--data {settings.data}: no such folder")
     if settings.run and not settings.resume:
         check_name(root / settings.reports, settings.run)
-    if settings.baseline:
+    for baseline in settings.baseline:
         # Read now, so that a damaged one is found before anything is paid for.
-        load_run(find_folder(root / settings.reports, settings.baseline))
+        load_run(find_folder(root / settings.reports, baseline))
     if settings.may_end_early and not settings.gate:
         option = "--until-decided" if settings.until_decided else "--stop-when-decided"
         raise SettingsError(f"{option} needs a gate: --gate or evalsuite_gates")

@@ -51,7 +51,7 @@ def _lines(
     from evalsuite.results.runs import find_folder, load_run
 
     reports = config.rootpath / settings.reports
-    baseline = load_run(find_folder(reports, settings.baseline)) if settings.baseline else None
+    baseline = load_run(find_folder(reports, settings.baseline[0])) if settings.baseline else None
     spent = expenses(asked, baseline, _price(settings, model))
     lines = [*terminal_table(expense_table(spent)).splitlines(), ""]
     if baseline is None:
@@ -79,11 +79,11 @@ def _lines(
 
 
 def _earlier(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """The baseline's own baseline, where it is still there."""
+    """A second baseline, or the first one's own, where it is still there."""
     from evalsuite.errors import RunError
     from evalsuite.results.runs import find_folder, load_run
 
-    name = baseline.info.get("settings", {}).get("baseline")
+    name = next(iter([*settings.baseline[1:], *baseline.baselines]), None)
     try:
         return load_run(find_folder(config.rootpath / settings.reports, name)) if name else None
     except RunError:

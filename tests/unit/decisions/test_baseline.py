@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite import stats
-from evalsuite.decisions.baseline import compare_to_baseline
+from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
 from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules
 from evalsuite.decisions.compared_metrics import subjects
 from evalsuite.decisions.conditions import parse_gate
+from evalsuite.decisions.verdict import Status, judge_run
 from evalsuite.reporting.baseline_section import baseline_section
 from evalsuite.reporting.markdown import render
 from evalsuite.results.estimate import Estimate
@@ -52,7 +54,7 @@ class Pair:
 
     def against(self, *gates: str, margin: float = 0.02, **rules: Any) -> Against:
         given = ComparisonRules(margin, **{"min_paired": 0.5, **rules})
-        return compare_to_baseline(self.baseline, self.run, map(parse_gate, gates), given)
+        return compare_to_baseline(self.baseline, self.run, [parse_gate(gate) for gate in gates], given)
 
 
 def test_shares_are_compared_case_by_case_by_mcnemars_test(desk: Desk) -> None:
@@ -352,3 +354,32 @@ def test_a_subject_names_its_cases() -> None:
     assert str(ComparedMetric("b", None, None, "m", lower_is_better=False)) == "b.m"
     assert str(ComparedMetric("b", None, "v", "m", lower_is_better=False)) == "b[v].m"
     assert str(ComparedMetric("b", "t", "v", "m", lower_is_better=False)) == "b[t=v].m"
+
+
+def test_a_slow_fall_is_a_regression_against_the_oldest_of_several_baselines(desk: Desk) -> None:
+    old, last, now = (scored(desk, [1.0] * right + [0.0] * (100 - right)) for right in (90, 80, 78))
+    runs = [desk.run(records, name) for records, name in ((old, "protected"), (last, "last"), (now, "now"))]
+    gates = [parse_gate("capitals.m >= 0")]
+    against = compare_to_baselines(runs[:2], runs[2], gates)
+    assert [each.name for each in against] == ["protected", "last"]
+    assert [[verdict for *_, verdict in each.found] for each in against] == [["worse"], ["undecided"]]
+    settings = {"gate": ["capitals.m >= 0"], "baseline": ["protected", "last"]}
+    verdict = judge_run(replace(runs[2], info={**runs[2].info, "settings": settings}), *runs[:2])
+    assert verdict.status is Status.REGRESSION
+    assert [line.partition(" is ")[0] for line in verdict.reasons] == ["capitals.m"]
+    assert any("undecided against last" in line for line in verdict.asides)
+
+
+def test_verdicts_against_several_baselines_are_corrected_together(desk: Desk) -> None:
+    # A fall that one comparison shows alone, beside nine with other runs that happen to be no better.
+    before, after = scored(desk, [1.0] * 9 + [0.0] * 91), scored(desk, [1.0] * 3 + [0.0] * 97)
+    base, run = desk.run(before, "base"), desk.run(after, "now")
+    gates = [parse_gate("capitals.m >= 0")]
+    alone = compare_to_baseline(base, run, gates).found[0]
+    assert (alone[1].pvalue < 0.05, alone[2]) == (True, "worse")
+    rng = random.Random(4)
+    noise = [
+        desk.run(scored(desk, [float(rng.random() < 0.05) for _ in range(100)]), f"n{at}") for at in range(9)
+    ]
+    among = compare_to_baselines([base, *noise], run, gates)
+    assert among[0].found[0][2] == "undecided"
