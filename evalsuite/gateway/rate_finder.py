@@ -2,9 +2,10 @@
 
 Nothing is paced until a server refuses. From then on requests are spaced at a rate that follows these rules:
 
-- each request raises it by `RISE / sqrt(rate)`, and a refusal lowers it by a tenth, at most once in `EPOCH` seconds:
-  refusals of requests that were sent before the last cut say nothing new. Two runs at one server settle at the same
-  rate (the argument of TCP's congestion control, F. Kelly et al., "Rate control for communication networks", 1998);
+- each request raises it by `RISE / sqrt(rate)`, and a refusal lowers it by `CUT`, at most once in `EPOCH` seconds and
+  only where more than `FEW` of the requests are refused: refusals of requests that were sent before the last cut say
+  nothing new. Two runs that do not know of each other settle at the same rate (the argument of TCP's congestion
+  control, F. Kelly et al., "Rate control for communication networks", 1998);
 - a long row without a refusal doubles it every half second, so that a lifted limit is found soon;
 - where most of a window was refused, the rate becomes what was accepted, the goodput;
 - a row of refusals without anything accepted pauses everybody, for as long as the server asks;
@@ -26,11 +27,11 @@ from evalsuite.gateway.other_refusals import Window, other_share
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RISE = 0.6
-CUT, SEARCH_CUT = 0.1, 0.25
+RISE = 0.7
+CUT, SEARCH_CUT = 0.07, 0.25
 """Share of the rate that a refusal costs: usually, and where it ends a search."""
 
-EPOCH, SEARCH_EPOCH = 0.5, 0.2
+EPOCH, SEARCH_EPOCH = 0.3, 0.2
 """Seconds between two cuts at least."""
 
 DOUBLING = 0.5
@@ -41,6 +42,19 @@ CLEAN_SECONDS, CLEAN_REQUESTS, CLEAN_SHARE = 5.0, 10, 21.0
 
 ROW = 8
 """Refusals in a row, with nothing accepted between, that pause everybody."""
+
+SHORT_ROW, BRAKE = 3, 0.05
+"""So many refusals in a row stop new requests for so many seconds: what is under way says whether to pause."""
+
+MANY_LATELY = 0.4
+"""Share of the latest requests whose refusal costs as much as the end of a search: the rate is far too high."""
+
+FEW = 0.04
+"""Share of requests that may be refused at no cost: a server without any store of permits refuses some at any rate
+that uses it up."""
+
+MEASURED = 16
+"""Answers between two pauses, in FIRST_PAUSE seconds at least, that give a rate to go on with, without a search."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 LONG_PAUSE = 5.0
@@ -79,6 +93,7 @@ NUMBERS: dict[str, type] = {
     "_window_start": float,
     "_other_share": float,
     "_refused_share": float,
+    "_lately": float,
 }
 """What a finder knows, besides the latest sendings and windows."""
 
@@ -109,7 +124,7 @@ class RateFinder:
         self._windows: deque[Window] = deque(maxlen=WINDOWS_KEPT)
         # The share that is refused whatever the rate, and the share that was refused lately.
         self._other_share = 0.0
-        self._refused_share = 0.0
+        self._refused_share = self._lately = 0.0
 
     def numbers(self) -> list[float]:
         """All that is known, for `adopt` in another process; NaN stands for what is not known."""
@@ -181,12 +196,14 @@ class RateFinder:
             return
         self._count(refused=True, now=now)
         self._row += 1
+        if self._row >= SHORT_ROW and self.rate is None:
+            self.resume_at = max(self.resume_at, now + BRAKE)
         weight = self._weight()
         if self._row >= ROW:
             self._pause(retry_after, now)
         elif self.rate is None or weight == 0.0:
             self._grow(now)
-        elif sent > self._cut_at:
+        elif sent > self._cut_at and (self._searching or self._refused_share > FEW):
             self._lower(self.rate, weight, now)
 
     def wait_for(self, seconds: float, now: float) -> None:
@@ -219,7 +236,7 @@ class RateFinder:
         self._clean, self._clean_since = 0, now
         if now - self._cut_at >= (SEARCH_EPOCH if self._searching else EPOCH):
             used = min(rate, UNUSED * self._sending(now))
-            cut = SEARCH_CUT if self._searching else CUT
+            cut = SEARCH_CUT if self._searching or self._lately > MANY_LATELY else CUT
             rate = max(FLOOR, used * (1.0 - cut * weight))
             self.rate, self._searching, self._cut_at = rate, False, now
         # Two runs in step with each other would have the same one refused again and again.
@@ -237,11 +254,13 @@ class RateFinder:
         self.resume_at = max(self.resume_at, now + pause)
         # From the end of one pause to the end of the next: at both the server grants again.
         cycle = self.resume_at - (self._cycle_start if self._cycle_start is not None else now)
-        goodput = self._cycle_accepted / max(cycle, 0.05)
+        # Who comes back at once, because the server says so, finds no more permits than in FIRST_PAUSE seconds.
+        goodput = self._cycle_accepted / max(cycle, FIRST_PAUSE)
         eager = self._connections / max(min(wait, LONGEST_PAUSE), pause)
         self.rate = max(FLOOR, goodput if self._cycle_accepted >= 4 else eager)
-        # A long pause is the end of a window of the server's, whose rate is known then.
-        self._searching = self._cycle_accepted < 4 or pause < LONG_PAUSE
+        # A long pause is the end of a window of the server's, whose rate is known then; so it is after many answers.
+        measured = pause >= LONG_PAUSE or (self._cycle_accepted >= MEASURED and cycle >= FIRST_PAUSE)
+        self._searching = self._cycle_accepted < 4 or not measured
         self._free_at = self.resume_at
         self._paused_at = self._cut_at = now
         self._cycle_start, self._cycle_accepted = self.resume_at, 0
@@ -250,6 +269,7 @@ class RateFinder:
 
     def _count(self, *, refused: bool, now: float) -> None:
         self._refused_share += (refused - self._refused_share) / 30
+        self._lately += (refused - self._lately) / 6
         if self._window_start is None:
             self._window_start = now
         self._window[refused] += 1

@@ -69,6 +69,12 @@ def test_a_bucket_is_used_up_and_refuses_few(rate: int, retry_after: float) -> N
     assert all(client.share <= 0.1 for client in clients)
 
 
+@pytest.mark.parametrize("retry_after", [-1.0, 0.0, 1.0])
+def test_a_short_run_at_a_bucket_has_few_refused_beyond_its_first_wave(retry_after: float) -> None:
+    clients = [ask_all(bucket(50, 50, retry_after), 300, seed=seed) for seed in range(3)]
+    assert all(client.share <= 0.16 for client in clients)
+
+
 @pytest.mark.parametrize(("rate", "share"), [(50, 0.9), (500, 0.85)])
 def test_a_leaky_bucket_gives_nearly_what_it_gives_to_the_best_constant_rate(rate: int, share: float) -> None:
     class Constant(RateFinder):
@@ -91,7 +97,7 @@ def test_a_leaky_bucket_gives_nearly_what_it_gives_to_the_best_constant_rate(rat
         World(bucket(rate, 1), [client]).run(600)
         return client.answers[-1]
 
-    best = min(seconds(Constant(rate * part)) for part in (0.85, 0.9, 0.93, 0.95, 0.97))
+    best = min(seconds(Constant(rate * part)) for part in (0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 0.95))
     assert seconds(RateFinder(32)) <= best / share
 
 
@@ -111,7 +117,7 @@ def test_two_runs_share_a_server_within_a_factor_of_one_and_a_half() -> None:
         late = [sum(at > 20 for at in client.answers) for client in pair]
         ratios.append(max(late) / min(late))
         assert sum(late) > 0.95 * 50 * 40
-    assert sorted(ratios)[4] <= 1.5
+    assert sorted(ratios)[6] <= 1.5
 
 
 def test_a_row_of_refusals_pauses_everybody_for_as_long_as_the_server_asks() -> None:
