@@ -7,15 +7,15 @@ and with form left out of account where the content is marked.
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.judging.forms import Aspect, number_after
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.marks import marked
 from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.judging.signature import signature
+from evalsuite.judging.verdict_text import without_thoughts
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HIGHEST = 10
 ASPECTS = ("content", "structure")
-FENCE = re.compile(r"```(?:json)?[ \t]*\n", re.IGNORECASE)
+SCALES = {aspect: Aspect(aspect, low=0, high=HIGHEST) for aspect in ASPECTS}
 FORM = '{"reasoning": "...", "content": 0, "structure": 0}'
 
 TEMPERATURE = 0.1
@@ -131,42 +131,16 @@ def check_prompt(prompt: str) -> None:
 
 
 def parse_scores(text: str) -> dict[str, float]:
-    """Both scores of an answer, which is one JSON object, with or without a code fence around it.
+    """Both scores of an answer: of a JSON object, alone or amid prose, or of lines.
 
     Raises:
-        ValueError: it is anything else; the message tells the judge what.
+        ValueError: one is missing, off the scale, or given twice with different values; the message tells the judge.
     """
+    text = without_thoughts(text)
     try:
-        answer = json.loads(_without_fence(text.strip()), object_pairs_hook=_fields)
-    except RecursionError as error:
-        raise ValueError(f"it nests too deeply; the form is {FORM}.") from error
+        return {aspect: number_after(aspect, SCALES[aspect], text) for aspect in ASPECTS}
     except ValueError as error:
-        raise ValueError(f"it is not one JSON object of the form {FORM} ({error}).") from error
-    reasoning = answer.get("reasoning") if isinstance(answer, dict) else None
-    if not isinstance(reasoning, str) or not reasoning.strip():
-        raise ValueError(f"it has no text under `reasoning`; the form is {FORM}.")
-    return {aspect: _score(answer, aspect) for aspect in ASPECTS}
-
-
-def _without_fence(text: str) -> str:
-    opening = FENCE.match(text)
-    return text[opening.end() :].removesuffix("```") if opening and text.endswith("\n```") else text
-
-
-def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Of a name that is there twice, Python's JSON keeps the last without a word.
-    names = [name for name, _ in pairs]
-    if twice := next((name for name in ("reasoning", *ASPECTS) if names.count(name) > 1), None):
-        raise ValueError(f"`{twice}` is there more than once")
-    return dict(pairs)
-
-
-def _score(answer: Mapping[str, Any], aspect: str) -> float:
-    value = answer.get(aspect)
-    # Not-a-number, which Python's JSON knows, is in no range.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= HIGHEST:
-        raise ValueError(f"`{aspect}` is {json.dumps(value)[:60]}, not a number from 0 to {HIGHEST}.")
-    return float(value)
+        raise ValueError(f"{error} The form is {FORM}.") from error
 
 
 def _prompt(prompt: str, first: str, second: str, written: str) -> str:

@@ -92,7 +92,7 @@ def outside_objects(text: str) -> str:
 
 def _spans(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
     """Each object with where it begins and ends."""
-    decoder, at, read = json.JSONDecoder(), text.find("{"), 0
+    decoder, at, read = json.JSONDecoder(object_pairs_hook=_settled), text.find("{"), 0
     while at >= 0 and read < MOST_OBJECTS:
         read += 1
         try:
@@ -102,6 +102,19 @@ def _spans(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
         else:
             yield value, at, end
         at = text.find("{", end)
+
+
+def _settled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object.
+
+    Raises:
+        ValueError: a name is there twice with different values, of which Python's JSON would keep the last.
+    """
+    item: dict[str, Any] = {}
+    for name, value in pairs:
+        if item.setdefault(name, value) != value:
+            raise ValueError(f"{name} is there twice")
+    return item
 
 
 def _under(label: str, text: str, high: float) -> list[float]:

@@ -7,6 +7,7 @@ that one is not compared with itself.
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.text import bleu, rouge_l
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 OVERLAP = "overlap"
 """The fact that holds them, by the metric's name."""
 
+ENCODING = Lock()
+"""Held by the thread that loads or asks the encoder."""
+
 
 @lru_cache(maxsize=1024)
 def overlap(response: str, reference: str, encoder: Path | None) -> dict[str, float]:
@@ -30,7 +34,9 @@ def overlap(response: str, reference: str, encoder: Path | None) -> dict[str, fl
     """
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:
-        values["BERTScore"] = _bert_score(encoder).score(response, reference).f1
+        # Cases are scored in threads, and neither imports of transformers nor its tokenizers may be shared by two.
+        with ENCODING:
+            values["BERTScore"] = _bert_score(encoder).score(response, reference).f1
     return values
 
 

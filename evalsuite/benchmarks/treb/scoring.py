@@ -12,6 +12,7 @@ from evalsuite.errors import ScoringError
 from evalsuite.judging.marks import marked
 from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.judging.signature import signature, signed
+from evalsuite.judging.verdict_text import said_numbers, without_thoughts
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.shortening import beginning
@@ -128,12 +129,16 @@ def _has_reference(sample: Sample) -> bool:
 
 
 def mark(text: str) -> float:
-    r"""The mark in the last `\boxed{...}` of a judge's answer, perhaps with `/10` behind it.
+    r"""The mark in the last `\boxed{...}` of a judge's answer, perhaps with `/10` behind it, or called a score.
 
     Raises:
         ValueError: there is none between 0 and 10; the message tells the judge how to give it.
     """
+    text = without_thoughts(text)
     boxed = last_boxed_answer(text)
+    called = {value for label in ("score", "mark") for value in said_numbers(label, text, BEST)}
+    if boxed is None and len(called) == 1 and 0 <= (value := called.pop()) <= BEST:
+        return value
     written, slash, best = (boxed or "").partition("/")
     number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:

@@ -20,8 +20,8 @@ NOTE = (
     "signatures should not be compared."
 )
 LITTLE = " Made of little: expected scores of judges that gave most of the probability to something other than a score."
-COLUMNS = (Column("Run"), Column("Scores"), Column("Signature"), Column("Cases", "count"))
-WEIGHTED = (*COLUMNS, Column("Made of little", "percent"))
+COLUMNS = (Column("Run"), Column("Mode"), Column("Scores"), Column("Signature"), Column("Cases", "count"))
+LITTLE_COLUMN = Column("Made of little", "percent")
 
 
 @dataclass
@@ -29,11 +29,13 @@ class _Signed:
     """What stands under one signature.
 
     Attributes:
-        scores: their names, in order of first appearance.
+        modes: of the cases, in order of first appearance.
+        scores: their names, likewise.
         cases: how many.
         little: of each case whose scores are expected values, whether one rests on little probability.
     """
 
+    modes: dict[str, None] = field(default_factory=dict)
     scores: dict[str, None] = field(default_factory=dict)
     cases: int = 0
     little: list[bool] = field(default_factory=list)
@@ -50,12 +52,22 @@ def signatures_table(views: Sequence[RunView]) -> Table | None:
     if not signed:
         return None
     rows: list[tuple[Cell, ...]] = [
-        (label, ", ".join(cases.scores), signature, cases.cases) for label, signature, cases in signed
+        (label, ", ".join(cases.modes), ", ".join(cases.scores), signature, cases.cases, cases.share)
+        for label, signature, cases in signed
     ]
-    if not any(cases.little for _, _, cases in signed):
-        return Table("Signatures of judged scores", COLUMNS, rows, NOTE)
-    rows = [(*row, cases.share) for row, (_, _, cases) in zip(rows, signed, strict=True)]
-    return Table("Signatures of judged scores", WEIGHTED, rows, NOTE + LITTLE)
+    weighted = any(cases.little for _, _, cases in signed)
+    shown = {
+        "Mode": any(cases.modes for _, _, cases in signed),
+        "Made of little": weighted,
+    }
+    columns = (*COLUMNS, LITTLE_COLUMN)
+    kept = [at for at, column in enumerate(columns) if shown.get(column.title, True)]
+    return Table(
+        "Signatures of judged scores",
+        [columns[at] for at in kept],
+        [tuple(row[at] for at in kept) for row in rows],
+        NOTE + LITTLE if weighted else NOTE,
+    )
 
 
 def _signed(tally: Tally) -> dict[str, _Signed]:
@@ -63,10 +75,11 @@ def _signed(tally: Tally) -> dict[str, _Signed]:
     for row in tally:
         for signature, scores in scores_by_signature(row.facts).items():
             cases = signed.setdefault(signature, _Signed())
+            cases.modes |= dict.fromkeys([row.tags["mode"]] if "mode" in row.tags else [])
             cases.scores |= dict.fromkeys(scores)
             cases.cases += 1
             cases.little += _little(row.facts, signature, scores)
-    return dict(sorted(signed.items(), key=lambda item: (*item[1].scores, item[0])))
+    return dict(sorted(signed.items(), key=lambda item: (*item[1].scores, *item[1].modes, item[0])))
 
 
 def _little(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:

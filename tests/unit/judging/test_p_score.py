@@ -70,13 +70,13 @@ def test_a_malformed_answer_is_asked_again_with_its_fault(scripted: Any) -> None
     found = scored(model)
     assert (found.content, found.format) == (4.0, 6.0)
     assert len(model.calls) == 4
-    assert "That answer cannot be used: it is not one JSON object" in model.calls[-1].prompt
+    assert "That answer cannot be used: there is no line of the form content" in model.calls[-1].prompt
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 4])
 def test_after_the_last_attempt_there_is_an_error_and_no_score(scripted: Any, attempts: int) -> None:
     model = scripted(lambda _: answer(11, 0))
-    with pytest.raises(JudgeError, match=f"in {attempts} attempts.*`content` is 11") as error:
+    with pytest.raises(JudgeError, match=f"in {attempts} attempts.*content: 11 is off") as error:
         scored(model, attempts=attempts)
     assert len(model.calls) == 2 * attempts
     assert sum(said["role"] == "assistant" for said in error.value.log) == attempts
@@ -105,53 +105,46 @@ def test_a_call_that_fails_for_good_is_no_malformed_answer(scripted: Any) -> Non
         f"```\n{answer(8, 10)}\n```\n",
         f"```JSON \n\n{answer(8, 10)}\n\n```",
         answer(8.0, 10.0, note="further fields are let be"),
+        f"Here it is: {answer(8, 10)} I hope this helps.",
+        f"```json\n{answer(8, 10)}",
+        f"```json\n{answer(8, 10)}\n```\n```json\n{answer(8, 10)}\n```",
+        f"<think>{answer(1, 1)}?</think>{answer(8, 10)}",
+        '{"content": 8, "structure": "10/10"}',
+        "The same values, one caption is missing.\ncontent: 8\n**structure:** 10 out of 10",
     ],
 )
-def test_one_json_object_is_parsed_with_or_without_a_fence(text: str) -> None:
+def test_scores_that_a_reader_would_understand_are_read(text: str) -> None:
     assert parse_scores(text) == {"content": 8.0, "structure": 10.0}
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "not one JSON object"),
-        ("8 and 10", "not one JSON object"),
-        (f"Here it is: {answer(8, 10)}", "not one JSON object"),
-        (f"{answer(8, 10)} I hope this helps.", "not one JSON object"),
-        (answer(8, 10) * 2, "not one JSON object"),
-        (answer(8, 10)[:-1], "not one JSON object"),
-        (f"```json\n{answer(8, 10)}", "not one JSON object"),
-        (f"```json\n{answer(8, 10)}\n```\n```json\n{answer(8, 10)}\n```", "not one JSON object"),
-        (f"[{answer(8, 10)}]", "no text under `reasoning`"),
-        ("null", "no text under `reasoning`"),
-        ('{"content": 8, "structure": 10}', "no text under `reasoning`"),
-        (answer(8, 10, reasoning=" "), "no text under `reasoning`"),
-        (answer(8, 10, reasoning=["One value differs."]), "no text under `reasoning`"),
-        ('{"reasoning": "so", "structure": 10}', "`content` is null"),
-        (answer(8, "10"), '`structure` is "10"'),
-        (answer(8, True), "`structure` is true"),
-        (answer(8, [10]), r"`structure` is \[10\]"),
-        (answer(-0.1, 10), "`content` is -0.1"),
-        (answer(8, 10.5), "`structure` is 10.5"),
-        (answer(float("nan"), 10), "`content` is NaN"),
-        (answer(8, float("inf")), "`structure` is Infinity"),
-        (f'{{"reasoning": "so", "content": 1{"0" * 5000}, "structure": 1}}', "not one JSON object"),
-        (f'{{"reasoning": "so", "content": 1{"0" * 3000}, "structure": 1}}', "`content` is 10000"),
-        (
-            '{"reasoning": "so", "content": 3, "content": 9, "structure": 1}',
-            "`content` is there more than once",
-        ),
-        ("[" * 100_000, "nests too deeply"),
+        ("", "no line of the form content"),
+        ("8 and 10", "no line of the form content"),
+        (answer(8, 10)[:-1], "no line of the form content"),
+        (f"{answer(8, 10)}\n{answer(9, 10)}", "content:' that contradict"),
+        ('{"reasoning": "so", "structure": 10}', "no line of the form content"),
+        (answer(8, True), "no line of the form structure"),
+        (answer(8, [10]), "no line of the form structure"),
+        (answer(-0.1, 10), "content: -0.1 is off the scale"),
+        (answer(8, 10.5), "structure: 10.5 is off the scale"),
+        (answer(float("nan"), 10), "no line of the form content"),
+        (answer(8, float("inf")), "no line of the form structure"),
+        (f'{{"reasoning": "so", "content": 1{"0" * 5000}, "structure": 1}}', "no line of the form content"),
+        ('{"reasoning": "so", "content": 3, "content": 9, "structure": 1}', "no line of the form content"),
+        ("[" * 100_000, "no line of the form content"),
     ],
 )
 def test_anything_else_is_refused_with_a_short_reason(text: str, told: str) -> None:
     with pytest.raises(ValueError, match=told) as error:
         parse_scores(text)
     assert len(str(error.value)) < 300
+    assert '{"reasoning"' in str(error.value)
 
 
 def test_thousands_of_blank_lines_in_a_fence_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="not one JSON object"):
+    with pytest.raises(ValueError, match="no line of the form"):
         parse_scores("```json\n" + "\n" * 100_000)
 
 
@@ -163,7 +156,7 @@ def test_every_score_in_range_is_taken_as_it_is(content: float, structure: int, 
 
 @given(st.text(max_size=200))
 def test_no_text_is_more_than_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"reasoning|JSON"):
+    with pytest.raises(ValueError, match="The form is"):
         parse_scores(text)
 
 

@@ -29,15 +29,20 @@ def letters(text: str) -> int:
     return text.replace("[name withheld]", "").count("e")
 
 
+def taste(judge: str) -> int:
+    """What tells one judge from another."""
+    return sum(map(ord, judge))
+
+
 def worth(judge: str, text: str) -> int:
-    """A judge's score of a text, from 1 to 8."""
-    return 1 + (letters(text) * (1 + len(judge)) + len(judge)) % 8
+    """A judge's score of a text, from 1 to 7."""
+    return 1 + (letters(text) * (1 + taste(judge) % 5) + taste(judge)) % 7
 
 
 def rating(judge: str, aspect: str, text: str) -> int:
     """A judge's score of a response in one aspect."""
     low, high = ASPECTS[aspect]
-    return low + (letters(text) * (1 + len(judge)) + len(aspect)) % (high - low + 1)
+    return low + (letters(text) // (1 + taste(judge) % 3) + len(aspect)) % (high - low + 1)
 
 
 def likeliest(aspect: str, low: int, high: int, text: str) -> int:

@@ -222,20 +222,20 @@ def test_labels_are_hidden_and_found_again_with_enough_samples() -> None:
 def test_each_mode_and_task_has_a_signature_of_its_own(judged: Any) -> None:
     signed = signatures_table([judged(always_first, "single", "panel:one_by_one:2roles:1turns").view])
     assert signed is not None
-    kinds = [(str(row[1]).split(",")[0], str(row[2]).split("|")[:2]) for row in signed.rows]
+    kinds = [(row[1], str(row[2]).split(",")[0], str(row[3]).split("|")[:2]) for row in signed.rows]
     assert kinds == [
-        (score, [kind, "judge:the model under test"])
+        (mode, score, [kind, "judge:the model under test"])
         for score in ("accuracy", "naturalness")
-        for kind in ("panel", "sampled")
+        for mode, kind in (("panel:one_by_one:2roles:1turns", "panel"), ("single", "sampled"))
     ]
-    assert [row[3] for row in signed.rows] == [6] * 4
+    assert [row[4] for row in signed.rows] == [6] * 4
 
 
 def test_two_models_that_are_asked_the_same_judge_under_one_signature(judged: Any) -> None:
     signed = signatures_table([judged(always_first, name=name).view for name in ("a", "b")])
     assert signed is not None
     assert [row[0] for row in signed.rows] == ["a", "a", "b", "b"]
-    assert len({row[2] for row in signed.rows}) == 2
+    assert len({row[3] for row in signed.rows}) == 2
 
 
 def test_the_category_table_has_a_column_for_each_judge(judged: Any) -> None:

@@ -80,6 +80,9 @@ def test_chinese_answers_are_compared_word_by_word() -> None:
         (r"$\boxed{ 0 }$", 0.0),
         (r"\boxed{$8$}", 8.0),
         (r"\boxed{\text{8/10}}", 8.0),
+        (r"<think>\boxed{3}?</think> Right. \boxed{10}", 10.0),
+        ("It says the same.\n**Score:** 8.5/10", 8.5),
+        ('{"reason": "the same", "score": 8}', 8.0),
     ],
 )
 def test_the_last_boxed_mark_counts(text: str, value: float) -> None:
