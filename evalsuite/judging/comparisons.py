@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from evalsuite.judging.forms import QUALITY, number_after, only
 from evalsuite.judging.opinions import PREFERENCE, Opinion, PairVerdict, averaged, better, majority
 from evalsuite.judging.structured_answers import object_schema, whole_number
-from evalsuite.judging.verdict_text import chosen, without_thoughts
+from evalsuite.judging.verdict_text import chosen, said_numbers, without_thoughts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +23,9 @@ CHOICES: Mapping[str, Sequence[str]] = {
 }
 PLAIN = ("1", "2", "tie")
 """The three verdicts as they are asked for."""
+ASKED_LABEL = "Score of answer"
+SCORE_LABELS = (ASKED_LABEL, "Score for answer", "Answer", "Score of assistant", "Assistant")
+"""How judges name one answer's score, before its number."""
 LEVELS: Mapping[str, float] = {
     "1 much better": 1.0,
     "1 better": 0.75,
@@ -81,8 +84,12 @@ class PairedScores:
         return object_schema(**{"Score of answer 1": score, "Score of answer 2": score})
 
     def parse(self, text: str) -> Opinion:
+        """Both scores, under the labels asked for or under others that say as clearly whose they are."""
         text = without_thoughts(text)
-        first, second = (number_after(f"Score of answer {at}", self.aspect, text) for at in (1, 2))
+        label = next(
+            (one for one in SCORE_LABELS if said_numbers(f"{one} 1", text, self.aspect.high)), ASKED_LABEL
+        )
+        first, second = (number_after(f"{label} {at}", self.aspect, text) for at in (1, 2))
         return _scored(first, second)
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:

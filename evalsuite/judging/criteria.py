@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.errors import SettingsError
 from evalsuite.judging.structured_answers import object_schema, whole_number
-from evalsuite.judging.verdict_text import number_alone, said_numbers, without_thoughts
+from evalsuite.judging.verdict_text import lone_number, said_numbers, without_thoughts
 from evalsuite.judging.yes_or_no import TEXT, YES_OR_NO, reason_in, verdicts
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Likert(OnScale):
 
     def read(self, text: str) -> Reading:
         text = without_thoughts(text)
-        value = number_alone(text, self.high)
+        value = None
         for label in ("score", "rating", "quality", "verdict"):
             if value is None and (values := set(said_numbers(label, text, self.high))):
                 if len(values) > 1:
@@ -146,6 +146,7 @@ class Likert(OnScale):
                         f"it gives several scores that contradict one another: {sorted(values)}."
                     )
                 value = values.pop()
+        value = lone_number(text, self.high) if value is None else value
         if value is None:
             raise ValueError(f"it has no score from {self.low} to {self.high}.")
         if not self.low <= value <= self.high:

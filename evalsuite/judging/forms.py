@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from evalsuite.errors import SettingsError
 from evalsuite.judging.opinions import Opinion, averaged
 from evalsuite.judging.structured_answers import object_schema, whole_number
-from evalsuite.judging.verdict_text import number_alone, said_numbers, without_thoughts
+from evalsuite.judging.verdict_text import lone_number, said_numbers, without_thoughts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ class ScoresForm:
         """The scores, one a line, in one line with commas between them, or in a JSON object."""
         text = without_thoughts(text)
         if len(self.aspects) == 1:
-            return Opinion({self.aspects[0].name: _only_score(self.aspects[0], text)})
+            return Opinion({self.aspects[0].name: only_score(self.aspects[0], text)})
         return Opinion({aspect.name: number_after(aspect.name, aspect, text) for aspect in self.aspects})
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -129,14 +129,17 @@ def number_after(label: str, aspect: Aspect, text: str) -> float:
     return _on_scale(only(values, label), label, aspect)
 
 
-def _only_score(aspect: Aspect, text: str) -> float:
-    # A lone number, or one that is called a score, can only mean the one thing that was asked.
-    if (alone := number_alone(text, aspect.high)) is not None:
+def only_score(aspect: Aspect, text: str) -> float:
+    """The score where nothing else was asked for: also a lone number, and one that is called a score.
+
+    Raises:
+        ValueError: there is none, there are two that differ, or the number is off the aspect's scale.
+    """
+    for label in (aspect.name, *UNNAMED):
+        if said_numbers(label, text, aspect.high):
+            return number_after(label, aspect, text)
+    if (alone := lone_number(text, aspect.high)) is not None:
         return _on_scale(alone, aspect.name, aspect)
-    if not said_numbers(aspect.name, text, aspect.high):
-        for label in UNNAMED:
-            if said_numbers(label, text, aspect.high):
-                return number_after(label, aspect, text)
     return number_after(aspect.name, aspect, text)
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import RequestRefused, SettingsError
-from evalsuite.judging.forms import QUALITY
+from evalsuite.judging.forms import QUALITY, only_score
 from evalsuite.judging.gather_all import together
 from evalsuite.judging.opinions import Assessment, Ballot, Opinion, better
 from evalsuite.judging.parse_retry import ask_until_parsed, everything
 from evalsuite.judging.repeated_judge import OFFICE
+from evalsuite.judging.verdict_text import without_thoughts
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ LITTLE = 0.5
 
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
+THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)
 STEPS = (
     "An answer to a question is going to be scored on {aspect}. Write the evaluation steps for it: a short "
     "numbered list of what to read, to look for and to weigh before the score is given. Write nothing else."
@@ -128,7 +130,7 @@ class Weighted:
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}
-            return ask_until_parsed(model, prompt, number_alone(aspect), **wanted)
+            return ask_until_parsed(model, prompt, whole_score(aspect), **wanted)
 
         expected = await _from_logprobs(ask, aspect) or await self._from_samples(ask)
         place = {"speaker": name, "model": model.name}
@@ -161,7 +163,7 @@ async def _from_logprobs(
     except RequestRefused:
         # Some servers refuse the parameter; if it was something else, the samples are refused too.
         return None
-    weighted = expectation(judgement.logprobs or (), aspect)
+    weighted = expectation(after_thoughts(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
 
 
@@ -171,27 +173,49 @@ def _some_text(text: str) -> str:
     return text.strip()
 
 
-def number_alone(aspect: Aspect) -> Callable[[str], int]:
-    """A strict parser of an answer that is one whole number on the aspect's scale."""
+def whole_score(aspect: Aspect) -> Callable[[str], int]:
+    """A parser of an answer that gives one whole number on the aspect's scale."""
 
     def parse(text: str) -> int:
-        match = re.fullmatch(r"[\s*]*(\d+)[\s*.]*", text)
-        if not match or not aspect.low <= int(match[1]) <= aspect.high:
-            raise ValueError(f"it is not a whole number from {aspect.low} to {aspect.high} alone.")
-        return int(match[1])
+        problem = f"it is not a whole number from {aspect.low} to {aspect.high} alone."
+        try:
+            score = only_score(aspect, without_thoughts(text))
+        except ValueError as error:
+            raise ValueError(problem) from error
+        if not score.is_integer():
+            raise ValueError(problem)
+        return int(score)
 
     return parse
 
 
-def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect) -> tuple[float, float] | None:
+def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
+    """The tokens of the answer itself: a number that the model thought aloud of is no score."""
+    ends = [match.end() for match in THOUGHT_ENDS.finditer("".join(token.token for token in logprobs))]
+    begun = 0
+    for at, token in enumerate(logprobs):
+        if not ends or begun >= ends[-1]:
+            return logprobs[at:]
+        begun += len(token.token)
+    return ()
+
+
+def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) -> tuple[float, float] | None:
     """The expected score at the token that is the score, and the probability of all scores there.
 
     None where no token is a score by itself, or none of them has a probability above zero.
+
+    Args:
+        logprobs: of the answer's tokens.
+        aspect: with the scale.
+        score: that the answer gives.
     """
-    for token in logprobs:
-        if _score(token.token, aspect) is not None:
-            return _expected_value({**dict(token.top), token.token: token.logprob}, aspect)
-    return None
+    scores = [token for token in logprobs if _score(token.token, aspect) is not None]
+    # `1. Score: 4` has a number before its score.
+    said = [token for token in scores if _score(token.token, aspect) == score] or scores
+    if not said:
+        return None
+    return _expected_value({**dict(said[0].top), said[0].token: said[0].logprob}, aspect)
 
 
 def _expected_value(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float] | None:

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 UNOPENED = re.compile(r"\A.*</(?:think|thinking|thought)>", re.DOTALL | re.IGNORECASE)
 FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)```", re.DOTALL)
-OPENING = r"^[ \t*#>`_-]{0,20}(?:\d{1,2}[.)][ \t]{0,3})?[*`_\"']{0,4}"
-SEPARATOR = r"(?:[ \t]?\([^()\n]{1,60}\))?[*`_\"']{0,4}[ \t]{0,3}(?::|=|\bis\b)[ \t*`_\"'\[(]{0,6}"
+OPENING = r"^[ \t*#>|`_-]{0,20}(?:\d{1,2}[.)][ \t]{0,3})?[*`_\"']{0,4}"
+LEAD = r"(?:(?:the|my|its|overall|final|total)[ \t]){0,3}"
+"""Words that may stand before a label, as in `My final score: 8`."""
+SEPARATOR = (
+    r"(?:[ \t](?:score|rating))?(?:[ \t]?\([^()\n]{1,60}\))?[*`_\"']{0,4}"
+    r"[ \t]{0,3}(?::|=|\||\bis\b|(?<=[ \t])[-\u2013](?=[ \t]))[ \t*`_\"'\[(]{0,6}"
+)
 NUMBER = r"(?P<number>[+-]?\d{1,12}(?:\.\d{1,12})?)"
 OUT_OF = r"(?:[ \t]{0,3}(?:/|out of|of)[ \t]{0,3}(?P<scale>\d{1,12})(?![\w.]))?"
 # A range, a list or a decimal comma after the number leaves open which number is meant.
@@ -42,15 +47,16 @@ def said_numbers(label: str, text: str, high: float) -> list[float]:
     """Every number that the text gives under a label, in order.
 
     Understood are `label: 8`, `label = 8`, `label: [8]`, `**label:** 8/10`, `label: 8 out of 10`,
-    `label: 8 (good)`, several labels in one line, and `{"label": 8}`.
+    `label: 8 (good)`, `The label is 8.`, `My final label: 8`, `| label | 8 |`, several labels in one line, and
+    `{"label": 8}`.
 
     Args:
-        label: at the beginning of a line or after a comma or semicolon, in any case.
+        label: at the beginning of a line or sentence, or after a comma or semicolon, in any case.
         text: what the judge wrote.
         high: the scale's upper end, which may stand after the number; another one may not.
     """
     spoken = outside_objects(text)
-    begins = rf"(?:{OPENING}|[,;][ \t]{{1,3}}[*`_]{{0,4}})"
+    begins = rf"(?:{OPENING}|[,;.][ \t]{{1,3}}[*`_]{{0,4}}){LEAD}"
     line = rf"{begins}{re.escape(label)}{SEPARATOR}{NUMBER}{OUT_OF}{NO_OTHER}"
     written = [
         float(match["number"])
@@ -61,14 +67,30 @@ def said_numbers(label: str, text: str, high: float) -> list[float]:
 
 
 def number_alone(text: str, high: float) -> float | None:
-    """The number, where the answer is a number and nothing else: `8`, `[[8]]`, `8/10`, `**8**.`."""
+    r"""The number, where a text is one and nothing else: `8`, `[[8]]`, `8/10`, `**8**.`, `8 (good)`, `\boxed{8}`."""
     match = re.fullmatch(
-        r"[\s*`_\[(\"']{0,6}(\d{1,12}(?:\.\d{1,12})?)(?:\s?(?:/|out of)\s?(\d{1,12}))?[\s*`_\])\"'.]{0,6}",
+        r"[\s*`_\[({$\"']{0,6}(?:\\boxed\{)?(\d{1,12}(?:\.\d{1,12})?)(?:\s?(?:/|out of)\s?(\d{1,12}))?"
+        r"[\s*`_\])}$\"'.]{0,6}(?:\([^()\n]{1,60}\)[.\s]{0,3})?",
         text,
     )
     if match is None or (match[2] is not None and float(match[2]) != high):
         return None
     return float(match[1])
+
+
+def lone_number(text: str, high: float) -> float | None:
+    """The number that is a whole answer, or its first or its last line beside an explanation.
+
+    None where there is no such number, or the two lines have different ones.
+    """
+    lines = _first_and_last_line(text)
+    numbers = {number for line in lines if (number := number_alone(line, high)) is not None}
+    return numbers.pop() if len(numbers) == 1 else None
+
+
+def _first_and_last_line(text: str) -> list[str]:
+    lines = [line for line in outside_objects(text).splitlines() if line.strip()]
+    return [*lines[:1], *lines[1:][-1:]]
 
 
 def objects(text: str) -> Iterator[Mapping[str, Any]]:
@@ -139,7 +161,8 @@ def _number(value: Any, high: float) -> Any:
 def chosen(text: str, options: Mapping[str, Sequence[str]]) -> list[str]:
     """Every option that a verdict in the text names, in order.
 
-    Understood are `Verdict: 1`, `Verdict: Answer 1`, `verdict is "1"`, `[[1]]` and `{"verdict": "1"}`.
+    Understood are `Verdict: 1`, `Verdict: Answer 1`, `verdict is "1"`, `Winner: 1`, `[[1]]`, `{"verdict": "1"}`, and
+    as the first or last line `1`, `Answer 1` and `Answer 1 is better.`
 
     Args:
         text: what the judge wrote.
@@ -147,15 +170,19 @@ def chosen(text: str, options: Mapping[str, Sequence[str]]) -> list[str]:
     """
     meanings = {word.casefold(): meaning for meaning, words in options.items() for word in words}
     either = "|".join(re.escape(word) for word in sorted(meanings, key=len, reverse=True))
-    spoken = (
-        rf"\bverdict[*`_\"' \t]{{0,6}}(?::|=|\bis\b)[*`_\"'\[(\s]{{0,6}}(?:answer )?({either}){NO_CHOICE}"
-    )
+    label = r"\b(?:verdict|winner)[*`_\"' \t]{0,6}(?::|=|\bis\b)[*`_\"'\[(\s]{0,6}"
+    spoken = rf"{label}(?:answer )?({either}){NO_CHOICE}"
     words = [match[1] for match in re.finditer(spoken, text, re.IGNORECASE)]
     words = words or [match[1] for match in re.finditer(rf"\[\[({either})\]\]", text, re.IGNORECASE)]
     words = words or [
         str(value)
         for item in objects(text)
         for name, value in item.items()
-        if name.casefold() == "verdict" and str(value).casefold() in meanings
+        if name.casefold() in {"verdict", "winner"} and str(value).casefold() in meanings
+    ]
+    better = r"(?: is (?:the )?better(?: answer| one)?)?"
+    alone = rf"[ \t*`_\"'\[(]{{0,6}}(?:answer )?({either}){better}[ \t*`_\"')\].]{{0,6}}"
+    words = words or [
+        match[1] for line in _first_and_last_line(text) if (match := re.fullmatch(alone, line, re.IGNORECASE))
     ]
     return [meanings[word.casefold()] for word in words]

@@ -13,8 +13,14 @@ ANSWER = (
     r"[*`_\"'\[(]{0,4}(yes|no|true|false|pass|fail|not met|met|not supported|supported|unsupported)(?!\w)"
 )
 
-SAID = rf"\b(?:verdict|answer|decision)[*`_\"' \t]{{0,6}}[:=][*`_\"'\[(\s]{{0,6}}{ANSWER}"
+ENDED = r"(?=[*`_\"' \t\])]{0,4}(?:[,.:;!)\]-]|$))"
+SAID = (
+    rf"\b(?:verdict|answer|decision)[*`_\"' \t]{{0,6}}"
+    rf"(?:[:=][*`_\"'\[(\s]{{0,6}}{ANSWER}|is[*`_\"'\[( \t]{{1,6}}{ANSWER}{ENDED})"
+)
 BEGUN = rf"^\W{{0,6}}{ANSWER}(?=[*`_\"' \t]{{0,4}}(?:[,.:;!)\]-]|$))"
+NAMES = ("verdict", "answer", "decision")
+"""Under which an object may hold the verdict; the first one counts."""
 TEXT = {"type": "string"}
 YES_OR_NO = {"type": "string", "enum": ["yes", "no"]}
 
@@ -34,10 +40,11 @@ def truth(value: Any) -> float:
 
 
 def verdicts(text: str) -> set[float]:
-    """Every verdict that the text gives: under `verdict` in a JSON object, on a line that says so, or at its start."""
-    in_objects = {truth(item["verdict"]) for item in objects(text) if "verdict" in item}
+    """Every verdict that the text gives: under one of `NAMES` in an object, on a line that says so, or at its start."""
+    named = [next((item[name] for name in NAMES if name in item), None) for item in objects(text)]
+    in_objects = {truth(value) for value in named if value is not None}
     spoken = outside_objects(text)
-    words = re.findall(SAID, spoken, re.IGNORECASE)
+    words = [match[1] or match[2] for match in re.finditer(SAID, spoken, re.IGNORECASE | re.MULTILINE)]
     if not words and not in_objects:
         words = re.findall(BEGUN, spoken, re.IGNORECASE | re.MULTILINE)
     return in_objects | {truth(word) for word in words}

@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.errors import RequestRefused, SettingsError
 from evalsuite.judging import Aspect, multiple_evidence, pairwise, single, weighted
-from evalsuite.judging.g_eval import expectation
+from evalsuite.judging.g_eval import after_thoughts, expectation
 from evalsuite.judging.judged_input import JudgedInput
 from evalsuite.types import Completion, TokenLogprob
 
@@ -123,14 +123,22 @@ def test_two_answers_are_weighted_each_alone(scripted: Any) -> None:
     assert not any("long answer" in asked.prompt and "short" in asked.prompt for asked in model.calls)
 
 
+def test_an_expectation_is_read_at_the_score_and_not_at_a_number_that_was_thought_of() -> None:
+    spoken = [("<think>", 0.0), ("2", 0.0), ("</think>", 0.0), ("1", 0.0), (". Score: ", 0.0), ("4", 0.0)]
+    tokens = tuple(TokenLogprob(text, chance) for text, chance in spoken)
+    assert [token.token for token in after_thoughts(tokens)] == ["1", ". Score: ", "4"]
+    assert expectation(after_thoughts(tokens), STARS, 4) == (4.0, 1.0)
+    assert after_thoughts(tokens[3:]) == tokens[3:]
+
+
 def test_an_expectation_needs_a_token_that_is_a_score_with_some_probability() -> None:
-    assert expectation(logprobs({"ok": 1.0}, {"3": 1.0}), STARS) == (3.0, 1.0)
-    assert expectation(logprobs({"ok": 1.0}), STARS) is None
-    assert expectation((TokenLogprob("3", -9999.0),), STARS) is None
-    assert expectation(logprobs({"²": 1.0}), STARS) is None
+    assert expectation(logprobs({"ok": 1.0}, {"3": 1.0}), STARS, 3) == (3.0, 1.0)
+    assert expectation(logprobs({"ok": 1.0}), STARS, 3) is None
+    assert expectation((TokenLogprob("3", -9999.0),), STARS, 3) is None
+    assert expectation(logprobs({"²": 1.0}), STARS, 2) is None
 
 
-@pytest.mark.parametrize("text", ["", "six", "6", "0", "4 of 5", "4.5", "Score: 4"])
+@pytest.mark.parametrize("text", ["", "six", "6", "0", "4 of 5", "4.5", "3 or 4"])
 def test_a_weighted_judge_must_answer_with_a_number_of_the_scale_alone(scripted: Any, text: str) -> None:
     model = scripted(lambda asked: "3" if len(asked.messages) > 2 else text)
     found = judged(weighted([STARS], samples=1), ONE, model)

@@ -35,6 +35,9 @@ DEPTH = Aspect("depth", low=0, high=1)
         ("My verdict is [[A]]", "first"),
         ('Here you are:\n```json\n{"reason": "longer", "verdict": "2"}\n```', "second"),
         ("<think>Verdict: 1? No.</think>Verdict: 2", "second"),
+        ("Answer 2 is better.\nIt is complete.", "second"),
+        ("Both are fine.\n\nA", "first"),
+        ("Winner: 2", "second"),
     ],
 )
 def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdict) -> None:
@@ -53,6 +56,8 @@ def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdic
         ("Verdict: 1, 2 or tie", "no line"),
         ("Verdict: 1, Verdict: 2 or Verdict: tie", "contradict"),
         ("Verdict: 1 would be wrong.\nVerdict: 2", "contradict"),
+        ("Answer 1\nor\nAnswer 2", "contradict"),
+        ("Some would say that answer 1 is better", "no line"),
     ],
 )
 def test_what_is_no_verdict_or_more_than_one_is_refused(text: str, problem: str) -> None:
@@ -85,6 +90,14 @@ def test_a_score_is_read_for_every_aspect_with_or_without_the_scale() -> None:
         '{"quality": "8/10"}',
         'It is good.\n```json\n{"reason": "covers {all}", "quality": {"score": 8}}\n```',
         "<think>quality: 3 or so?</think>\nquality: 8",
+        "8 (good)",
+        "8\n\nIt covers everything and is clear.",
+        "It covers everything.\n\n**8/10**",
+        "The quality is 8.",
+        "My final score: 8",
+        "| quality | 8 |",
+        "quality - 8",
+        "\\boxed{8}",
     ],
 )
 def test_a_score_is_read_as_a_reader_would_read_it(text: str) -> None:
@@ -104,6 +117,9 @@ def test_a_score_is_read_as_a_reader_would_read_it(text: str) -> None:
         '{"quality": 8} {"quality": 9}',
         '{"quality": true}',
         "quality: <your number>",
+        "8\nor rather\n7",
+        "It asks me to rate it 10/10, which I ignore.",
+        '{"quality": 8, "quality": 9}',
     ],
 )
 def test_what_a_reader_could_not_settle_either_is_refused(text: str) -> None:
@@ -137,6 +153,9 @@ def test_two_scored_answers_are_compared_and_equal_scores_tie() -> None:
     form = PairedScores()
     assert form.parse("Score of answer 1: 7\nScore of answer 2: 8").verdict == "second"
     assert form.parse("Score of answer 1: 7/10\nScore of answer 2: 7.0").verdict == "tie"
+    assert form.parse("Answer 1: 3 reasons.\nScore of answer 1: 7\nScore of answer 2: 8").verdict == "second"
+    assert form.parse("Answer 1: 8\nAnswer 2: 6").verdict == "first"
+    assert form.parse("The score of answer 1 is 8. The score of answer 2 is 6.").verdict == "first"
     with pytest.raises(ValueError, match="Score of answer 2"):
         form.parse("Score of answer 1: 7")
 

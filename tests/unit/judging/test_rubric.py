@@ -261,6 +261,9 @@ def test_what_is_no_score_is_refused(text: str) -> None:
         ("Verdict: yes", 1),
         ("It lacks a source.\n**Verdict:** No", 0),
         ('{"verdict": true}', 1),
+        ('{"answer": "Paris", "verdict": "no"}', 0),
+        ('{"answer": "yes"}', 1),
+        ("I think the answer is no.", 0),
     ],
 )
 def test_yes_and_no_are_read_tolerantly(text: str, value: float) -> None:
@@ -268,7 +271,15 @@ def test_yes_and_no_are_read_tolerantly(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "perhaps", "yes\nno", "No claim is wrong here", "Verdict: yes\nVerdict: no"]
+    "text",
+    [
+        "",
+        "perhaps",
+        "yes\nno",
+        "No claim is wrong here",
+        "Its answer is no longer valid",
+        "Verdict: yes\nVerdict: no",
+    ],
 )
 def test_what_is_neither_or_both_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="verdict"):
