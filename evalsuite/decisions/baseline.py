@@ -63,7 +63,7 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, Common]] = []
     for subject in subjects(run, gates, rules):
-        common = _selected(baseline, run, subject)
+        common = _selected(baseline, run, subject, matches)
         reason = _obstacle(common, subject, baseline, run, rules)
         outcome = reason or compare_metric(common, subject, run, rules)
         if isinstance(outcome, str):
@@ -94,8 +94,10 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
     return _Look(against, compared)
 
 
-def _selected(baseline: Run, run: Run, subject: ComparedMetric) -> Common:
+def _selected(baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]) -> Common:
     """The questions that a subject covers, selected by this run's tags."""
+    if subject.value is None and subject.benchmark in matches:
+        return matches[subject.benchmark]
     now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     before = baseline.benchmarks.get(subject.benchmark)
     asked = {row.question for row in now}
@@ -144,10 +146,10 @@ def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, 
     # Benchmarks that this run did not include are not lost cases.
     sides = [match.one_sided() for match in matches]
     new = [
-        row.case
+        case
         for name, bench in run.benchmarks.items()
         if name not in baseline.benchmarks
-        for row in bench.tally
+        for case in bench.tally.each("case")
     ]
     return {
         "only in the baseline": sorted(case for before, _ in sides for case in before),

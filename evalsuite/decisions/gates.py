@@ -81,7 +81,7 @@ def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: fl
         return [
             GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{near(asked, values)}")
         ]
-    errors = sum(row.outcome == "error" for row in cases)
+    errors = cases.count("error")
     if errors > error_share * len(cases):
         reason = f"{errors} of {len(cases)} cases are errors, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]

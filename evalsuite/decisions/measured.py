@@ -67,7 +67,11 @@ class Measured:
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """The share of scored cases whose test passed, or of samples if a sample needs k of its n epochs."""
-    return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
+    if any("at_least" in facts for facts in cases.each("facts")):
+        return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
+    outcomes = enumerate(cases.each("outcome"))
+    ran = cases.pick([place for place, outcome in outcomes if outcome in {"passed", "failed"}])
+    return ran.estimate_of([float(outcome == "passed") for outcome in ran.each("outcome")], confidence)
 
 
 def _passes(cases: Tally) -> Iterator[Row]:
@@ -102,16 +106,20 @@ def score_of(row: Row, metric: str) -> float | None:
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
     """The cases with this tag value: of the named tag, else of any tag; all cases if there is no value."""
-    return tally if value is None else tally.where(lambda row: is_selected(row, tag, value))
+    if value is None:
+        return tally
+    return tally.pick([place for place, tags in enumerate(tally.each("tags")) if _matches(tags, tag, value)])
 
 
 def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
     """Whether `select` would keep a case."""
-    if value is None:
-        return True
-    return row.tags.get(tag) == value if tag is not None else value in row.tags.values()
+    return value is None or _matches(row.tags, tag, value)
+
+
+def _matches(tags: Mapping[str, str], tag: str | None, value: str) -> bool:
+    return tags.get(tag) == value if tag is not None else value in tags.values()
 
 
 def all_tags(tally: Tally) -> set[tuple[str, str]]:
     """Every tag with every value."""
-    return {pair for row in tally for pair in row.tags.items()}
+    return {pair for tags in tally.each("tags") for pair in tags.items()}

@@ -7,6 +7,7 @@ The statistics, with their formulas and sources, are `stats.compare_paired`, `st
 from __future__ import annotations
 
 import math
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.decisions.baseline_result import ComparedMetric, ComparisonRules
-    from evalsuite.decisions.pairing import Common, Pair
+    from evalsuite.decisions.pairing import Common, Pairs
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
     from evalsuite.types import Metric
@@ -44,33 +45,36 @@ def compare_metric(
 
 
 def _compare_means(
-    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
+    pairs: Pairs, subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
 ) -> ComparedPairs | str:
     from evalsuite import stats
 
-    every = [
-        score
-        for question in common.shared
-        for row in (*common.before[question], *common.after[question])
-        if (score := score_of(row, subject.metric)) is not None
-    ]
+    every = array(
+        "d",
+        (
+            score
+            for question in common.shared
+            for row in (*common.before[question], *common.after[question])
+            if (score := score_of(row, subject.metric)) is not None
+        ),
+    )
     metric = declared(run, subject.benchmark, subject.metric)
     sized = _scale(metric, own_margin(subject, rules), every, subject)
     if isinstance(sized, str):
         return sized
     width, own = sized
-    clusters = [pair.cluster for pair in pairs]
+    clusters = pairs.clusters()
     result = stats.compare_paired(
-        [pair.before for pair in pairs],
-        [pair.after for pair in pairs],
+        pairs.before,
+        pairs.after,
         margin=rules.margin * width if own is None else own,
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
         scale=width,
         lower_is_better=subject.lower_is_better,
     )
     parts: dict[str, float] = {}
-    for pair in pairs:
-        parts[pair.cluster] = parts.get(pair.cluster, 0.0) + pair.after - pair.before
+    for cluster, before, after in zip(clusters, pairs.before, pairs.after, strict=True):
+        parts[cluster] = parts.get(cluster, 0.0) + after - before
     return ComparedPairs(subject, result, _as_gains(parts, subject))
 
 
@@ -157,15 +161,11 @@ def with_verdicts(
     from evalsuite import stats
 
     clusters = sorted({(metric.subject.benchmark, name) for metric in compared for name in metric.parts})
-    parts = np.array(
-        [
-            [
-                metric.parts.get(name, 0.0) if metric.subject.benchmark == benchmark else 0.0
-                for metric in compared
-            ]
-            for benchmark, name in clusters
-        ]
-    )
+    parts = np.zeros((len(clusters), len(compared)))
+    for column, metric in enumerate(compared):
+        for place, (benchmark, name) in enumerate(clusters):
+            if metric.subject.benchmark == benchmark:
+                parts[place, column] = metric.parts.get(name, 0.0)
     verdicts = stats.verdicts([metric.result for metric in compared], parts, confidence=confidence)
     return [
         (metric.subject, metric.result, verdict) for metric, verdict in zip(compared, verdicts, strict=True)

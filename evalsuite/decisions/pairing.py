@@ -6,17 +6,14 @@ Only what was asked matters, not file names, folders, test functions or the numb
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from evalsuite.decisions.measured import score_of
-from evalsuite.results.tally import Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from evalsuite.results.tally import Question, Row
+from evalsuite.results.tally import Question, Row, Tally, whatever_the_mode
 
 SAME_QUESTION = ("input", "target")
 """Fingerprints that must be equal for two cases to be the same question."""
@@ -42,6 +39,83 @@ class Pair:
     after: float
 
 
+class Pairs(Sequence[Pair]):
+    """The pairs of one metric, as numbers; a `Pair` is made when it is looked at.
+
+    Attributes:
+        before: the baseline's scores.
+        after: this run's.
+    """
+
+    def __init__(self, cases: Tally, places: array[int], before: array[float], after: array[float]) -> None:
+        self._cases, self._places = cases, places
+        self.before, self.after = before, after
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._places)
+
+    def __getitem__(self, at: Any) -> Any:
+        """One pair, or those of a slice."""
+        if isinstance(at, slice):
+            return self.pick(range(len(self))[at])
+        row = self.row(at)
+        return Pair(row.case, row.cluster, self.before[at], self.after[at])
+
+    def row(self, at: int) -> Row:
+        """The question's first case in this run."""
+        return self._cases.rows[self._places[at]]
+
+    def clusters(self) -> list[str]:
+        """The cluster of each."""
+        return [self.row(at).cluster for at in range(len(self))]
+
+    def pick(self, places: Sequence[int]) -> Pairs:
+        """Those at these places."""
+        return Pairs(
+            self._cases,
+            array("I", (self._places[at] for at in places)),
+            array("d", (self.before[at] for at in places)),
+            array("d", (self.after[at] for at in places)),
+        )
+
+
+class ByQuestion(Mapping[Question, list[Row]]):
+    """A benchmark's cases by what was asked; rows are made when they are looked at."""
+
+    def __init__(self, cases: Tally) -> None:
+        self.cases = cases
+        self._first = dict[Question, int]()
+        self._repeated = dict[Question, list[int]]()
+        both = zip(cases.each("sample"), cases.each("tags"), strict=True)
+        for place, (sample, tags) in enumerate(both):
+            mode = tags.get("mode", "")
+            question = whatever_the_mode(sample, mode), mode
+            if self._first.setdefault(question, place) != place:
+                self._repeated.setdefault(question, []).append(place)
+
+    def __getitem__(self, question: Question) -> list[Row]:
+        """A question's cases."""
+        places = (self._first[question], *self._repeated.get(question, ()))
+        return [self.cases.rows[place] for place in places]
+
+    def __iter__(self) -> Iterator[Question]:
+        """The questions, in the order of their first cases."""
+        return iter(self._first)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._first)
+
+    def __contains__(self, question: object) -> bool:
+        """Whether it was asked."""
+        return question in self._first
+
+    def first_place(self, question: Question) -> int:
+        """Where its first case stands."""
+        return self._first[question]
+
+
 @dataclass(frozen=True, slots=True)
 class Common:
     """The questions of a benchmark in two runs.
@@ -54,21 +128,28 @@ class Common:
         changed: what else differs, with the number of questions in which it does.
     """
 
-    before: Mapping[Question, list[Row]]
-    after: Mapping[Question, list[Row]]
+    before: ByQuestion
+    after: ByQuestion
     shared: tuple[Question, ...] = ()
     replaced: tuple[Question, ...] = ()
     changed: Mapping[str, int] = field(default_factory=dict)
+    _pairs: dict[str, Pairs] = field(default_factory=dict, compare=False)
 
-    def pairs(self, metric: str) -> list[Pair]:
+    def pairs(self, metric: str) -> Pairs:
         """The shared questions for which both runs have the metric."""
-        scored = []
+        if metric not in self._pairs:
+            self._pairs[metric] = self._paired(metric)
+        return self._pairs[metric]
+
+    def _paired(self, metric: str) -> Pairs:
+        places, old, new = array("I"), array("d"), array("d")
         for question in self.shared:
             before, after = _mean(self.before[question], metric), _mean(self.after[question], metric)
             if before is not None and after is not None:
-                first = self.after[question][0]
-                scored.append(Pair(first.case, first.cluster, before, after))
-        return scored
+                places.append(self.after.first_place(question))
+                old.append(before)
+                new.append(after)
+        return Pairs(self.after.cases, places, old, new)
 
     def unscored(self, metric: str) -> tuple[int, int]:
         """How many shared questions lack a score because of errors, in the baseline and in this run."""
@@ -99,7 +180,7 @@ class Common:
 
 def common_questions(before: Tally, after: Tally) -> Common:
     """Pairs the cases of one benchmark in two runs."""
-    old, new = by_question(before), by_question(after)
+    old, new = ByQuestion(before), ByQuestion(after)
     shared, replaced = [], []
     changed = Counter[str]()
     for question, rows in new.items():
@@ -131,14 +212,6 @@ def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str
         if first.get(name) != other.get(name)
         and ((name in first and name in other) or (name == "judge" and both))
     ]
-
-
-def by_question(cases: Tally) -> dict[Question, list[Row]]:
-    """A benchmark's cases by what was asked."""
-    by_question: dict[Question, list[Row]] = {}
-    for row in cases:
-        by_question.setdefault(row.question, []).append(row)
-    return by_question
 
 
 def _mean(rows: list[Row], metric: str) -> float | None:

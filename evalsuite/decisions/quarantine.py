@@ -148,6 +148,8 @@ def _without_held(quarantine: Quarantine, benchmark: str, cases: Tally) -> Tally
 
 def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
     """Remarks for the verdict: which cases were left out, and which entries have no effect."""
+    if not quarantine.entries:
+        return
     named: set[Quarantined] = set()
     for name, bench in run.benchmarks.items():
         held = [entry for row in bench.tally if (entry := quarantine.entry_of(name, row.sample))]

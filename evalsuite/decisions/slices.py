@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from evalsuite.decisions.baseline_result import ComparedMetric
-    from evalsuite.decisions.pairing import Common, Pair
+    from evalsuite.decisions.pairing import Common, Pairs
 
 FEWEST = 5
 """Smaller slices are ignored, since McNemar's test shows nothing with fewer questions."""
@@ -69,8 +70,8 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
             tag,
             value,
             len(pairs),
-            math.fsum(pair.before for pair in pairs) / len(pairs),
-            math.fsum(pair.after for pair in pairs) / len(pairs),
+            math.fsum(pairs.before) / len(pairs),
+            math.fsum(pairs.after) / len(pairs),
             pvalue,
         )
         for (subject, tag, value, pairs), pvalue in zip(looked_at, adjusted, strict=True)
@@ -78,24 +79,22 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
-def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
+def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], Pairs]:
     """The pairs for each value of each tag or metadata entry that divides the questions."""
     pairs = common.pairs(metric)
-    firsts = {rows[0].case: rows[0] for rows in common.after.values()}
-    parts: dict[tuple[str, str], list[Pair]] = {}
-    for pair in pairs:
-        row = firsts[pair.case]
+    parts: dict[tuple[str, str], array[int]] = {}
+    for place in range(len(pairs)):
+        row = pairs.row(place)
         for tag, value in {**row.facts.get("metadata", {}), **row.tags}.items():
             if tag != GROUPING:
-                parts.setdefault((tag, value), []).append(pair)
-    return {key: part for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
+                parts.setdefault((tag, value), array("I")).append(place)
+    return {key: pairs.pick(part) for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
 
 
-def _pvalue(pairs: Sequence[Pair]) -> float:
+def _pvalue(pairs: Pairs) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
-    before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
-    clusters = [pair.cluster for pair in pairs]
+    before, after, clusters = pairs.before, pairs.after, pairs.clusters()
     apart = len(set(clusters)) == len(clusters)
     if apart and {*before, *after} <= {0.0, 1.0}:
         return mcnemar(before, after)

@@ -156,7 +156,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         headline,
         reasons,
         tuple(findings.decisions),
-        Counter(row.outcome for row in run.all_rows()),
+        Counter(run.each("outcome")),
         against,
         _shortened(settings.get("shard"), run.info.get("early"), left_open),
         (
@@ -321,7 +321,8 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
         own = [gate for gate in gates if gate.covers(name)]
         by_samples = any(gate.metric in {PASS_RATE, "*"} for gate in own)
         short = [] if by_samples else short_samples(bench.tally)
-        counts = Counter[str](() if own else (row.outcome for row in bench.tally if row.excused is None))
+        both = () if own else zip(bench.tally.each("outcome"), bench.tally.each("excused"), strict=True)
+        counts = Counter[str](outcome for outcome, excused in both if excused is None)
         parts = [
             f"{count} {words}"
             for count, words in (
@@ -340,7 +341,8 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 def short_samples(tally: Tally) -> list[str]:
     """Samples that hold in fewer epochs than their benchmark's `at_least` asks for, whatever errors hide."""
     epochs: dict[str, list[Row]] = {}
-    for row in tally:
-        if "at_least" in row.facts:
+    for place, facts in enumerate(tally.each("facts")):
+        if "at_least" in facts:
+            row = tally.rows[place]
             epochs.setdefault(row.sample, []).append(row)
     return sorted(sample for sample, rows in epochs.items() if sample_holds(rows) is False)

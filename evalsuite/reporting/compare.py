@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
+import struct
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,14 +23,15 @@ from evalsuite.reporting.summary import plain_tables
 from evalsuite.reporting.table_looks import best_of, distinct
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.runs import load_run, replace_text
+from evalsuite.results.tally import whatever_the_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evalsuite.declarations import Declarations
     from evalsuite.results.runs import Bench, Run, RunFolder
-    from evalsuite.results.tally import Question, Row, Tally
+    from evalsuite.results.tally import Question, Tally
 
 GLANCE = "At a glance"
 
@@ -195,8 +198,17 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
 def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
     """The metrics that differ in some case of some run, and a line for each that repeats another."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
-    values = [[row.scores.get(metric) for tally in tallies for row in tally] for metric in metrics]
-    return distinct(metrics, values)
+    return distinct(metrics, [[_digest(tallies, metric)] for metric in metrics])
+
+
+def _digest(tallies: Sequence[Tally], metric: str) -> bytes:
+    """Equal for two metrics only if they have the same values in the same cases."""
+    whole = hashlib.sha256()
+    for tally in tallies:
+        for scores in tally.each("scores"):
+            # Adding zero makes one of both zeros.
+            whole.update(struct.pack("<d", scores[metric] + 0.0) if metric in scores else b"none")
+    return whole.digest()
 
 
 def _primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
@@ -216,23 +228,30 @@ def _corrected(rows: Sequence[list[Cell]]) -> list[list[Cell]]:
 
 def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float]]:
     """Cluster and both scores of every question that both runs scored, epochs averaged."""
-    before, after = _by_question(base, metric), _by_question(other, metric)
+    before = {question: score for question, _, score in _by_question(base, metric)}
     return [
-        (rows[0].cluster, _mean(before[question], metric), _mean(rows, metric))
-        for question, rows in after.items()
+        (cluster, before[question], score)
+        for question, cluster, score in _by_question(other, metric)
         if question in before
     ]
 
 
-def _by_question(tally: Tally, metric: str) -> dict[Question, list[Row]]:
-    asked: dict[Question, list[Row]] = {}
-    for row in tally.scored(metric):
-        asked.setdefault(row.question, []).append(row)
-    return asked
-
-
-def _mean(epochs: Sequence[Row], metric: str) -> float:
-    return math.fsum(row.scores[metric] for row in epochs) / len(epochs)
+def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, str, float]]:
+    """Each question with the cluster of its first case and its mean over epochs."""
+    scored = tally.scored(metric)
+    scores: dict[Question, float | list[float]] = {}
+    clusters: dict[Question, str] = {}
+    columns = zip(scored.each("sample"), scored.each("tags"), tally.values(metric), strict=True)
+    for sample, tags, score in columns:
+        mode = tags.get("mode", "")
+        question = whatever_the_mode(sample, mode), mode
+        earlier = scores.setdefault(question, score)
+        if question not in clusters:
+            clusters[question] = tags.get("cluster", sample)
+        else:
+            scores[question] = [*(earlier if isinstance(earlier, list) else [earlier]), score]
+    for question, own in scores.items():
+        yield question, clusters[question], math.fsum(own) / len(own) if isinstance(own, list) else own
 
 
 def _paired(base: Tally, other: Tally, metric: str) -> list[Cell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.measured import score_of, select
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
+    from evalsuite.types import Outcome
 
 OF_ONE_GATE = 3
 """Cases shown behind one missed gate."""
@@ -46,11 +48,15 @@ def cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     """The ids of cases behind missed gates, then of failures that no gate covers, then of errors."""
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in cases_behind(decision, run)]
-    by_outcome = {
-        outcome: [row.case for row in run.all_rows() if row.outcome == outcome and row.excused is None]
-        for outcome in ("failed", "error")
-    }
-    return list(dict.fromkeys([*behind, *by_outcome["failed"], *by_outcome["error"]]))[:most]
+    uncovered = chain.from_iterable(_uncovered(run, outcome) for outcome in ("failed", "error"))
+    # Each case behind a gate may be among the others, too.
+    return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
+
+
+def _uncovered(run: Run, outcome: Outcome) -> Iterator[str]:
+    """The ids of cases with this outcome that nothing excuses."""
+    columns = zip(run.each("case"), run.each("outcome"), run.each("excused"), strict=True)
+    return (case for case, own, excused in columns if own == outcome and excused is None)
 
 
 def blocks(cases: Sequence[str], run: Run, baseline: Run | None) -> Iterator[tuple[str, str]]:

@@ -105,7 +105,7 @@ def _failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
 
 def _tags(tally: Tally) -> list[str]:
     # What the tag `cluster` holds is shared by cases for the sake of their intervals; it groups nothing.
-    tags = sorted({tag for row in tally for tag in row.tags} - {"cluster"})
+    tags = sorted({tag for tags in tally.each("tags") for tag in tags} - {"cluster"})
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 

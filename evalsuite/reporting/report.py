@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.json_codec import encode_usage
@@ -19,13 +20,13 @@ from evalsuite.shortening import both_ends
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Bench, Run
-    from evalsuite.results.tally import Row
+    from evalsuite.results.tally import Tally
     from evalsuite.types import Record
 
 LOWEST = 3
@@ -127,7 +128,7 @@ def _of_user(settings: Mapping[str, Any]) -> list[list[Cell]]:
 
 def _of_judge(run: Run) -> list[list[Cell]]:
     """The judge's part of what all cases used, stored answers included."""
-    usage = sum((row.judge_usage for row in run.all_rows()), Usage())
+    usage = sum((usage for usage in run.each("judge_usage") if usage.calls), Usage())
     if not usage.calls:
         return []
     cost = f", ${usage.cost:.4f}" if usage.cost else ""
@@ -177,7 +178,7 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
             [
                 name,
                 len(bench.tally),
-                sum(row.outcome == "error" for row in bench.tally),
+                bench.tally.count("error"),
                 primary,
                 bench_measured.estimate(primary, bench.tally) if primary else None,
                 bench.source,
@@ -197,11 +198,11 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
 def _errors(run: Run) -> list[Section]:
     """Errors, those of one cause together, with the message of the first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for row in run.all_rows():
-        if row.outcome == "error":
-            record = run.read(row.case)
+    for case, outcome in zip(run.each("case"), run.each("outcome"), strict=True):
+        if outcome == "error":
+            record = run.read(case)
             message = record.error or ""
-            groups[record.cause or "unknown", _same_words(message)].append((message, row.case))
+            groups[record.cause or "unknown", _same_words(message)].append((message, case))
     if not groups:
         return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
@@ -232,18 +233,19 @@ def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
         primary = bench.primary
         if primary is None or name in shown:
             continue
-        rows = [row for row in bench.tally if row.outcome != "error" and primary in row.scores]
-        lowest = sorted(rows, key=lambda row: _rank(row, primary))[:LOWEST]
-        for row in lowest:
-            record = run.read(row.case)
+        lowest = nsmallest(LOWEST, _ranked(bench.tally.scored(primary), primary))
+        for *_, case in lowest:
+            record = run.read(case)
             blocks += [_passage(record, primary), *_judgements(record)]
     if not blocks:
         return []
     return [Section("Lowest scores", blocks)]
 
 
-def _rank(row: Row, metric: str) -> tuple[bool, float, str]:
-    return row.outcome != "failed", row.scores[metric], row.case
+def _ranked(cases: Tally, metric: str) -> Iterator[tuple[bool, float, str]]:
+    """What orders the cases: those below their threshold first, then by score."""
+    columns = zip(cases.each("outcome"), cases.values(metric), cases.each("case"), strict=True)
+    return ((outcome != "failed", score, case) for outcome, score, case in columns)
 
 
 def _passage(record: Record, metric: str) -> Passage:

@@ -83,13 +83,13 @@ def _against(against: Against) -> dict[str, Any]:
 
 
 def _benchmark(measured: Measured) -> dict[str, Any]:
-    tags = sorted({tag for row in measured.tally for tag in row.tags})
+    tags = sorted({tag for own in measured.tally.each("tags") for tag in own})
     metrics = _metrics(measured, measured.tally)
     # Read before the tags: a derived metric keeps the failure of its last computation alone.
     failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}
     return {
         "cases": len(measured.tally),
-        "errors": sum(row.outcome == "error" for row in measured.tally),
+        "errors": measured.tally.count("error"),
         "metrics": metrics,
         **({"failed_metrics": failed} if failed else {}),
         "tags": {

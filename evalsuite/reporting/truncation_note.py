@@ -20,7 +20,7 @@ def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
         tally: its cases, with the fact `finish`.
         declared: the benchmark's name where it is declared, as in `@benchmark(TREB)`.
     """
-    cut = sum(row.facts.get("finish") == "length" for row in tally)
+    cut = sum(facts.get("finish") == "length" for facts in tally.each("facts"))
     if cut:
         yield Passage(
             "",
@@ -36,11 +36,11 @@ def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
         label: of the run or the judge.
         tally: its cases, with the fact `cut_off` where an answer of a judge was.
     """
-    cut = [row for row in tally if row.facts.get("cut_off")]
+    cut = sum(bool(facts.get("cut_off")) for facts in tally.each("facts"))
     if cut:
         yield Passage(
             "",
-            f"{label}: in {len(cut)} of {len(tally)} cases an answer of the judge was cut off at the limit on tokens. "
+            f"{label}: in {cut} of {len(tally)} cases an answer of the judge was cut off at the limit on tokens. "
             "What was cut is not read as a score: the judge was asked again, or gave no verdict. Give it more room "
             "with max_tokens where the judge is declared.",
         )

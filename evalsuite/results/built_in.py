@@ -22,7 +22,7 @@ from evalsuite.results.tally import Row, Tally
 from evalsuite.types import SHARE, Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from evalsuite.types import Usage
 
@@ -106,13 +106,14 @@ class BuiltInMetrics(dict[str, Metric]):
             return default
 
 
-def _ran(cases: Tally) -> Iterator[Row]:
-    return (row for row in cases if row.outcome in {"passed", "failed"})
+def _ran(cases: Tally) -> Tally:
+    outcomes = enumerate(cases.each("outcome"))
+    return cases.pick([place for place, outcome in outcomes if outcome in {"passed", "failed"}])
 
 
 def _mean_amount(name: str, cases: Tally) -> Estimate | None:
-    amount = AMOUNTS[name]
-    mean = Tally(tuple(row.with_scores({name: amount(row)}) for row in _ran(cases))).estimate(name)
+    amount, ran = AMOUNTS[name], _ran(cases)
+    mean = ran.estimate_of([amount(row) for row in ran])
     if mean is not None and mean.value in {0.0, 1.0}:
         # Nothing, or one call each, is no share of anything, and no interval of one belongs to it.
         return Estimate(mean.value, n=mean.n)

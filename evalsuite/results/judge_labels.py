@@ -68,7 +68,13 @@ def side(preference: float) -> float:
 
 def labelled(tally: Tally) -> list[LabelledScore]:
     """Every labelled score of the cases that were judged."""
-    return [label for row in tally if row.outcome != "error" for label in _labelled(row)]
+    judged = (place for place, facts in enumerate(tally.each("facts")) if _has_labels(facts))
+    rows = (tally.rows[place] for place in judged)
+    return [label for row in rows if row.outcome != "error" for label in _labelled(row)]
+
+
+def _has_labels(facts: Mapping[str, Any]) -> bool:
+    return any(isinstance(part, Mapping) and part.get("people") for part in (facts, *facts.values()))
 
 
 def _labelled(row: Row) -> Iterator[LabelledScore]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import sys
+from array import array
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from evalsuite.results.guarded_metric import GuardedMetric
 from evalsuite.results.record_file import JOURNAL as JOURNAL  # noqa: PLC0414 - named here, too
 from evalsuite.results.record_file import RECORDS as RECORDS  # noqa: PLC0414 - likewise
 from evalsuite.results.record_file import bring_up_to_date
-from evalsuite.results.shared_values import SharedValues
+from evalsuite.results.row_columns import Offsets, RowColumns, StoredRows
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
@@ -293,8 +293,8 @@ class Run:
 
     def records(self) -> Iterator[Record]:
         """All whole records, benchmark by benchmark, in the order of their case ids."""
-        for row in self.all_rows():
-            yield self.read(row.case)
+        for case in self.each("case"):
+            yield self.read(case)
 
     def frame(self) -> pd.DataFrame:
         """A row a case, in the columns of `results.flat_rows`.
@@ -320,6 +320,11 @@ class Run:
         declared = self.metrics(benchmark).get(metric)
         return declared is not None and declared.better == "lower"
 
+    def each(self, attribute: str) -> Iterator[Any]:
+        """One attribute of all cases of all benchmarks, in the order of `all_rows` and cheaper."""
+        for bench in self.benchmarks.values():
+            yield from bench.tally.each(attribute)
+
     def all_rows(self) -> Iterator[Row]:
         """All cases of all benchmarks."""
         for bench in self.benchmarks.values():
@@ -343,22 +348,21 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     if not isinstance(folder, RunFolder):
         folder = find_folder(Path("reports"), str(folder))
     bring_up_to_date(folder.path)
-    rows: dict[str, tuple[str, Row]] = {}
-    told: dict[str, tuple[str, str, str]] = {}
-    offsets: dict[str, int] = {}
-    shared = SharedValues()
+    columns = RowColumns()
+    last: dict[str, tuple[str, str, str]] = {}
     for offset, record in _records(folder.path / RECORDS):
-        rows[record.case] = sys.intern(record.benchmark), shared.of(Row.of(record))
-        told[record.benchmark] = record.source, record.model, record.declared
-        offsets[record.case] = offset
-    found: dict[str, list[Row]] = {}
-    for benchmark, row in rows.values():
-        found.setdefault(benchmark, []).append(row)
+        columns.append(record, offset)
+        last[record.benchmark] = record.source, record.model, record.declared
+    counted = columns.counted()
+    places: dict[str, array[int]] = {}
+    for at in counted:
+        places.setdefault(str(columns.benchmark[at]), array("I")).append(at)
     benches = {}
-    for name in sorted(found):
-        source, model, place = told[name]
-        benches[name] = Bench(Tally.of(found[name]), source, model, *declarations.find(name, place))
-    return Run(folder, folder.info(), benches, offsets)
+    for name in sorted(places):
+        source, model, place = last[name]
+        tally = Tally(StoredRows(columns, places[name]))
+        benches[name] = Bench(tally, source, model, *declarations.find(name, place))
+    return Run(folder, folder.info(), benches, Offsets(columns, counted))
 
 
 def _records(file: Path) -> Iterator[tuple[int, Record]]:
@@ -382,7 +386,7 @@ def _parse(line: bytes, file: Path, number: int | str) -> Record:
         if problem:
             raise ValueError(problem)
         return decode_record(plain)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise RunError(
             f"{file}, line {number}: not a record of evalsuite ({type(error).__name__}: {error}); "
             "once this line is taken out, the rest can be read"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.results.estimate import Estimate
 from evalsuite.types import Metric, Outcome, Record, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from evalsuite.stats import Interval
 
@@ -85,15 +89,39 @@ class Row:
         return replace(self, scores=scores)
 
 
+class PackedRows(Sequence[Row]):
+    """Rows that are made when they are looked at; what a tally needs of all of them is had without making any."""
+
+    @abstractmethod
+    def each(self, attribute: str) -> Iterator[Any]:
+        """One attribute of each row."""
+
+    @abstractmethod
+    def score_names(self) -> Iterator[tuple[str, ...]]:
+        """The names of each row's scores."""
+
+    @abstractmethod
+    def scores_of(self, metric: str) -> Iterator[float | None]:
+        """One score of each row; None where a row has none."""
+
+    @abstractmethod
+    def pick(self, places: Sequence[int]) -> PackedRows:
+        """Those at these places."""
+
+    @abstractmethod
+    def samples_are_apart(self) -> bool:
+        """Whether each row surely has a sample of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Rows of one benchmark, in the order of their case ids whatever order they came in.
 
     Attributes:
-        rows: one a case.
+        rows: one a case; those of a run that was read are `PackedRows`.
     """
 
-    rows: tuple[Row, ...] = ()
+    rows: Sequence[Row] = ()
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Tally:
@@ -112,39 +140,91 @@ class Tally:
         """The rows."""
         return iter(self.rows)
 
+    def each(self, attribute: str) -> Iterator[Any]:
+        """One attribute of each row, in the order of the rows; cheaper than the rows themselves."""
+        rows = self.rows
+        return rows.each(attribute) if isinstance(rows, PackedRows) else map(attrgetter(attribute), rows)
+
+    def pick(self, places: Sequence[int]) -> Tally:
+        """The rows at these places, in this order, which must be theirs."""
+        rows = self.rows
+        return Tally(
+            rows.pick(places) if isinstance(rows, PackedRows) else tuple(rows[place] for place in places)
+        )
+
+    def count(self, outcome: Outcome) -> int:
+        """How many rows have this outcome."""
+        return sum(own == outcome for own in self.each("outcome"))
+
+    @property
+    def samples_are_apart(self) -> bool:
+        """Whether each row surely has a sample of its own, as far as that can be told without looking at them all."""
+        return isinstance(self.rows, PackedRows) and self.rows.samples_are_apart()
+
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
         """The rows that have all these tags and, if given, that `keep` accepts."""
-        return Tally(
-            tuple(
-                row
-                for row in self.rows
-                if all(row.tags.get(tag) == value for tag, value in tags.items()) and (not keep or keep(row))
-            )
-        )
+        places: Iterable[int] = range(len(self.rows))
+        if tags:
+            wanted = tags.items()
+            places = (place for place, own in enumerate(self.each("tags")) if wanted <= own.items())
+        if keep:
+            places = (place for place in places if keep(self.rows[place]))
+        return self.pick(array("I", places))
 
     def groups(self, tag: str) -> dict[str, Tally]:
         """A tally for each value of a tag, in the order of the values; rows without the tag are left out."""
-        found: dict[str, list[Row]] = {}
-        for row in self.rows:
-            if tag in row.tags:
-                found.setdefault(row.tags[tag], []).append(row)
-        return {value: Tally(tuple(found[value])) for value in sorted(found)}
+        found: dict[str, array[int]] = {}
+        for place, tags in enumerate(self.each("tags")):
+            if tag in tags:
+                found.setdefault(tags[tag], array("I")).append(place)
+        return {value: self.pick(found[value]) for value in sorted(found)}
 
     def metrics(self) -> tuple[str, ...]:
         """The names of all scores, in order of first appearance."""
-        return tuple(dict.fromkeys(name for row in self.rows for name in row.scores))
+        return tuple(dict.fromkeys(name for names in dict.fromkeys(self._score_names()) for name in names))
+
+    def _score_names(self) -> Iterator[tuple[str, ...]]:
+        rows = self.rows
+        return rows.score_names() if isinstance(rows, PackedRows) else (tuple(row.scores) for row in rows)
 
     def scored(self, metric: str) -> Tally:
         """The rows that are not errors and have this score."""
-        return self.where(lambda row: row.outcome != "error" and metric in row.scores)
+        both = zip(self.each("outcome"), self._score_names(), strict=True)
+        return self.pick(
+            array(
+                "I",
+                (
+                    place
+                    for place, (outcome, names) in enumerate(both)
+                    if outcome != "error" and metric in names
+                ),
+            )
+        )
 
     def values(self, metric: str) -> list[float]:
         """One value for each row of `scored(metric)`."""
-        return [row.scores[metric] for row in self.scored(metric)]
+        return self.scored(metric)._scores(metric)  # noqa: SLF001 - another of this class
+
+    def _scores(self, metric: str) -> list[float]:
+        """The score of each row, all of which have it."""
+        rows = self.rows
+        if isinstance(rows, PackedRows):
+            return [value for value in rows.scores_of(metric) if value is not None]
+        return [row.scores[metric] for row in rows]
 
     def clusters(self, metric: str) -> list[str]:
         """The cluster of each value: its sample, or what its samples share (the tag `cluster`)."""
-        return [row.cluster for row in self.scored(metric)]
+        return list(self.scored(metric)._cluster_names())  # noqa: SLF001 - another of this class
+
+    def _cluster_names(self) -> Iterator[str]:
+        both = zip(self.each("tags"), self.each("sample"), strict=True)
+        return (tags.get("cluster", sample) for tags, sample in both)
+
+    def _clusters(self) -> Sequence[Hashable]:
+        """Something for each row that is equal for rows of one cluster alone: numbers where all are apart."""
+        if self.samples_are_apart and not any("cluster" in tags for tags in self.each("tags")):
+            return range(len(self.rows))
+        return list(self._cluster_names())
 
     def mean(self, metric: str) -> float | None:
         """The plain mean, or None where nothing was measured."""
@@ -170,9 +250,16 @@ class Tally:
         Returns:
             None where nothing was measured; without an interval where all values come from one cluster.
         """
-        values, clusters = self.values(metric), self.clusters(metric)
+        scored = self.scored(metric)
+        return scored.estimate_of(scored._scores(metric), confidence, bounds)  # noqa: SLF001 - of this class
+
+    def estimate_of(
+        self, values: Sequence[float], confidence: float = 0.95, bounds: tuple[float, float] | None = None
+    ) -> Estimate | None:
+        """As `estimate`, of other values: one for each row."""
         if not values:
             return None
+        clusters = self._clusters()
         mean = math.fsum(values) / len(values)
         interval = _interval(values, clusters, confidence, bounds)
         if interval is None:
@@ -185,11 +272,15 @@ class Tally:
 
 
 def _interval(
-    values: list[float], clusters: list[str], confidence: float, bounds: tuple[float, float] | None
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    confidence: float,
+    bounds: tuple[float, float] | None,
 ) -> Interval | None:
     from evalsuite import stats
 
-    shares, apart = all(value in (0.0, 1.0) for value in values), len(set(clusters))
+    shares = all(value in (0.0, 1.0) for value in values)
+    apart = len(values) if isinstance(clusters, range) else len(set(clusters))
     if shares and apart == len(values):
         # What the general one comes to; by itself it needs no numpy, whose import takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)
