@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.decisions.baseline_result import ComparedMetric, ComparisonRules
-    from evalsuite.decisions.pairing import Common, Pairs
+    from evalsuite.decisions.pairing import Common, ScoredPairs
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
     from evalsuite.types import Metric
@@ -45,7 +45,7 @@ def compare_metric(
 
 
 def _compare_means(
-    pairs: Pairs, subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
+    pairs: ScoredPairs, subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
 ) -> ComparedPairs | str:
     from evalsuite import stats
 

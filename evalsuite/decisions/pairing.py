@@ -39,7 +39,7 @@ class Pair:
     after: float
 
 
-class Pairs(Sequence[Pair]):
+class ScoredPairs(Sequence[Pair]):
     """The pairs of one metric, as numbers; a `Pair` is made when it is looked at.
 
     Attributes:
@@ -70,9 +70,9 @@ class Pairs(Sequence[Pair]):
         """The cluster of each."""
         return [self.row(at).cluster for at in range(len(self))]
 
-    def pick(self, places: Sequence[int]) -> Pairs:
+    def pick(self, places: Sequence[int]) -> ScoredPairs:
         """Those at these places."""
-        return Pairs(
+        return ScoredPairs(
             self._cases,
             array("I", (self._places[at] for at in places)),
             array("d", (self.before[at] for at in places)),
@@ -133,15 +133,15 @@ class Common:
     shared: tuple[Question, ...] = ()
     replaced: tuple[Question, ...] = ()
     changed: Mapping[str, int] = field(default_factory=dict)
-    _pairs: dict[str, Pairs] = field(default_factory=dict, compare=False)
+    _pairs: dict[str, ScoredPairs] = field(default_factory=dict, compare=False)
 
-    def pairs(self, metric: str) -> Pairs:
+    def pairs(self, metric: str) -> ScoredPairs:
         """The shared questions for which both runs have the metric."""
         if metric not in self._pairs:
             self._pairs[metric] = self._paired(metric)
         return self._pairs[metric]
 
-    def _paired(self, metric: str) -> Pairs:
+    def _paired(self, metric: str) -> ScoredPairs:
         places, old, new = array("I"), array("d"), array("d")
         for question in self.shared:
             before, after = _mean(self.before[question], metric), _mean(self.after[question], metric)
@@ -149,7 +149,7 @@ class Common:
                 places.append(self.after.first_place(question))
                 old.append(before)
                 new.append(after)
-        return Pairs(self.after.cases, places, old, new)
+        return ScoredPairs(self.after.cases, places, old, new)
 
     def unscored(self, metric: str) -> tuple[int, int]:
         """How many shared questions lack a score because of errors, in the baseline and in this run."""

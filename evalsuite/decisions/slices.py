@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evalsuite.decisions.baseline_result import ComparedMetric
-    from evalsuite.decisions.pairing import Common, Pairs
+    from evalsuite.decisions.pairing import Common, ScoredPairs
 
 FEWEST = 5
 """Smaller slices are ignored, since McNemar's test shows nothing with fewer questions."""
@@ -79,7 +79,7 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
-def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], Pairs]:
+def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], ScoredPairs]:
     """The pairs for each value of each tag or metadata entry that divides the questions."""
     pairs = common.pairs(metric)
     parts: dict[tuple[str, str], array[int]] = {}
@@ -91,7 +91,7 @@ def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], Pairs]:
     return {key: pairs.pick(part) for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
 
 
-def _pvalue(pairs: Pairs) -> float:
+def _pvalue(pairs: ScoredPairs) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
     before, after, clusters = pairs.before, pairs.after, pairs.clusters()

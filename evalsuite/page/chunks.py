@@ -10,10 +10,8 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
-from evalsuite.results.runs import replace_text
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
     from types import TracebackType
@@ -31,6 +29,18 @@ IN_FLIGHT = 8
 def pack(data: bytes) -> str:
     """Data compressed, as text that is safe inside a script."""
     return base64.b64encode(zlib.compress(data, LEVEL)).decode("ascii")
+
+
+def _packed(pieces: Iterable[str]) -> Iterator[str]:
+    """As `pack`, piece by piece."""
+    compressor, left = zlib.compressobj(LEVEL), b""
+    for piece in pieces:
+        left += compressor.compress(piece.encode("utf-8", "replace"))
+        # Three bytes make four letters, so that only the last piece is padded.
+        whole = len(left) - len(left) % 3
+        yield base64.b64encode(left[:whole]).decode("ascii")
+        left = left[whole:]
+    yield base64.b64encode(left + compressor.flush()).decode("ascii")
 
 
 class Chunks:
@@ -70,14 +80,30 @@ class Chunks:
         while len(self._waiting) > IN_FLIGHT:
             self._keep_first()
 
+    def add_pieces(self, name: str, pieces: Iterable[str]) -> None:
+        """Adds a chunk of which no more than a few pieces are in memory at once, if it lies beside the page."""
+        if self._beside:
+            self._write(name, _packed(pieces))
+        else:
+            self.add(name, "".join(pieces).encode("utf-8", "replace"))
+
     def _keep_first(self) -> None:
         name, packed = self._waiting.popleft()
         if self._beside:
-            replace_text(
-                self._folder / f"{name}.js", f"keepChunk({json.dumps(name)},{json.dumps(packed.result())})\n"
-            )
+            self._write(name, [packed.result()])
         else:
             self._inside.append((name, packed.result()))
+
+    def _write(self, name: str, packed: Iterable[str]) -> None:
+        """Writes a chunk into its file, which appears as a whole."""
+        file = self._folder / f"{name}.js"
+        draft = file.with_name(f".{file.name}.draft")
+        with draft.open("w", encoding="ascii") as stream:
+            stream.write(f'keepChunk({json.dumps(name)},"')
+            # What is packed is letters, digits and a few signs that mean nothing within quotes.
+            stream.writelines(packed)
+            stream.write('")\n')
+        draft.replace(file)
 
     def finish(self) -> Iterator[tuple[str, str]]:
         """Waits for all chunks; gives name and text of those that belong into the page."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.page.cases import columns, has_changed, read_cases
+from evalsuite.page.case_table import CaseTable
+from evalsuite.page.cases import has_changed, read_cases
 from evalsuite.page.chunks import Chunks
 from evalsuite.page.document import page
 from evalsuite.page.overview import (
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.page.cases import PageRow
     from evalsuite.reporting.section import Section
     from evalsuite.results.runs import Run
 
@@ -106,25 +106,24 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
     """
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
-    with Chunks(file.parent, beside=size > INSIDE) as chunks:
-        read: list[dict[str, PageRow]] = []
+    with ExitStack() as stack:
+        chunks = stack.enter_context(Chunks(file.parent, beside=size > INSIDE))
+        tables: list[CaseTable] = []
         for number, path in enumerate(records):
-            first = read[0] if read and number >= whole else None
-            read.append(_cases(path, number, chunks, first))
-        for number, rows in enumerate(read):
-            text = json.dumps(columns(rows.values()), ensure_ascii=False, separators=(",", ":"))
-            chunks.add(f"index-{number}", text.encode("utf-8", "replace"))
+            tables.append(stack.enter_context(CaseTable()))
+            _read(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
+        for number, table in enumerate(tables):
+            chunks.add_pieces(f"index-{number}", table.columns())
         inside = list(chunks.finish())
     replace_text(file, page(title, {**overview, "bytes": size}, inside))
     return file
 
 
-def _cases(
-    path: Path, number: int, chunks: Chunks, first: Mapping[str, PageRow] | None
-) -> dict[str, PageRow]:
-    """A run's cases; where they stand for comparison only, with the records of those that changed."""
+def _read(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
+    """Reads a run's cases; where they stand for comparison only, with the records of those that changed."""
     if not path.is_file():
-        return {}
+        return
     if first is None:
-        return read_cases(path, number, chunks)
-    return read_cases(path, number, chunks, lambda row: has_changed(row, first.get(row["case"])))
+        read_cases(path, number, chunks, table)
+    else:
+        read_cases(path, number, chunks, table, lambda row: has_changed(row, first.get(row["case"])))
