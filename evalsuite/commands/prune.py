@@ -5,11 +5,18 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.commands.runs import newest_first
 from evalsuite.page.live import goes_on
 from evalsuite.page.run_index import all_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from evalsuite.results.runs import RunFolder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,17 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="remove them; without it they are only listed")
     parser.epilog = (
-        "A run is removed with the answers that were paid for. A run in progress is never removed."
+        "A run is removed with the answers that were paid for. A run in progress is never removed, nor is the baseline "
+        "of a run that stays."
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Lists or removes all but the newest runs."""
-    old = [
-        folder
-        for folder in newest_first(all_runs(options.reports))[options.keep :]
-        if folder.name not in options.also and not goes_on(folder)
-    ]
+    runs = newest_first(all_runs(options.reports))
+    kept = {*options.also, *_baselines(runs[: options.keep])}
+    old = [folder for folder in runs[options.keep :] if folder.name not in kept and not goes_on(folder)]
     for folder in old:
         if options.yes:
             shutil.rmtree(folder.path)
@@ -43,6 +49,14 @@ def run(options: argparse.Namespace) -> int:
     elif not old:
         sys.stdout.write("nothing to remove\n")
     return 0
+
+
+def _baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
+    """The names of the runs that these were compared with, which later ones will be compared with, too."""
+    for folder in runs:
+        for name in folder.info().get("settings", {}).get("baseline") or ():
+            # It may have been named by its folder, or by a file in it.
+            yield from (part for part in Path(name).parts[-2:])
 
 
 def _count(text: str) -> int:

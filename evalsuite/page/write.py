@@ -78,9 +78,18 @@ def write_comparison_page(
     labels: Sequence[str],
     sections: Sequence[Section],
     target: Path,
+    drifts: Sequence[str] | None = None,
 ) -> Path:
-    """Writes the page of several runs into a folder; the first run is the baseline."""
-    overview = {
+    """Writes the page of several runs into a folder.
+
+    Args:
+        runs: the first is the baseline.
+        labels: of the runs.
+        sections: of the report.
+        target: the folder.
+        drifts: where the runs are a history of releases, what has drifted, a line each; its sections then come first.
+    """
+    overview: dict[str, Any] = {
         "kind": "comparison",
         "runs": [run_facts(run, label) for run, label in zip(runs, labels, strict=True)],
         "subject": 1,
@@ -91,6 +100,8 @@ def write_comparison_page(
         "ranges": metric_ranges(runs),
         "sections": section_facts(sections, ()),
     }
+    if drifts is not None:
+        overview["drifts"] = list(drifts)
     return _write(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
 
 

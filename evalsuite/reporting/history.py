@@ -41,7 +41,8 @@ def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) 
     pictures = draw_all(charts, target)
     file = target / FILE
     replace_text(file, f"# {len(runs)} releases\n\n{findings(courses)}\n\n{render(sections, pictures)}\n")
-    write_comparison_page(runs, [run.folder.name for run in runs], sections, target)
+    drifts = [line for course in courses for line in course.drifts()]
+    write_comparison_page(runs, [run.folder.name for run in runs], sections, target, drifts)
     return file
 
 

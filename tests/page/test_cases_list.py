@@ -113,7 +113,7 @@ def test_changes_against_the_baseline_are_filtered(make_run: Any, make_record: A
         else make_record(name)
         for name in names
     ]
-    page = open_page(make_run("new", worse, baseline="old"), "#cases?changed=lost")
+    page = open_page(make_run("new", worse, baseline=["old"]), "#cases?changed=lost")
     assert counted(page) == "1 of 6 cases"
     page.locator(".line.row").click()
     page.wait_for_selector(".pair")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.decisions.history import trace
+from evalsuite.reporting.history import write_history
+from evalsuite.results.runs import INSTALLED, load_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_missed_gate_is_the_verdict(make_run: Any, open_page: Any, make_record: Any) -> None:
@@ -19,7 +26,7 @@ def test_a_difference_to_the_baseline_stands_with_its_interval(
     names = [f"s{number}" for number in range(20)]
     make_run("before", [make_record(name) for name in names])
     after = [make_record(name, scores={"exact_match": float(name != "s3")}) for name in names]
-    folder = make_run("after", after, baseline="before")
+    folder = make_run("after", after, baseline=["before"])
     line = open_page(folder).locator("#part-baseline + .gate")
     assert "−0.0500 [" in line.inner_text()
 
@@ -30,3 +37,22 @@ def test_a_run_without_gates_shows_no_empty_list_of_them(
     page = open_page(make_run("plain", [make_record("fr")]))
     assert page.locator("h1").inner_text() == "Passed"
     assert page.locator("#part-gates").count() == 0
+
+
+def test_a_history_opens_with_what_has_drifted_and_the_course_of_each_metric(
+    make_run: Any, open_page: Any, make_record: Any, tmp_path: Path
+) -> None:
+    runs = []
+    for name, wrong in (("first", 0), ("second", 2), ("third", 12)):
+        scores = ({"exact_match": float(number >= wrong)} for number in range(30))
+        records = [make_record(f"s{number}", scores=one) for number, one in enumerate(scores)]
+        runs.append(load_run(make_run(name, records, gate=["capitals.exact_match >= 0"]), INSTALLED))
+    write_history(runs, trace(runs, runs[:1]), tmp_path / "history")
+    page = open_page(tmp_path / "history" / "comparison.html")
+    assert page.locator("h1").inner_text() == "Drifted from a reference"
+    assert (
+        "capitals.exact_match has drifted: 0.6 in third after 1 in first"
+        in page.locator(".hero").inner_text()
+    )
+    assert page.locator("#section-capitals-exact-match svg").count() == 1
+    assert page.locator("#section-capitals-exact-match tbody tr").count() == 3

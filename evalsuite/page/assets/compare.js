@@ -1,6 +1,7 @@
-// Several runs: their metrics side by side, then every pair of them on the questions that both scored.
+// Several runs: their metrics side by side, then every pair of them on the questions that both scored; or their history.
 
 async function comparisonParts() {
+  if (OVERVIEW.drifts) return [historyHero(OVERVIEW.drifts), OVERVIEW.sections.map(section)];
   const runs = await Promise.all(OVERVIEW.runs.map((_, number) => casesOf(number)));
   return [
     comparisonHero(runs),
@@ -8,6 +9,18 @@ async function comparisonParts() {
     OVERVIEW.benchmarks.map((benchmark) => pairsPart(benchmark, runs)),
     part("The runs", OVERVIEW.runs.map((run) => el("div", { class: "run" }, el("h3", {}, run.label), facts(run), madeWith(run))), "runs"),
   ];
+}
+
+/** Releases over time: what has drifted from a protected reference; each metric's course follows. */
+function historyHero(drifts) {
+  const drifted = drifts.length > 0;
+  return el("section", { class: `hero ${drifted ? "bad" : "good"}` },
+    el("p", { class: "stamp", "aria-hidden": "true" }, drifted ? "\u2717" : "\u2713"),
+    el("div", {},
+      el("p", { class: "model" }, `${OVERVIEW.runs.length} releases, ${OVERVIEW.runs[0].label} to ${OVERVIEW.runs.at(-1).label}`),
+      el("h1", {}, drifted ? "Drifted from a reference" : "No drift from a reference is shown"),
+      reasonList(drifts, "reasons"),
+      el("p", { class: "counts" }, el("a", { href: address("cases", { changed: "lost" }) }, "cases that changed for the worse"))));
 }
 
 function comparisonHero(runs) {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from evalsuite.cli import main
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.history import level_at, trace
@@ -83,3 +84,14 @@ def test_a_model_that_does_not_change_is_rarely_ever_called_drifting() -> None:
             for look, now in enumerate(looks, 1)
         )
     assert alarms / runs <= 0.05 + 0.03  # two standard errors; either direction counts here
+
+
+def test_pruning_keeps_the_baselines_of_the_runs_that_stay(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for day, (name, baselines) in enumerate([("protected", []), ("old", []), ("new", ["protected"])], 1):
+        settings = {"baseline": baselines}
+        desk.folder([desk.record("fr")], name, started=f"2026-01-0{day}T00:00:00+00:00", settings=settings)
+    assert main(["prune", "--reports", str(desk.reports), "--keep", "1", "--yes"]) == 0
+    assert sorted(folder.name for folder in desk.reports.iterdir()) == ["new", "protected"]
+    assert "removed" in capsys.readouterr().out
