@@ -24,8 +24,8 @@ def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str
         baseline: name of the earlier run.
     """
     return [
-        f"{benchmark}: {', '.join(metrics)}: the judge is not the one of {baseline} ({before} there, {now} here), so "
-        "what the comparison shows is not the model's alone"
+        f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
+        "the comparison shows of them is not the model's alone"
         for benchmark, common in matches.items()
         for (before, now), metrics in _changes(common).items()
     ]

@@ -108,7 +108,7 @@ async def p_score(
         for order in orders
     )
     content, structure = (sum(judgement.value[aspect] for judgement in judgements) / 2 for aspect in ASPECTS)
-    written = signature("p_score", [judge], system, _prompt(prompt, "", "", format), params)
+    written = signature("p_score", [judge], system, _prompt(prompt, "", "", "any format"), params)
     return PScore(
         content, structure, tuple(entry for judgement in judgements for entry in judgement.log), written
     )

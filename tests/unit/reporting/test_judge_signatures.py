@@ -43,5 +43,5 @@ def test_a_judge_that_changed_since_the_baseline_is_named_with_its_scores() -> N
     before = tally(signed(quality="a", depth="a", clear="r"), signed(quality="a"))
     now = tally(signed(quality="b", depth="b", clear="r", new="n"), signed(quality="b"))
     (line,) = changed_signatures({"poems": common_questions(before, now)}, "main")
-    assert line.startswith("poems: quality, depth: the judge is not the one of main (a there, b here)")
+    assert line.startswith("poems: since main, the judge of quality, depth has changed from a to b: ")
     assert changed_signatures({"poems": common_questions(now, now)}, "main") == []
