@@ -117,8 +117,12 @@ class OpenAIBackend:
         more, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
         sent["options"] = {"headers": {**self._headers, **more}, "params": query}
         async with asyncio.timeout(self._access.timeouts.whole):
-            response: httpx2.Response = await client.post(path, cast_to=httpx2.Response, **sent)
+            response: httpx2.Response = await client.post(self._place(path), cast_to=httpx2.Response, **sent)
         return response
+
+    def _place(self, path: str) -> str:
+        """Where a path is; Azure's client makes it of the deployment. A whole address need not be put together."""
+        return path if self._address.is_azure else f"{self._address.root}{path}"
 
     def _api(self, request: Request) -> tuple[str, Any]:
         name = str(request.params.get("api") or "chat")

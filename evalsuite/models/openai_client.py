@@ -11,6 +11,7 @@ from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 
 from evalsuite.errors import BackendUnavailable
 from evalsuite.models.access import AZURE_TOKEN
+from evalsuite.models.direct_client import DirectClient
 from evalsuite.models.transport import ACCEPTED, AiohttpTransport
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def open_client(address: Address, access: Access) -> AsyncOpenAI:
     shared: dict[str, Any] = {
         "max_retries": 0,
         "timeout": timeout,
-        "http_client": httpx2.AsyncClient(
-            transport=transport, timeout=timeout, trust_env=False, follow_redirects=False
-        ),
+        "http_client": DirectClient(transport, timeout),
         "admin_api_key": "",
         "default_query": address.parameters(),
     }
@@ -57,7 +56,13 @@ def open_client(address: Address, access: Access) -> AsyncOpenAI:
 
 def call_headers(address: Address, access: Access) -> dict[str, Any]:
     """Headers of every call besides the client's own: a login instead of a key, and those to be omitted."""
-    headers: dict[str, Any] = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
+    headers: dict[str, Any] = {
+        "Content-Type": "application/json",
+        "Accept-Encoding": ACCEPTED,
+        # What the package says about its retries and time-outs; to add it takes longer than to leave it out.
+        "x-stainless-retry-count": Omit(),
+        "x-stainless-read-timeout": Omit(),
+    }
     if not access.key and not address.is_azure:
         headers["Authorization"] = Omit()
     if not access.trusted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
@@ -53,8 +54,11 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         )
         async with self._opened().request(
             request.method,
-            URL(str(request.url), encoded=True),
-            headers=request.headers.items(),
+            _yarl(str(request.url)),
+            # Text came as ASCII; httpx2 would find that out anew for each request.
+            headers=[
+                (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw
+            ],
             data=await request.aread(),
             allow_redirects=False,
             timeout=timeout,
@@ -94,6 +98,11 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         """Closes the connections."""
         if self._session is not None:
             await self._session.close()
+
+
+@lru_cache(maxsize=64)
+def _yarl(address: str) -> URL:
+    return URL(address, encoded=True)
 
 
 def _unpacker(encoding: str) -> Any:
