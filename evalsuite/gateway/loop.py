@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def refuse_in_child(process: int, work: Coroutine[Any, Any, object]) -> None:
+def refuse_in_child(process: int, work: Coroutine[Any, Any, object] | None = None) -> None:
     """Refuses work for the loop of another process, which would be waited for forever.
 
     Args:
         process: id of the process with the loop's thread.
-        work: the refused coroutine.
+        work: the refused coroutine, if there is one yet.
 
     Raises:
         SettingsError: this is a forked child of that process.
     """
     if os.getpid() != process:
-        work.close()
+        if work is not None:
+            work.close()
         raise SettingsError(
             "a forked child process cannot ask a model: threads do not survive a fork. Ask in the test's own "
             "process, or start the child with multiprocessing's method `spawn` and hand it the answers"
@@ -59,6 +60,14 @@ class BackgroundLoop:
         """
         refuse_in_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def refuse_in_child(self) -> None:
+        """Refuses to wait for the loop's thread in a forked child, which lacks it.
+
+        Raises:
+            SettingsError: this is one.
+        """
+        refuse_in_child(self._process)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine and waits for its result."""

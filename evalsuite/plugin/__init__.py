@@ -16,7 +16,7 @@ from evalsuite.plugin.collection.preflight import check_asked
 from evalsuite.plugin.collection.programs_here import check_sandboxes
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
-from evalsuite.plugin.run.item_stages import begin_item, close_item, note_report
+from evalsuite.plugin.run.item_stages import begin_item, make_report
 from evalsuite.plugin.session.plan import note_deselected, send_plan
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
 from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
@@ -138,10 +138,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attaches a case's record to its last report."""
-    report = yield
-    note_report(item, call, report)
-    close_item(item, report)
-    return report
+    return (yield from make_report(item, call))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pytest
 from _pytest._code.code import (
+    Code,
     ExceptionRepr,
     ReprEntryNative,
     ReprExceptionInfo,
@@ -14,6 +18,10 @@ from _pytest._code.code import (
 )
 
 from evalsuite.errors import EvalsuiteError, for_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType
 
 SECTION = "evalsuite"
 
@@ -35,22 +43,27 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         block: see `reporting.case_block`.
     """
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
-    asked_for = item.config.option.tbstyle != "auto"
-    if isinstance(report.longrepr, ExceptionRepr) and (
-        asked_for or not _needs_no_traceback(call.excinfo.value)
-    ):
+    if isinstance(report.longrepr, ExceptionRepr) and not _replaces_traceback(item.config, call):
         report.longrepr.addsection(SECTION, block, "-")
         return
     message = for_terminal(_message(call.excinfo))
     file, line, _ = report.location
-    entry = next((entry for entry in reversed(call.excinfo.traceback) if entry.path == item.path), None)
+    test_file = str(item.path)
+    entry = next(
+        (
+            entry
+            for entry in reversed(call.excinfo.traceback)
+            if entry.frame.code.raw.co_filename == test_file
+        ),
+        None,
+    )
     if entry is None:
         # Nothing of the test itself ran, as where its fixture `scores` gives up.
         place = ReprFileLocation(file, (line or 0) + 1, message)
         lines = [f"{file}:{place.lineno}: {type(call.excinfo.value).__name__}\n"]
     else:
         place = ReprFileLocation(file, entry.lineno + 1, message)
-        lines = [f"{file}:{place.lineno}: {for_terminal(str(entry.statement).strip())}\n"]
+        lines = [f"{file}:{place.lineno}: {_statement(entry.frame.code.raw, entry.lineno)}\n"]
     if message not in block and not NUMBERS_ALONE.fullmatch(message):
         lines += [f"E   {line}\n" for line in message.splitlines()]
     trace = ReprTraceback([ReprEntryNative(lines)], None, "native")
@@ -59,8 +72,34 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     report.longrepr = explained
 
 
-def _needs_no_traceback(error: BaseException) -> bool:
-    return isinstance(error, AssertionError | EvalsuiteError | pytest.fail.Exception)
+@contextmanager
+def sparing_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Keeps pytest from working out a traceback that `explain` replaces: it takes longer than the case itself."""
+    if call.when != "call" or call.excinfo is None or not _replaces_traceback(item.config, call):
+        yield
+        return
+    item.repr_failure = lambda excinfo, style=None: ""  # type: ignore[method-assign] # noqa: ARG005 - as pytest calls it
+    try:
+        yield
+    finally:
+        # The item may be run again, and fail in another way.
+        del item.repr_failure
+
+
+def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> bool:
+    """Whether the explanation says all that a traceback would, and nobody asked for one."""
+    assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
+    error = call.excinfo.value
+    return config.option.tbstyle == "auto" and isinstance(
+        error, AssertionError | EvalsuiteError | pytest.fail.Exception
+    )
+
+
+@lru_cache(maxsize=256)
+def _statement(code: CodeType, line: int) -> str:
+    """The statement at a line; to find it means to parse the file, and a benchmark's cases fail at the same few."""
+    source = Code(code).fullsource
+    return for_terminal(str(source.getstatement(line)).strip()) if source is not None else ""
 
 
 def _message(raised: pytest.ExceptionInfo[BaseException]) -> str:

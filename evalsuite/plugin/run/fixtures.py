@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_model import BlockingModel, CaseModel
     from evalsuite.applications.endpoint import Endpoint
     from evalsuite.plugin.collection.cases import Case
+    from evalsuite.plugin.run.outcomes import Findings
     from evalsuite.plugin.session.process_state import Process
     from evalsuite.types import Sample, Transcript
+
+
+OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")
+"""The fixtures that only the test of a benchmark has."""
 
 
 def process_of(config: pytest.Config) -> Process:
@@ -26,13 +31,26 @@ def process_of(config: pytest.Config) -> Process:
     return config.stash[PROCESS]
 
 
+class RunningCase(NamedTuple):
+    """A case with what is learnt about it while its item runs."""
+
+    case: Case
+    findings: Findings
+
+
+# The fixtures below take this one and not `request`, which pytest makes anew for each fixture that asks for it.
 @pytest.fixture
-def evalsuite_case(request: pytest.FixtureRequest) -> Case:
+def evalsuite_case(request: pytest.FixtureRequest) -> RunningCase:
     """The case of this item, solved and scored: every benchmark's test uses it."""
     from evalsuite.plugin.run.outcomes import findings_of
 
-    case: Case = request.param
     item = request.node
+    case = case_of(item)
+    if case is None:
+        asked_for = next((name for name in item.fixturenames if name in OF_A_CASE), request.fixturename)
+        raise SettingsError(
+            f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {request.node.name}"
+        )
     findings = findings_of(item)
     if case.bound.solver is not None:
         solved = process_of(request.config).prefetcher.result(case)
@@ -41,42 +59,32 @@ def evalsuite_case(request: pytest.FixtureRequest) -> Case:
         findings.score(case, solved)
         # junit and other tools show them.
         item.user_properties.extend(findings.scores.items())
-    return case
-
-
-def _case(request: pytest.FixtureRequest) -> Case:
-    if case_of(request.node) is None:
-        raise SettingsError(
-            f"the fixture {request.fixturename!r} belongs to a case: put @benchmark(...) on {request.node.name}"
-        )
-    case: Case = request.getfixturevalue("evalsuite_case")
-    return case
+    return RunningCase(case, findings)
 
 
 @pytest.fixture
-def sample(request: pytest.FixtureRequest) -> Sample:
+def sample(evalsuite_case: RunningCase) -> Sample:
     """The sample of this case."""
-    return _case(request).sample
+    return evalsuite_case.case.sample
 
 
 @pytest.fixture
-def transcript(request: pytest.FixtureRequest) -> Transcript:
+def transcript(evalsuite_case: RunningCase) -> Transcript:
     """Everything that was said and run for this case, and the final answer."""
-    case = _case(request)
-    solved = request.node.stash[FINDINGS].solved
+    solved = evalsuite_case.findings.solved
     if solved is None or solved.transcript is None:
         raise ScoringError(
-            f"benchmark {case.bound.name} has no solver, so its cases have no transcript and no scores"
+            f"benchmark {evalsuite_case.case.bound.name} has no solver, so its cases have no transcript and no scores"
         )
-    return solved.transcript  # type: ignore[no-any-return] # an item's stash is not typed by pytest
+    return solved.transcript
 
 
 @pytest.fixture
-def scores(request: pytest.FixtureRequest, transcript: Transcript) -> Mapping[str, float]:  # noqa: ARG001 - must be there
+def scores(evalsuite_case: RunningCase, transcript: Transcript) -> Mapping[str, float]:  # noqa: ARG001 - must be there
     """Metric name to value, each a finite number."""
     from evalsuite.plugin.run.outcomes import CaseScores, NotedScore
 
-    findings = request.node.stash[FINDINGS]
+    findings = evalsuite_case.findings
     return CaseScores(
         {
             name: NotedScore(value, findings.notes[name]) if name in findings.notes else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,9 @@ from evalsuite.errors import EvalsuiteError, SpendLimitReached, for_terminal
 from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of
 from evalsuite.plugin.session.listener import LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 
 def make_items(metafunc: pytest.Metafunc) -> None:
@@ -49,6 +53,22 @@ def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     process.item_begins(item, nextitem)
     if process.stopping and (nextitem is None or case_of(nextitem) is not None):
         item.session.shouldstop = process.stopping
+
+
+def make_report(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Has pytest make the report of one phase of an item, and adds what there is to say of a case."""
+    if call.excinfo is None or case_of(item) is None:
+        report = yield
+    else:
+        from evalsuite.plugin.run.explanation import sparing_traceback
+
+        with sparing_traceback(item, call):
+            report = yield
+    note_report(item, call, report)
+    close_item(item, report)
+    return report
 
 
 def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,6 @@ from evalsuite.threads import is_async
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
 
     from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
@@ -222,57 +222,76 @@ class Prefetcher:
         window: int,
     ) -> None:
         self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
-        self._tasks: dict[Case, asyncio.Task[Solved]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Results of the cases that were started; the main thread waits here and takes them away, so that most of the
+        # time neither thread has to wake the other.
+        self._results: dict[Case, Future[Solved]] = {}
         self._bounds: set[Bound] = set()
         self._in_flight = 0
 
     def begin(self, case: Case | None) -> None:
         """Starts the present case, and what the window has room for; to be called when an item begins."""
-        self._background.soon(self._begin, case)
+        under_way = case is None or case in self._results
+        if not (under_way and self._in_flight >= self._window):
+            self._background.soon(self._begin, case)
 
     def result(self, case: Case) -> Solved:
         """Waits for a case's result, starting it if need be."""
-        future: Future[Solved] = self._background.submit(self._await(case))
-        return future.result()
+        self._background.refuse_in_child()
+        future = self._results.get(case) or self._background.run(self._started(case))
+        try:
+            return future.result()
+        finally:
+            # Kept until now; its transcript is let go with it.
+            self._results.pop(case, None)
 
     def _begin(self, case: Case | None) -> None:
-        if case is not None and case not in self._tasks:
+        if case is not None and case not in self._results:
             self._start(case)
         self._refill()
 
-    async def _await(self, case: Case) -> Solved:
-        if case not in self._tasks:
-            self._start(case)
-        try:
-            return await self._tasks[case]
-        finally:
-            # Kept until now; its transcript is let go with it.
-            self._tasks.pop(case, None)
+    async def _started(self, case: Case) -> Future[Solved]:
+        return self._results.get(case) or self._start(case)
 
     def _refill(self) -> None:
         # Results that wait for their test are bounded, too: a slow test must not make all others pile up.
         coming = self._upcoming(4 * self._window)
         while self._in_flight < self._window and (case := next(coming, None)) is not None:
-            if case not in self._tasks:
+            if case not in self._results:
                 self._start(case)
 
-    def _start(self, case: Case) -> None:
-        task = asyncio.get_running_loop().create_task(solve(case, self._models))
-        self._tasks[case] = task
+    def _start(self, case: Case) -> Future[Solved]:
+        future: Future[Solved] = Future()
+        self._results[case] = future
         self._bounds.add(case.bound)
         self._in_flight += 1
+        task = asyncio.get_running_loop().create_task(self._solve(case, future))
+        self._tasks.add(task)
         task.add_done_callback(self._done)
+        return future
 
-    def _done(self, _task: asyncio.Task[Solved]) -> None:
+    async def _solve(self, case: Case, future: Future[Solved]) -> None:
+        try:
+            solved = await solve(case, self._models)
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
+            future.set_exception(error)
+        else:
+            future.set_result(solved)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
         self._in_flight -= 1
         self._refill()
 
     async def aclose(self) -> None:
         """Cancels what is in flight, and has solvers and scorers release what they hold."""
         self._upcoming = lambda _: iter(())
-        for task in self._tasks.values():
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for bound in self._bounds:
             for holder in (bound.solver, *bound.scorers):
                 close = getattr(holder, "aclose", None)
