@@ -45,6 +45,7 @@ async def test_text(scores):
     any(find_spec(name) is None for name in PLUGINS),
     reason="needs the group `plugins`: see the top of this file",
 )
+@pytest.mark.own_interpreter
 def test_all_of_them_run_in_one_session(suite: Suite, workers: tuple[str, ...]) -> None:
     test = suite.path / "test_capitals.py"
     test.write_text(test.read_text() + ASYNC)

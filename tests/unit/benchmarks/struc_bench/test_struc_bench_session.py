@@ -99,6 +99,7 @@ def report(pytester: pytest.Pytester) -> str:
     return (pytester.path / "reports" / "one" / "report.md").read_text("utf-8")
 
 
+@pytest.mark.own_interpreter
 @pytest.mark.usefixtures("folder")
 def test_every_format_runs_through_to_its_block_of_the_paper_s_table(pytester: pytest.Pytester) -> None:
     records = run(pytester, "--judge-model=function:app:judge")
