@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.execution import Execution
     from evalsuite.sandbox.inside.limits import Limits
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 """What a script may take beyond its program: an interpreter starts, pandas is imported, tables are read."""
 _NO_TABLE, _ALARM = 97, 14
 _SCRIPT = """\

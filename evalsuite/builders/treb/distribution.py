@@ -90,6 +90,8 @@ def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     counts = _frequencies(sheet, name)
     if sum(counts) < 5 * len(counts):  # the usual condition of the approximation: five expected in each
         return None
+    if len(set(counts)) == 1:  # that takes no test
+        return None
     pvalue = float(stats.chisquare(counts).pvalue)
     question = f'Are the values of the column "{name}" equally frequent (chi-square test, 5% level)?'
     return _verdict(question, pvalue, f"stats.chisquare(df[{name!r}].value_counts()).pvalue")

@@ -46,7 +46,7 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     words, compute, method = random.choice((STATISTICS if name in sheet.summable else STATISTICS[1:])[:-1])
     values = _present([cell for row, cell in enumerate(sheet.numeric[name]) if condition.holds(row)])
-    if not values:
+    if len(values) < 2:  # the sum of one value is no sum
         return None
     question = f'What is the {words} of the column "{name}" over the rows where {condition.words}{ROUNDED}?'
     return _rounded(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")

@@ -34,7 +34,7 @@ def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     """The cell right above or below one that is the only one of its content."""
     places = [
         (name, row)
-        for name, cells in sheet.texts.items()
+        for name, cells in sheet.named.items()
         for row, cell in enumerate(cells)
         if cell is not None and _everywhere(sheet).count(cell) == 1
     ]

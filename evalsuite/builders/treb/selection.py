@@ -57,9 +57,9 @@ def is_value(sheet: Sheet, random: Random) -> Condition | None:
 
 
 def compares(sheet: Sheet, random: Random) -> Condition | None:
-    """A numeric column lies above, below, at least or at most at one of its values."""
-    name = random.choice(list(sheet.numeric))
-    cells = sheet.numeric[name]
+    """A numeric column lies above, below, at least or at most at one of its values, in some rows and not in all."""
+    name = random.choice(list(sheet.compared))
+    cells = sheet.compared[name]
     bound = random.choice([cell for cell in cells if cell is not None])
     words, sign, holds = random.choice(_COMPARISONS)
     shown = f"{bound:.15g}"
@@ -68,6 +68,8 @@ def compares(sheet: Sheet, random: Random) -> Condition | None:
         cell = cells[row]
         return cell is not None and holds(cell, bound)
 
+    if not 0 < sum(map(met, range(len(cells)))) < len(cells):
+        return None
     return Condition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", met)
 
 

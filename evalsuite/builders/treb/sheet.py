@@ -7,28 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from evalsuite.builders.treb import column_kinds as kinds
+from evalsuite.builders.treb.column_kinds import NUMBER, YEAR
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from evalsuite.benchmarks.treb.tables import SourceTable
 
 LONGEST, EMPTIEST = 30_000, 0.7
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 _TOTAL = re.compile(
-    r"(grand |sub-?)?totals?|sums?|averages?|means?|overall|[合总小]计|平均值?|均值|总和", re.IGNORECASE
-)
-_YEAR = re.compile(r"(1[5-9]|20)\d\d")
-# Names of columns whose numbers only name something.
-_LABEL = re.compile(
-    r"\b(years?|seasons?|rank(ing)?|pos(ition)?|no|nr|number|id|code|zip|postcode|phone|week|round|episode|jersey|place)\b"
-    r"|#|_id$|[\u5e74\u5b63]\u4efd?$|\u6392\u540d|\u7f16\u53f7|\u5e8f\u53f7|\u53f7\u7801|\u4ee3\u7801",
-    re.IGNORECASE,
-)
-# Names of columns whose values do not add up: prices by unit, rates, marks, ages.
-_LEVEL = re.compile(
-    r"\b(rates?|ratings?|ratio|prices?|scores?|shares?|percent(age)?|averages?|avg|means?|median|ages?|heights?|"
-    r"temperature|density|index|per|grades?|gpa|humidity|speed|latitude|longitude)\b"
-    r"|%|\u5355\u4ef7|\u8bc4\u5206|\u7387|\u6bd4\u4f8b|\u767e\u5206\u6bd4|\u6e29\u5ea6|\u5e74\u9f84|\u5e73\u5747|\u5bc6\u5ea6|\u6307\u6570|\u6210\u7ee9|\u8eab\u9ad8",
+    r"(grand |sub-?)?totals?( .{0,20})?|sums?|averages?|means?|overall|all|turnout|majority|.{0,30} (hold|gain)|net|"
+    r"[合总小]计|平均值?|均值|总和|总数|全部",
     re.IGNORECASE,
 )
 # What pandas.read_csv takes for a missing value (its documentation, parameter na_values).
@@ -75,21 +65,33 @@ class Sheet:
         }
 
     @cached_property
+    def compared(self) -> dict[str, list[float | None]]:
+        """The numeric columns whose rows can be compared: no codes, telephone numbers or numbers of rows."""
+        return {name: cells for name, cells in self.numeric.items() if not self._is_code(name, cells)}
+
+    @cached_property
     def measured(self) -> dict[str, list[float | None]]:
-        """The numeric columns that can be reckoned with: no years, ranks, numbers of rows, codes or telephone numbers.
+        """The compared columns that can be reckoned with: no years, ranks, dates, answers or classes either.
 
         The sum of a column of seasons is a number that nobody would ask for.
         """
-        return {
-            name: cells
-            for name, cells in self.numeric.items()
-            if not (_LABEL.search(name) or _are_years(cells) or _are_counted(cells))
-        }
+        return {name: cells for name, cells in self.compared.items() if not self._is_order(name, cells)}
+
+    def _is_code(self, name: str, cells: list[float | None]) -> bool:
+        if kinds.says_nothing(name) or kinds.names_a_code(name) or kinds.are_codes(self.columns[name]):
+            return True
+        numbered = kinds.are_row_numbers(cells) or (name == self.names[0] and kinds.rise(cells))
+        return numbered and not kinds.names_an_order(name) and not kinds.are_years(cells)
+
+    def _is_order(self, name: str, cells: list[float | None]) -> bool:
+        if kinds.names_an_order(name) or kinds.are_years(cells) or kinds.are_running_numbers(cells):
+            return True
+        return kinds.are_levels(cells) and not kinds.names_an_amount(name)
 
     @cached_property
     def summable(self) -> list[str]:
         """The measured columns whose sum means something: sales do, unit prices and marks do not."""
-        return [name for name in self.measured if not _LEVEL.search(re.sub(r"[_/]", " ", name))]
+        return [name for name in self.measured if kinds.names_an_amount(name)]
 
     @cached_property
     def texts(self) -> dict[str, list[str | None]]:
@@ -97,32 +99,32 @@ class Sheet:
         return {name: cells for name, cells in self.columns.items() if name not in self.numeric}
 
     @cached_property
+    def named(self) -> dict[str, list[str | None]]:
+        """The columns of texts that name things, by which a question may speak of rows and groups."""
+        return {
+            name: cells
+            for name, cells in self.texts.items()
+            if kinds.name_things(cells) and not kinds.says_nothing(name)
+        }
+
+    @cached_property
     def key(self) -> str | None:
-        """The first text column without gaps and repetitions, by which rows are named; else None."""
-        for name, cells in self.texts.items():
+        """The first column of names without gaps and repetitions, by which rows are named; else None."""
+        for name, cells in self.named.items():
             if None not in cells and len(set(cells)) == len(cells):
                 return name
         return None
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
-        """The text columns in which some value repeats, with their values in order of appearance."""
+        """The columns of names in which a value stands twice or more on average, with their values in order."""
         groups = {}
-        for name, cells in self.texts.items():
+        for name, cells in self.named.items():
             values = [cell for cell in cells if cell is not None]
             distinct = list(dict.fromkeys(values))
-            if 2 <= len(distinct) < len(values):
+            if 2 <= len(distinct) <= len(values) / 2:
                 groups[name] = distinct
         return groups
-
-
-def _are_years(cells: Sequence[float | None]) -> bool:
-    return all(cell is None or (cell.is_integer() and 1500 <= cell < 2100) for cell in cells)
-
-
-def _are_counted(cells: Sequence[float | None]) -> bool:
-    """Whether it is 1, 2, 3, ... from top to bottom, at least five of them."""
-    return len(cells) >= 5 and list(cells) == list(range(1, len(cells) + 1))
 
 
 def disqualified(table: SourceTable, characters: int) -> str | None:
@@ -139,15 +141,25 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
     empty = sum(cell in MISSING for cell in cells)
     too_empty = empty > EMPTIEST * len(cells)
     yield f"{empty} of its {len(cells)} cells are empty, more than {EMPTIEST:.0%}" if too_empty else None
-    named = all(names) and len(set(names)) == len(names)
-    yield None if named else "its first row does not name every column, each differently"
+    named = all(names) and len(set(names)) == len(names) and not any("\n" in name for name in names)
+    yield None if named else "its first row does not name every column, each differently and on one line"
+    repeated = any(list(row) == list(names) for row in table.rows)
+    yield "it repeats its header row" if repeated else None
     yield "it has more than one header row" if _second_header(table) else None
     numeric = Sheet("", table).numeric
     yield None if numeric else "it has no column of numbers"
     yield "its first row looks like data" if all(map(_is_data, numeric)) else None
+    mirrored = _is_mirrored(list(numeric.values()))
+    yield "it is a table of correlations or distances" if mirrored else None
     yield "it has a row of totals or averages" if any(map(_is_total, cells)) else None
     measured = Sheet("", table).measured
     yield None if measured else "its columns of numbers only name something: years, ranks, codes"
+
+
+def _is_mirrored(columns: list[list[float | None]]) -> bool:
+    """Whether three or more columns of numbers are as many rows, and the same read across as down."""
+    square = len(columns) > 2 and all(len(column) == len(columns) for column in columns)
+    return square and [list(row) for row in zip(*columns, strict=True)] == columns
 
 
 def _second_header(table: SourceTable) -> bool:
@@ -167,12 +179,12 @@ def _is_total(cell: str) -> bool:
 
 def _is_data(name: str) -> bool:
     """Whether the name of a numeric column is itself a number, and no year."""
-    return is_number(name) and not _YEAR.fullmatch(name)
+    return is_number(name) and not YEAR.fullmatch(name)
 
 
 def is_number(cell: str) -> bool:
     """Whether a cell is a plain decimal number: what pandas and people read alike."""
-    return bool(_NUMBER.fullmatch(cell))
+    return bool(NUMBER.fullmatch(cell))
 
 
 def _numeric_or_missing(cell: str | None) -> bool:

@@ -190,6 +190,8 @@ class Landlocked:
         pid = os.fork()
         if pid == 0:
             os._exit(_try(self))
+        # It has to have ended by itself: `reap` kills what is left, and would kill it at its work.
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         if self.reap(pid, 0):
             os._exit(1)
 

@@ -49,12 +49,14 @@ class Lab:
                 return execution, seconds
         raise AssertionError("it prints nothing")
 
-    def at_once(self, *codes: str, timeout: float | tuple[float, ...] = 20) -> list[Execution]:
+    def at_once(
+        self, *codes: str, tables: Any = None, timeout: float | tuple[float, ...] = 20
+    ) -> list[Execution]:
         timeouts = timeout if isinstance(timeout, tuple) else (timeout,) * len(codes)
 
         async def gather() -> list[Execution]:
             runs = (
-                self.sandbox.run(code, timeout=seconds) for code, seconds in zip(codes, timeouts, strict=True)
+                self.sandbox.run(code, tables, seconds) for code, seconds in zip(codes, timeouts, strict=True)
             )
             return await asyncio.gather(*runs)
 
@@ -80,13 +82,20 @@ class Lab:
         process = self.sandbox._running.place.end.peek()[2][0]  # type: ignore[index] # it is alive
         return family(process.pid)
 
+    @property
+    def wrappers(self) -> int:
+        """How many processes stand above the warm interpreter: bubblewrap, where it is there."""
+        assert self.sandbox._running is not None
+        assert self.sandbox._running.place is not None
+        return self.sandbox._running.place.tier == "bubblewrap"
+
     def warm_interpreter(self) -> int:
         """The process id of the warm interpreter on the host."""
-        return self.processes()[1]
+        return self.processes()[self.wrappers]
 
     def programs(self) -> list[int]:
         """The process ids of programs on the host."""
-        return self.processes()[2:]
+        return self.processes()[self.wrappers + 1 :]
 
     def close(self) -> None:
         self.runner.run(self.sandbox.aclose())

@@ -61,7 +61,8 @@ def test_files_of_the_user_can_be_neither_read_nor_changed(landlocked: Lab, tmp_
 
 
 def test_other_processes_can_be_neither_signalled_nor_slowed(landlocked: Lab) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+    waiting = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(waiting, stdin=subprocess.PIPE, start_new_session=True) as other:
         attacks = [
             f"import os\nos.kill({other.pid}, 9)",
             f"import os\nos.killpg(os.getpgid({other.pid}), 9)",

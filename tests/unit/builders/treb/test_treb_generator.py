@@ -258,11 +258,11 @@ def test_a_pair_whose_program_says_something_else_is_left_out(
         await sandbox.aclose()
         return built
 
-    (tmp_path / "t.csv").write_text("name,n\na,1\nb,2\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text("name,votes\na,1\nb,2\nc,4\n", encoding="utf-8")
     monkeypatch.setattr("evalsuite.builders.treb.command.TEMPLATES", {"Table_Query": (lying, failing)})
     built = asyncio.run(alone())
     assert built.records == []
-    assert built.refuted["Table_Query|generated|t|lying_1"] == "its program prints '2' instead of '3'"
+    assert built.refuted["Table_Query|generated|t|lying_1"] == "its program prints '3' instead of '4'"
     assert "AttributeError" in built.refuted["Table_Query|generated|t|failing_1"]
 
 
@@ -286,7 +286,12 @@ def test_a_table_that_does_not_qualify_is_refused_for_its_reason(text: str, reas
 
 
 @pytest.mark.parametrize(
-    "text", ["name,n\na,1\nb,2\n", "name,2010,2020\na,1,5\nb,2,6\n", "name,n\na,\nb,2\nc,3\n"]
+    "text",
+    [
+        "name,votes\na,1\nb,2\nc,4\n",
+        "name,2010,2020\na,1,5\nb,2,6\nc,4,8\n",
+        "name,votes\na,\nb,2\nc,3\nd,5\n",
+    ],
 )
 def test_an_ordinary_table_qualifies(text: str) -> None:
     assert disqualified(from_csv(text, 1), len(text)) is None
@@ -295,14 +300,15 @@ def test_an_ordinary_table_qualifies(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "n,m\n1,1\n1,1\n",
-        "name,n\na,1\na,2\n",
-        "name,n,m\na,1,\nb,2,5\nc,,\nd,,5\n",
-        "n\n3\n4\n",
-        "k,n\nNA,1\nx,2\n",
+        "votes,goals\n1,4\n1,5\n2,6\n4,6\n",
+        "name,votes\na,1\na,2\na,4\n",
+        "name,votes,goals\na,1,\nb,2,5\nc,,\nd,,5\ne,4,7\n",
+        "votes\n3\n8\n4\n",
+        "code,votes\nNA,1\nx,2\ny,4\n",
     ],
 )
 def test_poor_tables_break_no_template(text: str) -> None:
+    assert disqualified(from_csv(text, 1), len(text)) is None
     for seed in range(20):
         list(_pairs(Sheet("poor", from_csv(text, 1)), Random(seed), 2))
 
@@ -363,3 +369,62 @@ def test_years_ranks_and_codes_are_not_reckoned_with() -> None:
     sheet = Sheet("t", from_csv(f"{header}\n{rows}".replace("no. of ", ""), 1))
     assert list(sheet.measured) == ["goals"]
     assert disqualified(from_csv("club,season\na,1990\nb,1991\n", 1), 30) is not None
+
+
+def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
+    columns = {
+        "Season": "1990 1991 1993 1995 1996 1998",
+        "赛季": "1 3 4 5 7 9",
+        "Rank": "2 1 4 3 6 5",
+        "Grid": "7 3 9 12 4 1",
+        "No": "44 6 9 3 20 77",
+        "gameno": "4 9 2 8 5 3",
+        "学号": "3 8 4 1 9 5",
+        "Phone": "5551234 5559876 5550000 5551111 5552222 5553333",
+        "code": "007 012 008 101 099 100",
+        "serials": "8812345 8812999 8800001 8843210 8811111 8822222",
+        "Virtual channel": "6.1 9.1 11.3 4.1 3.1 57.1",
+        "Z": "15 27 78 28 83 12",
+        "Kick-off time": "16.00 12.30 18.00 21.30 20.45 15.15",
+        "Born in": "71 64 80 58 90 77",
+        "atoms": "11 12 13 14 15 16",
+        "answer": "1 2 2 1 2 1",
+        "dose": "0.5 0.5 1.0 1.0 2.0 2.0",
+        "15": "3 8 1 5 9 2",
+    }
+    means = {
+        "Rate (%)": "1.5 2.5 7 3 2.2 9",
+        "points per game": "9.1 3.6 7 5.5 2 8",
+        "平均年龄": "31 24 28 44 35 21",
+    }
+    sums = {"Votes": "4 9 1 7 3 5", "Number of seats": "2 7 1 1 9 3", "销量": "15 3 8 1 6 9"}
+    every = columns | means | sums
+    rows = zip(*(cells.split() for cells in every.values()), strict=True)
+    lines = [",".join(("name", *every)), *(",".join((f"row {n}", *row)) for n, row in enumerate(rows))]
+    sheet = Sheet("t", from_csv("\n".join(lines), 1))
+    assert set(sheet.measured) == {*means, *sums}
+    assert set(sheet.summable) == set(sums)
+    for name in ("No", "gameno", "学号", "Phone", "code", "serials", "Virtual channel", "15"):
+        assert name not in sheet.compared
+    assert {"Season", "Rank", "赛季"} <= set(sheet.compared)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("Result", "0-1 2-2 3-1 1-1"),
+        ("Time", "+2 Laps,1:30:01,+19.5,+3 Laps"),
+        ("Notes", f"{'a' * 61} b c d"),
+        ("15", "AUS BRA FRA GER"),
+    ],
+)
+def test_rows_and_groups_are_spoken_of_by_names_alone(name: str, cells: str) -> None:
+    values = cells.split("," if "," in cells else " ")
+    text = f"{name},votes\n" + "".join(f"{value},{number * number}\n" for number, value in enumerate(values))
+    assert Sheet("t", from_csv(text, 1)).named == {}
+
+
+def test_a_table_of_correlations_and_one_that_repeats_its_header_are_left_out() -> None:
+    mirrored = "of,height,span,weight\nheight,1,0.5,0.3\nspan,0.5,1,0.2\nweight,0.3,0.2,1\n"
+    assert "correlations" in str(disqualified(from_csv(mirrored, 1), 90))
+    assert "repeats its header" in str(disqualified(from_csv("name,votes\na,1\nname,votes\nb,2\n", 1), 30))

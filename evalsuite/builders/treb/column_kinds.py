@@ -1,0 +1,184 @@
+"""What a column holds, read off its name and its cells: whether its sum, its mean or an order of it means anything.
+
+A question that nobody would ask, such as the sum of a column of seasons, is worse than none. So whatever cannot be told
+for certain is not asked about: a sum needs a name that says that something is counted, a mean a name that says nothing
+to the contrary and cells that do not look like running numbers, years or codes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONGEST_VALUE = 60
+"""Characters of a cell that a question names a row or a group by."""
+FEWEST_IN_ORDER = 5
+MOST_FLAGS, MOST_LEVELS = 2, 10
+LONGEST_CODE = 7
+"""Digits, all of one number of which make a column of different whole numbers a column of codes."""
+
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+YEAR = re.compile(r"(1[5-9]|20)\d\d")
+# `+2 Laps`, `12%`, `0-1`, `1:30:01.2`, `1,234`, `2011-04-01`, `5th`: numbers with signs, units or several parts.
+_NUMBER_LIKE = re.compile(r"\W*\d[\d\W]*([a-zA-Z]{1,4}\.?)?[\d\W]*")
+# The words that numbers of such a column are: the last one of its name, in English.
+_CODES = re.compile(
+    r"no|nr|num|number|numbers|id|ids|identifier|code|codes|zip|zipcode|postcode|phone|"
+    r"telephone|tel|fax|mobile|isbn|issn|ean|upc|sku|serial|account|acct|uid|uuid|guid|ref|"
+    r"reference|jersey|shirt|squad|kit|channel|channels|ch|freq|frequency|route|line|bus|"
+    r"train|flight|gate|room|floor|lane|bib|car|plate|license|licence|passport|ssn|vin|"
+    r"catalog|catalogue|district|precinct|ward|block|lot|version|index|key|hash|invoice|"
+    r"ticket|row|record|case|subject|participant|patient|respondent|household|plot|site|"
+    r"station|batch|run|replicate|rep|trial|sample|group|cluster|class|type|category|"
+    r"treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
+    r"country|state|fips|latitude|longitude|lat|lon|lng|long|name|names|note|notes|"
+    r"inst|institution|coordinates|rownames|unnamed|color|colour"
+)
+_ORDERS = re.compile(
+    r"year|years|yr|season|seasons|rank|ranks|ranking|rankings|pos|position|place|standing|"
+    r"seed|grid|pick|draft|round|rounds|week|weekday|day|month|quarter|date|dates|time|"
+    r"times|hour|minute|start|end|begin|began|ended|since|until|born|died|birth|death|"
+    r"founded|established|opened|closed|built|completed|launched|released|retired|elected|"
+    r"isolated|discovered|observed|introduced|predicted|tenure|term|episode|ep|series|chapter|"
+    r"volume|vol|issue|edition|stage|leg|heat|tier|level|division|matchday|game|match|"
+    r"generation|gen|decade|century|period|era|order|step|phase|first|last|current"
+)
+_CHINESE_CODES = re.compile(
+    "\u53f7$|\u53f7\u7801|[\u4ee3\u7f16\u6761\u9a8c]\u7801|\u7801$|\u7535\u8bdd|\u624b\u673a|\u90ae[\u7f16\u653f]|\u8f66\u6b21|\u822a\u73ed|\u73ed\u7ea7|\u697c\u5c42|\u9891\u9053|\u6279\u6b21|\u7248\u672c|\u7ecf\u5ea6|"
+    "\u7eac\u5ea6|\u7c7b\u578b|\u7c7b\u522b|\u6027\u522b|\u8eab\u4efd\u8bc1|ID$"
+)
+_CHINESE_ORDERS = re.compile(
+    "[\u5e74\u5b63\u6708\u65e5\u671f\u8f6e\u5c4a](\u4efd|\u5ea6|\u6570|\u6b21)?$|\u6392[\u540d\u4f4d\u5e8f]|\u540d\u6b21|\u4f4d\u6b21|\u65f6\u95f4|\u65f6\u523b|\u7b49\u7ea7|\u7ea7\u522b|\u5e8f\u6570|\u7b2c|\u51fa\u751f"
+)
+# Values that do not add up: prices by unit, rates, marks, ages, sizes.
+_LEVELS = re.compile(
+    r"\b(rates?|ratings?|ratios?|prices?|scores?|shares?|percent(age)?|pct|averages?|avg|means?|median|ages?|heights?|widths?|"
+    r"temp(erature)?s?|density|index|per|[a-z]?pg|mpg|grades?|marks?|gpa|humidity|speed|velocity|pressure|margin|change|growth|"
+    r"depth|elevation|altitude|max(imum)?|min(imum)?|highest|lowest|std|deviation|variance|error|efficiency|level|"
+    r"balance|difference|diff|record|cumulative|running|capita)\b"
+    r"|%|/|[\u4ef7\u7387\u6bd4\u9f84\u5747\u9ad8\u6e29\u901f\u5206]$|\u5355\u4ef7|\u8bc4\u5206|\u6bd4\u4f8b|\u767e\u5206|\u6e29\u5ea6|\u6e7f\u5ea6|\u5e74\u9f84|\u5e73\u5747|\u5bc6\u5ea6|\u6307\u6570|\u6210\u7ee9|\u8eab\u9ad8|\u589e[\u957f\u901f\u5e45]|\u6d77\u62d4|\u7d2f\u8ba1|\u6700[\u9ad8\u4f4e\u5927\u5c0f]",
+    re.IGNORECASE,
+)
+# Values that add up, whatever the table.
+_AMOUNTS = re.compile(
+    r"\b(votes?|points|pts|goals|caps|assists|wins?|won|loss(es)?|lost|draws?|drawn|played|apps|appearances|starts|tries|runs|wickets|"
+    r"sales|revenues?|profits?|costs?|expenses|expenditures?|spend(ing)?|budget|amount|quantity|qty|units?|sold|orders|"
+    r"gross|earnings|turnover|exports?|imports?|production|output|yield|consumption|emissions|harvest|catch|"
+    r"population|people|inhabitants|residents|persons|men|women|children|students|pupils|teachers|employees|staff|workers|"
+    r"visitors|passengers|spectators|attendance|audience|viewers|members|customers|patients|cases|deaths|births|casualties|killed|wounded|"
+    r"injured|injuries|accidents|arrests|murders|seats|beds|rooms|homes|houses|households|vehicles|cars|ships|aircraft|"
+    r"area|acres|hectares|capacity|episodes|books|titles|copies|downloads|visits|clicks|gold|silver|bronze|medals|trophies|"
+    r"laps|matches|games|gp|gs|days|hours|minutes|seconds|miles|km|tonnes|tons|kg|rainfall|precipitation|steps|calories|"
+    r"tax|taxes|salary|salaries|payments?|donations|stock|inventory|items|count|counts|freq|frequency|total|tests|"
+    r"touchdowns|yards|rebounds|steals|blocks|points for|points against|goals for|goals against)\b"
+    r"|\b(number|no\.?|count|#) of\b"
+    r"|[\u91cf\u989d]$|[\u91cf\u989d\u6570][(\uff08]|\u4eba\u6570|\u4eba\u53e3|\u91d1\u989d|\u6570\u91cf|\u9762\u79ef|\u6536\u5165|\u652f\u51fa|\u6210\u672c|\u5229\u6da6|\u8d39\u7528|\u7968\u6570|\u7968\u623f|\u8fdb\u7403|\u5f97\u5206|"
+    r"\u573a\u6b21|\u573a\u6570|\u6b21\u6570|\u4ef6\u6570|\u53f0\u6570|\u5957\u6570|\u8f86\u6570|\u9500\u91cf|\u4ea7\u91cf|\u9884\u7b97|\u91d1\u724c|\u94f6\u724c|\u94dc\u724c|\u5956\u724c|\u5e93\u5b58|\u8ba2\u5355|\u5ba2\u6d41|\u964d\u6c34",
+    re.IGNORECASE,
+)
+
+
+def names_a_code(name: str) -> bool:
+    """Whether a column of this name holds codes: numbers without an order that means anything."""
+    glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx|code)$", name)
+    return bool(glued or _CODES.fullmatch(_head(name)) or _CHINESE_CODES.search(name.strip()))
+
+
+def names_an_order(name: str) -> bool:
+    """Whether a column of this name holds years, ranks, dates: they can be compared, and neither added nor averaged."""
+    return bool(_ORDERS.fullmatch(_head(name))) or bool(_CHINESE_ORDERS.search(_without_brackets(name)))
+
+
+def names_an_amount(name: str) -> bool:
+    """Whether the sum of a column of this name means something: sales do, unit prices and marks do not."""
+    words = re.sub(r"[_\s]+", " ", name)
+    return bool(_AMOUNTS.search(words)) and not _LEVELS.search(words)
+
+
+def says_nothing(name: str) -> bool:
+    """Whether nobody can tell from the name what is in the column: a letter, or a number that is no year."""
+    bare = re.sub(r"\W", "", name)
+    return len(re.sub(r"[\d_]", "", bare)) < 2 and not _HAN.search(bare) and not YEAR.fullmatch(name.strip())
+
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def _without_brackets(name: str) -> str:
+    return re.sub(r"[(\[\uff08].*?[)\]\uff09]", " ", name).strip()
+
+
+def _head(name: str) -> str:
+    """The word that says what the column is: `line` of `Bus line (km)`, `episodes` of `Number of episodes`."""
+    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _without_brackets(name))
+    words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())
+    kept = [
+        word
+        for word in re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0].split()
+        if not word.isdigit()
+    ]
+    return kept[-1] if kept else ""
+
+
+def are_years(cells: Sequence[float | None]) -> bool:
+    """Whether all are whole numbers from 1500 to 2099."""
+    return all(cell is None or (cell.is_integer() and 1500 <= cell < 2100) for cell in cells)
+
+
+def are_running_numbers(cells: Sequence[float | None]) -> bool:
+    """Whether they are different whole numbers that fill their range almost: 1 to n in any order, atomic numbers."""
+    present = [cell for cell in cells if cell is not None]
+    if len(present) < FEWEST_IN_ORDER or len(set(present)) < len(present):
+        return False
+    width = max(present) - min(present) + 1
+    return all(map(float.is_integer, present)) and width <= 1.25 * len(present)
+
+
+def are_codes(cells: Sequence[str | None]) -> bool:
+    """Whether some begin with a needless zero, or all are different whole numbers of the same many digits."""
+    present = [cell for cell in cells if cell is not None]
+    if any(re.fullmatch(r"0\d+", cell) for cell in present):
+        return True
+    same = {len(cell) for cell in present} if all(map(str.isdecimal, present)) else set()
+    return len(same) == 1 and min(same) >= LONGEST_CODE and len(set(present)) == len(present)
+
+
+def are_row_numbers(cells: Sequence[float | None]) -> bool:
+    """Whether they are 1, 2, 3, ... or 0, 1, 2, ... from top to bottom."""
+    return (
+        len(cells) > 1 and cells[0] in {0, 1} and list(cells) == [cells[0] + row for row in range(len(cells))]
+    )
+
+
+def rise(cells: Sequence[float | None]) -> bool:
+    """Whether they are whole numbers, each greater than the one above: the first column of a list is its numbers."""
+    present = [cell for cell in cells if cell is not None]
+    return all(map(float.is_integer, present)) and all(
+        below > above for above, below in itertools.pairwise(present)
+    )
+
+
+def are_levels(cells: Sequence[float | None]) -> bool:
+    """Whether the same few numbers come again and again: answers, classes, doses.
+
+    That is two values, up to ten whole ones which come thrice or more on average, or any number which come equally
+    often, as in an experiment that was planned so.
+    """
+    counts = Counter(cell for cell in cells if cell is not None)
+    if len(counts) <= MOST_FLAGS:
+        return True
+    few = len(counts) <= MOST_LEVELS and counts.total() >= 3 * len(counts)
+    designed = len(set(counts.values())) == 1 and counts.total() > len(counts)
+    return designed or (few and all(map(float.is_integer, counts)))
+
+
+def name_things(cells: Sequence[str | None]) -> bool:
+    """Whether cells are names, by which a question may speak of rows: short, and words rather than numbers."""
+    present = [cell for cell in cells if cell is not None]
+    odd = sum(bool(_NUMBER_LIKE.fullmatch(cell)) for cell in present)
+    return bool(present) and max(map(len, present)) <= LONGEST_VALUE and 4 * odd < len(present)
