@@ -20,12 +20,14 @@ class BuiltPairs:
     Attributes:
         records: in the published format, with the program that verified each under `program`.
         tables: the CSV text of the tables used, by file name.
+        renamed: likewise of tables that lost the name of a column.
         skipped: why a file was not used, by file name.
         refuted: what the program of a pair said instead, by the pair's id.
     """
 
     records: list[Mapping[str, Any]] = field(default_factory=list)
     tables: dict[str, str] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     refuted: dict[str, str] = field(default_factory=dict)
 

@@ -21,8 +21,7 @@ from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.treb import distribution, operations, query, selection
 from evalsuite.builders.treb.built import BuiltPairs, record
 from evalsuite.builders.treb.chinese import in_chinese, speaks_chinese
-from evalsuite.builders.treb.model_briefs import BRIEFS
-from evalsuite.builders.treb.model_pairs import add_model_pairs, add_panel_options
+from evalsuite.builders.treb.model_pairs import SUBTASKS, add_model_pairs, add_panel_options
 from evalsuite.builders.treb.pair import same_answer
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, disqualified
 from evalsuite.errors import DatasetError, SettingsError
@@ -122,9 +121,9 @@ async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> Built
 def write(built: BuiltPairs, out: Path) -> None:
     """Writes one JSON file a subtask, and the tables in `csv/`."""
     (out / "csv").mkdir(parents=True, exist_ok=True)
-    for name, text in built.tables.items():
+    for name, text in (built.tables | built.renamed).items():
         (out / "csv" / name).write_text(text, encoding="utf-8", newline="")
-    for subtask in (*TEMPLATES, *BRIEFS):
+    for subtask in (*TEMPLATES, *SUBTASKS):
         records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
         if records or subtask in TEMPLATES:
             text = json.dumps(records, ensure_ascii=False, indent=1)

@@ -18,8 +18,8 @@ class Brief:
     proven: bool = True
 
 
-# By the stem of the subtask's file. The kinds are the paper's (arXiv 2506.18421, Table 1 and appendix); Column Naming
-# is left out, as its tables would have to lose a name.
+# By the stem of the subtask's file. The kinds are the paper's (arXiv 2506.18421, Table 1 and appendix); for Column
+# Naming see `column_naming`.
 BRIEFS = {
     "Table_Retrieval": Brief("find one fact of the table from a description of its row and column"),
     "Table_Fact_Checking": Brief(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.treb.tables import from_csv
 from evalsuite.builders.build_progress import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
+from evalsuite.builders.treb import column_naming
 from evalsuite.builders.treb.built import record
 from evalsuite.builders.treb.model_briefs import BRIEFS
 from evalsuite.builders.treb.model_questions import Dropped, QuestionPanel
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 STORE = "answers.sqlite"
 """In the output folder: a build that is repeated asks only what is new."""
 VOTES = 3
+SUBTASKS = (*BRIEFS, column_naming.SUBTASK)
+"""Those whose questions models make."""
 
 
 def add_panel_options(parser: argparse.ArgumentParser) -> None:
@@ -53,9 +56,9 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
         "--subtask",
         dest="subtasks",
         action="append",
-        choices=list(BRIEFS),
+        choices=SUBTASKS,
         metavar="NAME",
-        help=f"of those that models make ({', '.join(BRIEFS)}); may be repeated (default: all)",
+        help=f"of those that models make ({', '.join(SUBTASKS)}); may be repeated (default: all)",
     )
     add_model_options(parser, without=("model",))
 
@@ -72,7 +75,7 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
         raise SettingsError(f"--votes is {args.votes}; it must be at least 1")
     settings = model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
-    subtasks = args.subtasks or list(BRIEFS)
+    subtasks = args.subtasks or list(SUBTASKS)
     with (
         session(settings, args.out / STORE) as opened,
         BuildProgress(len(built.tables) * len(subtasks), "question") as progress,
@@ -113,7 +116,11 @@ async def _add(
 ) -> list[dict[str, Any]]:
     name = f"{subtask}|models|{sheet.name}"
     try:
-        pair = await panel.question(sheet, BRIEFS[subtask])
+        if subtask == column_naming.SUBTASK:
+            pair, sheet = await column_naming.name_a_column(panel, sheet)
+            built.renamed[f"{sheet.name}.csv"] = sheet.table.csv()
+        else:
+            pair = await panel.question(sheet, BRIEFS[subtask])
     except Dropped as reason:
         built.refuted[name] = str(reason)
         return []

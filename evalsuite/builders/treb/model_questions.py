@@ -86,16 +86,16 @@ class QuestionPanel:
             ModelError: a call failed for good.
             SandboxError: a program could not be run.
         """
-        shown = _shown(sheet)
-        draft = await self._draft(sheet, brief, shown)
+        table = shown(sheet)
+        draft = await self._draft(sheet, brief, table)
         pair = draft
         if brief.proven:
-            pair = await self._voted(sheet, draft, shown)
+            pair = await self._voted(sheet, draft, table)
         if self.judge is not None:
-            await self._judged(self.judge, pair, brief, shown)
+            await self._judged(self.judge, pair, brief, table)
         return pair
 
-    async def _draft(self, sheet: Sheet, brief: Brief, shown: str) -> ModelPair:
+    async def _draft(self, sheet: Sheet, brief: Brief, table: str) -> ModelPair:
         words = AUTHOR.format(
             task=brief.task,
             steps=STEPS,
@@ -104,15 +104,15 @@ class QuestionPanel:
             else "nothing else.",
             answer="" if brief.proven else ', "answer": "..."',
             program=PROGRAM if brief.proven else "",
-            table=shown,
+            table=table,
         )
         text = (await self.author.chat(words, max_tokens=TOKENS)).text
-        draft = _last_object(text, "question")
-        question, chain = _text(draft, "question"), draft.get("chain")
+        draft = last_object(text, "question")
+        question, chain = text_of(draft, "question"), draft.get("chain")
         if not isinstance(chain, list) or len(chain) < (STEPS if brief.proven else 1):
             raise Dropped(f"its chain has fewer than {STEPS} steps")
         code = (python_block(text) or "") if brief.proven else ""
-        answer = await self._printed(sheet, code) if brief.proven else _text(draft, "answer")
+        answer = await self._printed(sheet, code) if brief.proven else text_of(draft, "answer")
         steps = [str(step) for step in chain]
         return ModelPair(question, str(draft.get("long_question") or question), steps, answer, code, (0, 0))
 
@@ -129,8 +129,8 @@ class QuestionPanel:
             raise Dropped(f"its program prints {len(answer)} characters, more than {LONGEST_ANSWER}")
         return answer
 
-    async def _voted(self, sheet: Sheet, draft: ModelPair, shown: str) -> ModelPair:
-        words = VOTER.format(table=shown, question=draft.question)
+    async def _voted(self, sheet: Sheet, draft: ModelPair, table: str) -> ModelPair:
+        words = VOTER.format(table=table, question=draft.question)
         agreeing = 0
         for voter in self.voters:
             code = python_block((await voter.chat(words, max_tokens=TOKENS)).text) or ""
@@ -151,28 +151,34 @@ class QuestionPanel:
             (agreeing, len(self.voters)),
         )
 
-    async def _judged(self, judge: Model, pair: ModelPair, brief: Brief, shown: str) -> None:
+    async def _judged(self, judge: Model, pair: ModelPair, brief: Brief, table: str) -> None:
         last = "every step is needed" if brief.proven else "the answer is right and complete"
         words = DISCRIMINATOR.format(
             task=brief.task,
             last=last,
-            table=shown,
+            table=table,
             question=pair.question,
             answer=pair.answer,
             chain=json.dumps(pair.chain, ensure_ascii=False),
         )
-        verdict = _last_object((await judge.chat(words, max_tokens=TOKENS, temperature=0.0)).text, "keep")
+        verdict = last_object((await judge.chat(words, max_tokens=TOKENS, temperature=0.0)).text, "keep")
         if verdict["keep"] is not True:
             raise Dropped(f"the judge drops it: {str(verdict.get('reason'))[:200]}")
 
 
-def _shown(sheet: Sheet) -> str:
+def shown(sheet: Sheet) -> str:
+    """A table as models are shown it, with its first rows where it is long."""
     rows = len(sheet.table.rows)
     left_out = f"\n(the first {SHOWN_ROWS} of {rows} rows)" if rows > SHOWN_ROWS else ""
     return f"{sheet.table.first(SHOWN_ROWS).markdown()}{left_out}"
 
 
-def _last_object(text: str, key: str) -> dict[str, Any]:
+def last_object(text: str, key: str) -> dict[str, Any]:
+    """The last JSON object with this key.
+
+    Raises:
+        Dropped: there is none.
+    """
     value: dict[str, Any]
     for value in reversed(json_objects(text)):
         if key in value:
@@ -180,7 +186,12 @@ def _last_object(text: str, key: str) -> dict[str, Any]:
     raise Dropped(f"there is no JSON object with {key!r} in what its author or its judge wrote")
 
 
-def _text(draft: dict[str, Any], key: str) -> str:
+def text_of(draft: dict[str, Any], key: str) -> str:
+    """The text below a key.
+
+    Raises:
+        Dropped: it is none, or empty.
+    """
     value = draft.get(key)
     if not isinstance(value, str) or not value.strip():
         raise Dropped(f"its {key} is no text")

@@ -10,7 +10,6 @@ import pytest
 
 from evalsuite.benchmarks.treb.dataset import load
 from evalsuite.builders.treb.command import add_arguments, run
-from evalsuite.builders.treb.model_briefs import BRIEFS
 from evalsuite.protocols import Setup
 
 if TYPE_CHECKING:
@@ -47,6 +46,22 @@ def failing(messages):
 
 def brief(messages):
     return json.dumps({"chain": ["one"], "question": "How many?"})
+
+NAMES = {"1": "City", "2": "People", "3": "Area (km2)"}
+
+def namer(messages):
+    number = re.search(r'shown as "Column (\\d)"', messages[-1]["content"])[1]
+    assert NAMES[number].split()[0].lower() not in messages[-1]["content"]
+    return json.dumps({"name": NAMES[number]})
+
+def synonymous(messages):
+    return '{"name": "what it is"}'
+
+def equates(messages):
+    return '{"same": [true, true, false], "keep": true}'
+
+def miscounts(messages):
+    return '{"same": true, "keep": true}'
 
 def talkative(messages):
     return "I would rather not."
@@ -116,9 +131,53 @@ def test_what_no_program_can_answer_is_the_judges_business_alone(build: Any) -> 
     assert (record["answer"], record["program"], record["number_answer"]) == ("Cities", "", "")
 
 
-def test_every_subtask_has_templates_or_a_brief_but_for_language_and_column_naming() -> None:
+@pytest.mark.parametrize(
+    ("words", "votes"),
+    [
+        (("--model", "namer"), "3 of 3"),
+        (("--model", "namer", "--model", "namer", "--model", "synonymous"), "2 of 3"),
+        (("--model", "synonymous", "--judge-model", "equates"), "2 of 3"),
+    ],
+)
+def test_a_column_that_lost_its_name_is_kept_where_most_models_find_it(
+    build: Any, tmp_path: Path, words: tuple[str, ...], votes: str
+) -> None:
+    _, (record,), _ = build(*words, subtask="Table_Column_Naming")
+    assert (record["votes"], record["program"]) == (votes, "")
+    assert record["answer"] in {"city", "people", "area"}
+    assert "has lost its name" in record["question"]
+    header = (tmp_path / "made" / "treb" / record["file_path"][0]).read_text("utf-8").splitlines()[0]
+    assert "Column " in header
+    assert record["answer"] not in header
+    sample = next(
+        sample
+        for sample in load(Setup("m", data=tmp_path / "made" / "treb", modes=("tcot",))).samples
+        if sample.id.startswith("Table_Column_Naming")
+    )
+    assert sample.target == record["answer"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--model", "synonymous"), "0 of 3 find a name that means the same: 'what it is'"),
+        (("--model", "talkative"), "0 of 3 find a name"),
+        (("--model", "namer", "--judge-model", "drops"), "the judge drops it: nobody would ask it"),
+        (("--model", "namer", "--judge-model", "miscounts"), "does not say of each name"),
+    ],
+)
+def test_a_column_whose_name_nobody_can_tell_is_dropped(
+    build: Any, words: tuple[str, ...], reason: str
+) -> None:
+    _, records, told = build(*words, subtask="Table_Column_Naming")
+    assert records == []
+    assert "Table_Column_Naming|models|cities is left out: " in told
+    assert reason in told
+
+
+def test_every_subtask_about_tables_can_be_built() -> None:
     from evalsuite.benchmarks.treb.subtasks import SUBTASKS
     from evalsuite.builders.treb.command import TEMPLATES
+    from evalsuite.builders.treb.model_pairs import SUBTASKS as BY_MODELS
 
-    about_tables = {subtask.file for subtask in SUBTASKS if subtask.table}
-    assert about_tables - {*TEMPLATES, *BRIEFS} == {"Table_Column_Naming"}
+    assert {subtask.file for subtask in SUBTASKS if subtask.table} == {*TEMPLATES, *BY_MODELS}
