@@ -163,15 +163,18 @@ def rise(cells: Sequence[float | None]) -> bool:
     )
 
 
+def are_flags(cells: Sequence[float | None]) -> bool:
+    """Whether there are two values at most, such as 0 and 1."""
+    return len({cell for cell in cells if cell is not None}) <= MOST_FLAGS
+
+
 def are_levels(cells: Sequence[float | None]) -> bool:
     """Whether the same few numbers come again and again: answers, classes, doses.
 
-    That is two values, up to ten whole ones which come thrice or more on average, or any number which come equally
+    That is up to ten whole ones which come thrice or more on average, or any number which come equally
     often, as in an experiment that was planned so.
     """
     counts = Counter(cell for cell in cells if cell is not None)
-    if len(counts) <= MOST_FLAGS:
-        return True
     few = len(counts) <= MOST_LEVELS and counts.total() >= 3 * len(counts)
     designed = len(set(counts.values())) == 1 and counts.total() > len(counts)
     return designed or (few and all(map(float.is_integer, counts)))

@@ -80,6 +80,8 @@ class Sheet:
     def _is_code(self, name: str, cells: list[float | None]) -> bool:
         if kinds.says_nothing(name) or kinds.names_a_code(name) or kinds.are_codes(self.columns[name]):
             return True
+        if kinds.are_flags(cells):
+            return not kinds.names_an_amount(name)
         numbered = kinds.are_row_numbers(cells) or (name == self.names[0] and kinds.rise(cells))
         return numbered and not kinds.names_an_order(name) and not kinds.are_years(cells)
 

@@ -13,7 +13,7 @@ import signal
 import tempfile
 from typing import NoReturn
 
-from . import program
+from . import kernel, program
 from .isolation import CHANNEL, FILES, PAYLOAD, STDERR
 
 STATUS = {program.OK: 0, program.RAISED: 1, program.NO_TABLE: 97}
@@ -48,7 +48,10 @@ def main(payload: str, word: str, seconds: float) -> NoReturn:
 
 def _leave_first_process() -> None:
     """Goes on in a child where this is the first process of a container: no timer and no memory limit ends that one."""
-    if os.getpid() == 1 and (child := os.fork()):
+    if os.getpid() != 1:
+        return
+    kernel.close_to_others()
+    if child := os.fork():
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os._exit(128 - status if status < 0 else status)
 

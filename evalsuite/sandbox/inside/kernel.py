@@ -66,6 +66,11 @@ def make_dumpable() -> None:
     _set(_SET_DUMPABLE, 1)
 
 
+def close_to_others() -> None:
+    """Keeps other processes of the same user from looking into this one's memory and from stopping it."""
+    _set(_SET_DUMPABLE, 0)
+
+
 def die_with_parent() -> None:
     """Has the kernel kill this process when the one that forked it ends."""
     _set(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)

@@ -404,7 +404,7 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
     sheet = Sheet("t", from_csv("\n".join(lines), 1))
     assert set(sheet.measured) == {*means, *sums}
     assert set(sheet.summable) == set(sums)
-    for name in ("No", "gameno", "学号", "Phone", "code", "serials", "Virtual channel", "15"):
+    for name in ("No", "gameno", "学号", "Phone", "code", "serials", "Virtual channel", "15", "answer"):
         assert name not in sheet.compared
     assert {"Season", "Rank", "赛季"} <= set(sheet.compared)
 
