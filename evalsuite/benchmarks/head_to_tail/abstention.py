@@ -8,19 +8,22 @@ from evalsuite.metrics.text import normalise
 
 # All in the form that `normalise` leaves: lower case, no punctuation, no articles.
 _ABOUT_ME = (
-    r"(?:(?:(?:im |i am )?sorry|apologies|unfortunately|as ai(?: language)? model|answer|answer is|my answer is|"
-    r"well|but)\s)*(?:(?:i am|im|i)\s)?"
+    r"(?:(?:(?:im |i am )?(?:sorry|afraid)|apologies|unfortunately|as ai(?: language)? model|answer|answer is|"
+    r"my answer is|well|but)\s)*(?:(?:i am|im|i)\s)?"
 )
 _WHOLE = re.compile(
     rf"{_ABOUT_ME}(?:unknown|na|none|no answer|no idea|no clue|not available|uncertain|information not available"
-    r"|it is unknown|(?:it is|its|that is|thats) not known|cannot say|cant say|not known)"
+    r"|it is unknown|(?:(?:it is|its|that is|thats) not|(?:it|that) isnt) known|cannot say|cant say|not known)"
 )
 _ABILITY = r"(?:cannot|cant|could not|couldnt|am unable to|unable to|am not able to|not able to)"
 _START = re.compile(
     rf"{_ABOUT_ME}(?:(?:really|honestly|quite|currently)\s)?"
     r"(?:unsure|not (?:quite |really |entirely |completely )?(?:sure|certain|aware)|uncertain"
-    r"|(?:do not|dont) (?:currently )?have (?:access|(?:enough |any )?(?:information|data|knowledge|details))"
-    r"|(?:do not|dont) know|have no (?:idea|information|clue|knowledge|access)|no (?:idea|clue)"
+    r"|(?:do not|dont) (?:currently )?have (?:access|(?:(?:enough|any|that|this|such) )?(?:information|data|knowledge"
+    r"|details))"
+    r"|(?:do not|dont|would not|wouldnt) know|have no (?:idea|information|clue|knowledge|access)|no (?:idea|clue)"
+    r"|havent (?:clue|any idea|(?:slightest|faintest) idea)"
+    r"|(?:that|this|such) (?:information|data) (?:is not|isnt) (?:\w+ )?(?:available|known)"
     rf"|{_ABILITY} (?:answer|assist|confirm|determine|find|help|identify|provide|recall|say|tell|verify)"
     r"|(?:there is|theres) (?:no|not any|not enough|insufficient) (?:\w+ )?(?:information|data|record|evidence)"
     r"|no (?:\w+ )?information (?:is )?(?:available|found)"
@@ -34,7 +37,7 @@ _ATTEMPT = re.compile(
 # An abstention that ends its sentence, and what follows on the same line. A comma ends only the bare word: "I'm
 # sorry, I don't know" is a single abstention.
 _AND_THEN = re.compile(
-    r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>[^.!?:;\n\u2013\u2014]*)[.!?:;\u2013\u2014]+)"
+    r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>(?:(?!\s-\s)[^.!?:;\n\u2013\u2014])*)(?:[.!?:;\u2013\u2014]+|\s-\s))"
     r"[^\S\n]*(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
