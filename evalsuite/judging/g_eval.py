@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import RequestRefused, SettingsError
 from evalsuite.judging.forms import QUALITY, only_score
-from evalsuite.judging.gather_all import together
+from evalsuite.judging.gather_all import readable
 from evalsuite.judging.opinions import Assessment, Ballot, Opinion, better
 from evalsuite.judging.parse_retry import ask_until_parsed, everything
 from evalsuite.judging.repeated_judge import OFFICE
@@ -54,7 +54,8 @@ class WeightedScore:
     Attributes:
         score: the expected value, on the aspect's scale.
         method: `logprobs` or `samples`.
-        mass: the probability that fell on scores at all, before it was scaled to 1; 1.0 for samples.
+        mass: the probability that fell on scores at all, before it was scaled to 1; of samples, the share that
+            could be read.
         log: everything said.
     """
 
@@ -101,14 +102,15 @@ class Weighted:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         parts = self._parts(subject)
-        weighted = await together(self._expected(name, *part, model) for name, part in parts.items())
-        expected = dict(zip(parts, weighted, strict=True))
+        weighted = await readable(self._expected(name, *part, model) for name, part in parts.items())
+        expected = dict(zip(parts, weighted.judgements, strict=True))
         scores = {name: expected_score.score for name, expected_score in expected.items()}
         verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
         weights = {name: expected_score.plain() for name, expected_score in expected.items()}
-        log = tuple(entry for expected_score in weighted for entry in expected_score.log)
-        return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
+        return Assessment(
+            opinion, (Ballot("judge", model.name, False, opinion),), weighted.log, {"weights": weights}
+        )
 
     def prompts(self) -> Sequence[str]:
         """See `Judge.prompts`."""
@@ -150,9 +152,11 @@ class Weighted:
         # Samples at temperature 0 are all the same: there is nothing to weigh.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
-        samples = await together(asked)
-        mean = math.fsum(sample.value for sample in samples) / len(samples)
-        return WeightedScore(mean, "samples", 1.0, tuple(entry for sample in samples for entry in sample.log))
+        samples = await readable(asked, self.samples // 2 + 1)
+        values = [sample.value for sample in samples.judgements]
+        return WeightedScore(
+            math.fsum(values) / len(values), "samples", len(values) / self.samples, samples.log
+        )
 
 
 async def _from_logprobs(

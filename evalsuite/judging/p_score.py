@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.judging.forms import Aspect, number_after
-from evalsuite.judging.gather_all import together
+from evalsuite.judging.gather_all import readable
 from evalsuite.judging.marks import marked
 from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.judging.signature import signature
@@ -97,7 +97,7 @@ async def p_score(
     """
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
-    judgements = await together(
+    both = await readable(
         ask_until_parsed(
             judge,
             [Message("system", system), Message("user", _prompt(prompt, *order, format))],
@@ -107,11 +107,11 @@ async def p_score(
         )
         for order in orders
     )
-    content, structure = (sum(judgement.value[aspect] for judgement in judgements) / 2 for aspect in ASPECTS)
-    written = signature("p_score", [judge], system, _prompt(prompt, "", "", "any format"), params)
-    return PScore(
-        content, structure, tuple(entry for judgement in judgements for entry in judgement.log), written
+    content, structure = (
+        sum(judgement.value[aspect] for judgement in both.judgements) / 2 for aspect in ASPECTS
     )
+    written = signature("p_score", [judge], system, _prompt(prompt, "", "", "any format"), params)
+    return PScore(content, structure, both.log, written)
 
 
 def check_prompt(prompt: str) -> None:

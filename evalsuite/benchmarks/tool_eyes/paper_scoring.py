@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL
 from evalsuite.benchmarks.tool_eyes.prompts import documents_text, judge_prompt, parse_score
 from evalsuite.benchmarks.tool_eyes.steps import is_finished, is_real, steps_of
+from evalsuite.errors import JudgeError
 from evalsuite.judging.parse_retry import ask_until_parsed
 from evalsuite.types import Score
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from evalsuite.benchmarks.tool_eyes.steps import Step
     from evalsuite.judging.marks import Part
-    from evalsuite.judging.parse_retry import Judgement
     from evalsuite.protocols import Model
     from evalsuite.types import Sample, Transcript
 
@@ -67,6 +68,8 @@ async def judged(sample: Sample, transcript: Transcript, judge: Model) -> dict[s
         questions.selection(),
         questions.quality(transcript),
     )
+    if questions.problems:
+        raise JudgeError(questions.problems[min(questions.problems)], questions.log())
     capabilities = {
         "intent_comprehension": intent,
         "behaviour_planning": validity * integrity,
@@ -93,13 +96,20 @@ class _Questions:
         self.steps, self.judge = steps_of(transcript), judge
         # In the native protocol a call needs no thought beside it, so a missing one is no fault.
         self.native = sample.tags["mode"] == "functions"
-        self.judgements: dict[str, Judgement[float]] = {}
+        self.logs: dict[str, Sequence[Mapping[str, Any]]] = {}
+        self.problems: dict[str, str] = {}
 
     async def ask(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
-        """A score in tenths."""
+        """A score in tenths; not a number where the judge's answers cannot be read, which `problems` then says."""
         prompt = judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
-        judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
-        self.judgements[name or criterion] = judgement
+        name = name or criterion
+        try:
+            judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
+        except JudgeError as error:
+            # The other questions are asked and paid for at the same time: their answers are kept.
+            self.logs[name], self.problems[name] = error.log, f"{name}: {error}"
+            return math.nan
+        self.logs[name] = judgement.log
         return judgement.value
 
     async def quality(self, transcript: Transcript) -> float | None:
@@ -170,8 +180,8 @@ class _Questions:
         """
         return [
             {"speaker": f"judge of {name}", **entry, "content": self.shortened(entry["content"])}
-            for name in sorted(self.judgements)
-            for entry in self.judgements[name].log
+            for name in sorted(self.logs)
+            for entry in self.logs[name]
         ]
 
     def shortened(self, text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.errors import RequestRefused, SettingsError
+from evalsuite.errors import JudgeError, RequestRefused, SettingsError
 from evalsuite.judging import Aspect, multiple_evidence, pairwise, single, weighted
 from evalsuite.judging.g_eval import after_thoughts, expectation
 from evalsuite.judging.judged_input import JudgedInput
@@ -102,6 +102,24 @@ def test_where_no_logprobs_come_the_mean_of_samples_takes_their_place(scripted: 
     assert found.opinion.scores == {"stars": 3.0}
     assert found.facts["weights"] == {"stars": {"method": "samples", "mass": 1.0}}
     assert len(model.calls) == 11, "one asked for log-probabilities in vain"
+
+
+def test_one_unreadable_sample_of_three_leaves_the_other_two_and_is_kept(scripted: Any) -> None:
+    said = {0: "4", 1: "hm", 2: "2"}
+    model = scripted(lambda asked: said.get(asked.params.get("seed"), "4"))
+    found = judged(weighted([STARS], samples=3, attempts=1), ONE, model)
+    assert found.opinion.scores == {"stars": 3.0}
+    assert found.facts["weights"]["stars"]["mass"] == pytest.approx(2 / 3)
+    assert "hm" in [entry["content"] for entry in found.log]
+
+
+def test_an_aspect_that_cannot_be_read_is_an_error_that_keeps_what_was_said_of_the_others(
+    scripted: Any,
+) -> None:
+    model = scripted(lambda asked: "4" if "stars" in asked.prompt else "hm")
+    with pytest.raises(JudgeError, match="1 of 2 answers could be read; 2 are needed") as error:
+        judged(weighted([STARS, Aspect("wit", low=1, high=5)], samples=1, attempts=1), ONE, model)
+    assert {"4", "hm"} <= {entry["content"] for entry in error.value.log}
 
 
 def test_where_logprobs_are_refused_samples_take_their_place(scripted: Any) -> None:

@@ -79,14 +79,15 @@ def test_after_the_last_attempt_there_is_an_error_and_no_score(scripted: Any, at
     with pytest.raises(JudgeError, match=f"in {attempts} attempts.*content: 11 is off") as error:
         scored(model, attempts=attempts)
     assert len(model.calls) == 2 * attempts
-    assert sum(said["role"] == "assistant" for said in error.value.log) == attempts
+    assert sum(said["role"] == "assistant" for said in error.value.log) == 2 * attempts, "in both orders"
 
 
 def test_one_order_without_a_usable_answer_is_an_error(scripted: Any) -> None:
     model = scripted(lambda asked: answer(9, 9) if first_table(asked.prompt) == SAID else "no")
-    with pytest.raises(JudgeError):
+    with pytest.raises(JudgeError) as error:
         scored(model)
     assert len(model.calls) == 4, "the other order is not asked again"
+    assert answer(9, 9) in [entry["content"] for entry in error.value.log], "what it said is kept"
 
 
 def test_a_call_that_fails_for_good_is_no_malformed_answer(scripted: Any) -> None:

@@ -243,8 +243,10 @@ def test_calls_after_finish_count_like_any_other(play: Any, backend: Any) -> Non
 
 def test_a_judge_that_cannot_be_read_is_an_error_and_no_score(play: Any, backend: Any) -> None:
     mute = backend(lambda _: "I would rather not say.")
-    with pytest.raises(JudgeError):
+    with pytest.raises(JudgeError, match=r"^integrity: judge") as error:
         asyncio.run(JudgedCapabilities().judged(DATES, play(DATES, [FINISH]), mute.handle("judge")))
+    speakers = {entry["speaker"] for entry in error.value.log}
+    assert {"judge of intent", "judge of quality"} < speakers, "what was paid for is kept"
 
 
 def test_scores_are_read_strictly() -> None:
