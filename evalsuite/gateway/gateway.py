@@ -291,7 +291,7 @@ class Gateway:
         else:
             return dataclasses.replace(completion, usage=usage)
         finally:
-            self.ledger.settle(reserved, Attempt(usage, answered) if usage else None)
+            self.ledger.settle(reserved, Attempt(usage, answered, request.model) if usage else None)
 
     async def _ask_backend(self, backend: Backend, call: _Call) -> Completion:
         if self._lost:

@@ -143,10 +143,12 @@ class Attempt:
     Attributes:
         usage: tokens and US dollars.
         answered: False for a call that failed but may be billed; its cost is then what was set aside.
+        model: that was called, as the user names it.
     """
 
     usage: Usage
     answered: bool = True
+    model: str = ""
 
 
 class Ledger:
@@ -161,6 +163,7 @@ class Ledger:
 
     Attributes:
         uncertain: US dollars among what is paid that failed calls may have been billed.
+        by_model: US dollars that this session paid, by model: a judge's spending stands apart from the model's.
     """
 
     def __init__(
@@ -171,6 +174,7 @@ class Ledger:
         self.limit = limit
         self.paid = paid or Usage()
         self.uncertain = 0.0
+        self.by_model: dict[str, float] = {}
         self._reserved: list[float] = []
         self._settled = asyncio.Event()
 
@@ -185,12 +189,17 @@ class Ledger:
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 raise SpendLimitReached(
                     f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
-                    f"{unsure if self.uncertain else ''} and "
+                    f"{unsure if self.uncertain else ''}{self._shares()} and "
                     f"the next call may cost ${amount:.4f}; raise the limit and go on with --resume last"
                 )
             self._settled.clear()
             await self._settled.wait()
         self._reserved.append(amount)
+
+    def _shares(self) -> str:
+        """What each model cost, where several were paid."""
+        shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
+        return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
     def _passes(self, *amounts: float) -> bool:
         """Whether the limit would be exceeded if all of this were paid as well."""
@@ -201,5 +210,6 @@ class Ledger:
         self._reserved.remove(amount)
         if attempt:
             self.paid += attempt.usage
+            self.by_model[attempt.model] = self.by_model.get(attempt.model, 0.0) + attempt.usage.cost
             self.uncertain += 0.0 if attempt.answered else attempt.usage.cost
         self._settled.set()

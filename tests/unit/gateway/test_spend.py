@@ -173,6 +173,18 @@ def test_a_call_is_refused_once_those_under_way_have_cost_too_much(virtual: Virt
     virtual(main())
 
 
+def test_the_limit_tells_what_the_judge_cost_apart_from_the_model(virtual: Virtual) -> None:
+    async def main() -> None:
+        ledger = Ledger(1.0)
+        for model, cost in (("gpt-4", 0.3), ("judge", 0.25), ("gpt-4", 0.2)):
+            await ledger.reserve(cost)
+            ledger.settle(cost, Attempt(Usage(1, 0, 0, cost), model=model))
+        with pytest.raises(SpendLimitReached, match=r"is spent \(\$0.5000 by gpt-4, \$0.2500 by judge\) and"):
+            await ledger.reserve(0.5)
+
+    virtual(main())
+
+
 def test_a_call_that_could_never_fit_is_refused_at_once(virtual: Virtual) -> None:
     async def main() -> float:
         ledger = Ledger(1.0)
