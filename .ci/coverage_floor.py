@@ -26,12 +26,23 @@ def fallen_files(now: dict[str, Any], held: dict[str, Any]) -> list[str]:
         summary = file["summary"]
         before, after = held["files"].get(name, 100.0), summary["percent_covered"]
         if after < before - 0.05:
-            lines = ", ".join(map(str, file["missing_lines"])) or "none; branches only"
+            lines = ranges(file["missing_lines"]) or "none, branches only"
             size = summary["num_statements"] + summary["num_branches"]
             losses.append(
                 (size * (before - after), f"{name}: {before:.1f} -> {after:.1f}; lines missed: {lines}")
             )
     return [line for _, line in sorted(losses, reverse=True)]
+
+
+def ranges(lines: list[int]) -> str:
+    """Ascending numbers as text, neighbours together."""
+    groups: list[list[int]] = []
+    for line in lines:
+        if groups and line == groups[-1][1] + 1:
+            groups[-1][1] = line
+        else:
+            groups.append([line, line])
+    return ", ".join(f"{first}-{last}" if first < last else str(first) for first, last in groups)
 
 
 def measured(now: dict[str, Any]) -> dict[str, Any]:

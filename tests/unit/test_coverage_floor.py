@@ -16,7 +16,7 @@ def measurement(**percent: float) -> dict[str, Any]:
     files = {
         f"evalsuite/{name}.py": {
             "summary": {"percent_covered": value, "num_statements": 80, "num_branches": 20},
-            "missing_lines": [7, 9] if value < 100 else [],
+            "missing_lines": [7, 9, 10, 11] if value < 100 else [],
         }
         for name, value in percent.items()
     }
@@ -44,6 +44,6 @@ def test_a_missed_floor_names_the_files_that_fell_and_no_others(tmp_path: Path) 
     status, lines = run(tmp_path, a=96.0, b=90.0, c=70.0, d=100.0)
     assert status == 1
     assert lines[2:] == [
-        "evalsuite/c.py: 80.0 -> 70.0; lines missed: 7, 9",
-        "evalsuite/a.py: 100.0 -> 96.0; lines missed: 7, 9",
+        "evalsuite/c.py: 80.0 -> 70.0; lines missed: 7, 9-11",
+        "evalsuite/a.py: 100.0 -> 96.0; lines missed: 7, 9-11",
     ]
