@@ -6,14 +6,15 @@ import re
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.plugin.test_bad_input import shown
 
 if TYPE_CHECKING:
-    from tests.conftest import ChatServer
+    from tests.conftest import ChatServer, Reply
     from tests.plugin.conftest import Suite
 
 SOLVERS = """
@@ -129,9 +130,15 @@ def test_looking_at_the_cases_asks_nobody(suite: Suite, chat_server: ChatServer,
 def test_a_signal_that_ends_the_run_leaves_a_report_and_says_how_to_go_on(
     suite: Suite, chat_server: ChatServer, options: list[str], number: signal.Signals
 ) -> None:
-    chat_server.reply = lambda body: chat_server.say(
-        body["messages"][-1]["content"], delay=15.0 if "Osaka" in str(body) else 0.0
-    )
+    sent = threading.Event()
+
+    def reply(body: dict[str, Any]) -> Reply:
+        if "Osaka" in str(body):
+            # In flight when the signal comes.
+            sent.wait(300)
+        return chat_server.say(body["messages"][-1]["content"])
+
+    chat_server.reply = reply
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:hypothesispytest", *options]
     command += ["--model=gpt-test", f"--model-base-url={chat_server.url}", "--run=r"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=suite.path) as process:
@@ -142,6 +149,7 @@ def test_a_signal_that_ends_the_run_leaves_a_report_and_says_how_to_go_on(
             passed += "PASSED" in line
             if passed == 2 and "PASSED" in line:
                 process.send_signal(number)
+                sent.set()
     assert process.returncode == 128 + number, said
     assert f"ended by {number.name}; go on with --resume last" in said
     assert "report: reports/r/report.md" in said
