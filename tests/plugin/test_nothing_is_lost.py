@@ -410,7 +410,8 @@ def test_a_second_session_beside_a_living_one_is_refused_with_one_message(
 ) -> None:
     many.run("--run=r", "--limit=2")
     chat_server.bodies.clear()
-    chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"], delay=10.0)
+    refused = threading.Event()
+    chat_server.reply = lambda _: chat_server.say(str(refused.wait(300)))
     command = [
         sys.executable,
         "-m",
@@ -431,6 +432,7 @@ def test_a_second_session_beside_a_living_one_is_refused_with_one_message(
         assert f"run r is being written to by another session (process {process.pid}" in result.stderr.str()
         assert len(chat_server.bodies) == asked
         process.kill()
+        refused.set()
 
 
 def test_a_killed_run_gets_its_records_from_its_journal_when_it_is_read(
