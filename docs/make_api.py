@@ -30,7 +30,12 @@ Made from the docstrings by `python docs/make_api.py`. Names without a module ar
 """
 
 GROUPS = {
-    "Cases": ("evalsuite.plugin.collection", "evalsuite.sample_files", "evalsuite.content"),
+    "Cases": (
+        "evalsuite.plugin.collection",
+        "evalsuite.sample_files",
+        "evalsuite.lazy_samples",
+        "evalsuite.content",
+    ),
     "Solvers": ("evalsuite.solvers",),
     "Scorers": ("evalsuite.scorers",),
     "Judges": ("evalsuite.judging",),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         ToolError,
     )
     from evalsuite.judging import multiple_evidence, pairwise, panel, rubric, single, weighted
+    from evalsuite.lazy_samples import LazySamples
     from evalsuite.models.protocol import Backend, RateLimited, Transient
     from evalsuite.plugin.collection.decorator import benchmark
     from evalsuite.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.runs import load_run
     from evalsuite.results.tally import Row, RunView, Tally
-    from evalsuite.sample_files import load_samples
+    from evalsuite.sample_files import iter_samples, load_samples
     from evalsuite.scorers.answers import matches, one_of, similar
     from evalsuite.scorers.json_answers import json_schema
     from evalsuite.scorers.targets import bleu, contains, exact_match, numeric_match, rouge_l, token_f1
@@ -105,7 +106,8 @@ _HOMES = {
         "spearman",
     ),
     "evalsuite.content": ("audio", "file", "image"),
-    "evalsuite.sample_files": ("load_samples",),
+    "evalsuite.lazy_samples": ("LazySamples",),
+    "evalsuite.sample_files": ("iter_samples", "load_samples"),
     "evalsuite.plugin.collection.decorator": ("benchmark",),
     "evalsuite.models.protocol": ("Backend", "RateLimited", "Transient"),
     "evalsuite.protocols": ("Benchmark", "Dataset", "JudgedScorer", "Model", "Scorer", "Setup", "Solver"),
@@ -170,6 +172,7 @@ __all__ = [
     "EvalsuiteError",
     "JudgeError",
     "JudgedScorer",
+    "LazySamples",
     "McpServer",
     "Message",
     "Metric",
@@ -227,6 +230,7 @@ __all__ = [
     "generate",
     "image",
     "interleaved",
+    "iter_samples",
     "json_schema",
     "load_run",
     "load_samples",

@@ -127,8 +127,40 @@ def load_samples(
         DatasetError: the file cannot be read as what it should be: a broken line, a missing field, a doubled id.
         SettingsError: the ending is unknown, or a package is missing that says what to install.
     """
+    return list(
+        iter_samples(path, input=input, target=target, id=id, tags=tags, metadata=metadata, split=split)
+    )
+
+
+def iter_samples(
+    path: str | Path,
+    *,
+    input: Field = "input",  # noqa: A002 - the sample's own word
+    target: Field | None = "target",
+    id: Field | None = None,  # noqa: A002 - likewise
+    tags: Sequence[str] | Mapping[str, Field] = (),
+    metadata: Sequence[str] | Mapping[str, Field] | None = None,
+    split: str = "test",
+) -> Iterator[Sample]:
+    """As `load_samples`, one sample after the other: of a large file, `--limit N` then reads the first N items.
+
+    `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet are read piece by piece, other
+    files at once.
+
+    Args:
+        path: see `load_samples`, as for all others.
+        input: of the question.
+        target: of the right answer or answers.
+        id: of the id.
+        tags: fields that become tags.
+        metadata: fields that become metadata.
+        split: of a data set of the hub.
+
+    Raises:
+        DatasetError: as there, when the item at fault is reached.
+        SettingsError: as there.
+    """
     fields = Fields(input, target, id, tags, metadata)
-    samples: list[Sample] = []
     place_of: dict[str, str] = {}
     for number, (where, item) in enumerate(_rows(path, split), 1):
         sample = fields.sample(str(path), where, number, item)
@@ -140,10 +172,9 @@ def load_samples(
                 "ids that are unique",
             )
         place_of[sample.id] = where
-        samples.append(sample)
-    if not samples:
+        yield sample
+    if not place_of:
         raise DatasetError(str(path), "", "no items", "at least one")
-    return samples
 
 
 def _rows(path: str | Path, split: str) -> Iterator[SourceItem]:
@@ -175,6 +206,23 @@ def _text(file: Path) -> str:
         raise DatasetError(str(file), "", str(error.strerror), "a file that can be read") from error
 
 
+def _lines(file: Path) -> Iterator[str]:
+    """The lines of a text, read one by one; they end at line feeds alone, as JSON allows other ends within a text."""
+    before = 0
+    try:
+        with file.open("rb") as stream:
+            for line in stream:
+                # Windows' editors begin a file with a mark.
+                yield line.decode("utf-8").removeprefix("" if before else "\ufeff")
+                before += len(line)
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            str(file), f"byte {before + error.start}", "bytes that are no UTF-8", "text in UTF-8"
+        ) from error
+    except OSError as error:
+        raise DatasetError(str(file), "", str(error.strerror), "a file that can be read") from error
+
+
 def _item(value: Any, file: Path, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise DatasetError(str(file), where, f"{value!r:.60}", "an object with named fields")
@@ -182,8 +230,7 @@ def _item(value: Any, file: Path, where: str) -> Mapping[str, Any]:
 
 
 def _json_lines(file: Path) -> Iterator[SourceItem]:
-    # Not splitlines, which also splits at characters that JSON allows within a text.
-    for number, line in enumerate(_text(file).split("\n"), 1):
+    for number, line in enumerate(_lines(file), 1):
         if line.strip():
             where = f"line {number}"
             try:

@@ -31,6 +31,7 @@ ROWS = (
         "shortening",
         "content",
         "sample_files",
+        "lazy_samples",
         "keywords",
         "entry_points",
         "declarations",

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.sample_files import load_samples
+from evalsuite.sample_files import iter_samples, load_samples
 from evalsuite.types import Message
 
 if TYPE_CHECKING:
@@ -127,3 +127,15 @@ def test_any_text_survives_json_lines(tmp_path: Path, items: list[dict[str, Any]
         "\n".join(json.dumps(item, ensure_ascii=False) for item in items), encoding="utf-8", newline=""
     )
     assert [{"input": sample.input, "target": sample.target} for sample in load_samples(path)] == items
+
+
+def test_of_a_large_file_no_more_is_read_than_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "large.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"input": "a"}\n{"input": "b\xe2\x80\xa8"}\n{"input": "c"\n\xff')
+    samples = iter_samples(file, target=None)
+    assert [next(samples).input, next(samples).input] == ["a", "b\u2028"]
+    with pytest.raises(DatasetError, match="line 3"):
+        next(samples)
+    file.write_bytes(b'{"input": "a"}\n{"input": "\xff"}')
+    with pytest.raises(DatasetError, match="byte 26: found bytes that are no UTF-8"):
+        load_samples(file, target=None)

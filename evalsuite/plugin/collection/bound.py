@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.declarations import place_of
 from evalsuite.errors import EvalsuiteError, SettingsError
+from evalsuite.lazy_samples import LazySamples, SampleStream
 from evalsuite.protocols import Setup
 from evalsuite.types import Metric
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.plugin.collection.decorator import Declaration
     from evalsuite.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer
     from evalsuite.settings import Settings
+    from evalsuite.types import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +58,24 @@ class Bound:
             raise SettingsError(
                 f"benchmark {self.name} has no samples ({dataset.source}); without a case it would hold for any model"
             )
-        seen: set[str] = set()
-        for sample in dataset.samples:
-            if sample.id in seen:
-                raise SettingsError(
-                    f"benchmark {self.name}: two samples have the id {sample.id!r}; ids must be unique"
-                )
-            seen.add(sample.id)
+        if not isinstance(dataset.samples, SampleStream):
+            self.check_ids(dataset.samples)
         return dataset
+
+    def check_ids(self, samples: Sequence[Sample]) -> None:
+        """Sees that no two samples have one id.
+
+        Raises:
+            SettingsError: two have.
+        """
+        seen: set[str] = set()
+        ids = samples.ids if isinstance(samples, LazySamples) else (sample.id for sample in samples)
+        for id_ in ids:
+            if id_ in seen:
+                raise SettingsError(
+                    f"benchmark {self.name}: two samples have the id {id_!r}; ids must be unique"
+                )
+            seen.add(id_)
 
     def make(self) -> None:
         """Makes samples, solver and scorers, so that mistakes in them are reported before a case begins.

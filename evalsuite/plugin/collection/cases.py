@@ -8,9 +8,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evalsuite.lazy_samples import LazySamples, SampleStream, Unmade
 from evalsuite.plugin.collection.bound import Bound, bind
+from evalsuite.plugin.collection.keywords import any_case, keyword_filter
 from evalsuite.plugin.marks import FIXTURE
 from evalsuite.results.judge_labels import CANARY
+from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,9 +22,10 @@ if TYPE_CHECKING:
 
     from evalsuite.plugin.collection.decorator import Declaration
     from evalsuite.settings import Settings
-    from evalsuite.types import Sample
 
 LONGEST_ID = 80
+
+SampleSource = Sample | Unmade
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,27 +34,39 @@ class Case:
 
     Attributes:
         bound: the benchmark in this run.
-        sample: what is asked.
+        source: what is asked, or its id and how it is made.
         epoch: from 1.
         beyond: whether `--limit` does not choose the sample, and only `--until-decided` asks it.
     """
 
     bound: Bound
-    sample: Sample
+    source: SampleSource
     epoch: int
     beyond: bool = False
+
+    @property
+    def sample(self) -> Sample:
+        """What is asked."""
+        return self.source if isinstance(self.source, Sample) else self.source.sample
 
     @property
     def id(self) -> str:
         """The node id of its pytest item, unless the test is parametrized further."""
         epoch = self.epoch if self.bound.epochs > 1 else None
-        return f"{self.bound.nodeid}[{case_id(self.sample.id, epoch)}]"
+        return f"{self.bound.nodeid}[{case_id(self.source.id, epoch)}]"
 
 
 def make_cases(
-    bound: Bound, limit: int | None, is_mine: Callable[[str, str], bool], *, goes_on: bool = False
+    bound: Bound,
+    limit: int | None,
+    is_mine: Callable[[str, str], bool],
+    *,
+    goes_on: bool = False,
+    may_match: Callable[[str], bool] = lambda _id: True,
 ) -> tuple[list[Case], list[str]]:
     """The cases of a benchmark on this machine, in the dataset's order, with their ids.
+
+    At least one, as pytest takes a function without any case for one that is to be skipped.
 
     Args:
         bound: the benchmark.
@@ -59,26 +75,44 @@ def make_cases(
         goes_on: whether the samples that the limit leaves out are cases, too, for when it is reached. Not in several
             modes at once: there the limit chooses questions, which are asked in every mode, so that the next case
             would not be a random one of those left.
+        may_match: whether -k may keep a case of this id.
     """
-    every = bound.dataset.samples
+    every = _sources(bound, None if goes_on else limit)
     # Fewer canaries would say less about the judge, and they cost no call to the model.
-    limit = None if every and all(CANARY in sample.tags for sample in every) else limit
+    limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
     if goes_on and len({_whatever_the_mode(sample) for sample in every}) == len(every):
         samples = every
-    # All are dealt, each in its turn; pytest takes a function without any case for one that is to be skipped.
+    # All are dealt, each in its turn, whatever -k says.
     samples = [sample for sample in samples if is_mine(bound.name, sample.id)] or samples[:1]
-    cases = [
-        Case(bound, sample, epoch, sample.id not in chosen)
+    asked = [
+        (sample, epoch, case_id(sample.id, epoch if bound.epochs > 1 else None))
         for sample in samples
         for epoch in range(1, bound.epochs + 1)
     ]
-    ids = [case_id(case.sample.id, case.epoch if bound.epochs > 1 else None) for case in cases]
-    return cases, ids
+    asked = [one for one in asked if may_match(one[2])] or asked[:1]
+    cases = [Case(bound, sample, epoch, sample.id not in chosen) for sample, epoch, _ in asked]
+    return cases, [id_ for *_, id_ in asked]
 
 
-def choose(samples: Sequence[Sample], limit: int | None, seed: str) -> Sequence[Sample]:
+def _sources(bound: Bound, limit: int | None) -> Sequence[SampleSource]:
+    """The samples as far as they are needed to choose from."""
+    samples = bound.dataset.samples
+    if isinstance(samples, LazySamples):
+        return samples.unmade()
+    if not isinstance(samples, SampleStream):
+        return samples
+    read = samples.first(limit)
+    bound.check_ids(read)
+    return read
+
+
+def _is_canary(source: SampleSource) -> bool:
+    return isinstance(source, Sample) and CANARY in source.tags
+
+
+def choose(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
     """At most `limit` samples, in their order; a larger limit keeps what a smaller one chose.
 
     With several modes the same questions are chosen for each, as far as the limit allows, to compare the modes on them.
@@ -93,8 +127,10 @@ def choose(samples: Sequence[Sample], limit: int | None, seed: str) -> Sequence[
     return [samples[index] for index in sorted(chosen)]
 
 
-def _whatever_the_mode(sample: Sample) -> str:
+def _whatever_the_mode(sample: SampleSource) -> str:
     """The sample's id without the mode, which ends it if a benchmark runs in several modes."""
+    if not isinstance(sample, Sample):
+        return sample.id
     return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))
 
 
@@ -122,5 +158,8 @@ def generate(
     """
     bound = bind(declaration, settings, model, metafunc.config.rootpath, metafunc.definition.nodeid)
     bound.make()
-    cases, ids = make_cases(bound, settings.limit, is_mine, goes_on=settings.until_decided)
+    # A resumed run notes the cases that it leaves out.
+    may_match = any_case if settings.resume else keyword_filter(metafunc)
+    goes_on = settings.until_decided
+    cases, ids = make_cases(bound, settings.limit, is_mine, goes_on=goes_on, may_match=may_match)
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +12,7 @@ from evalsuite.declarations import being_imported
 from evalsuite.entry_points import find_target, load, names
 from evalsuite.errors import EvalsuiteError, SettingsError
 from evalsuite.keywords import refuse_unknown
+from evalsuite.lazy_samples import LazySamples, SampleStream
 from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
 from evalsuite.protocols import Benchmark, Dataset
 from evalsuite.results.judge_labels import CANARY
@@ -53,7 +54,7 @@ class Declaration:
 
 def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     name: str | Benchmark,
-    samples: Sequence[Sample] | None = None,
+    samples: Sequence[Sample] | Iterable[Sample] | Callable[[], Iterable[Sample]] | None = None,
     *,
     solver: AnySolver | None = None,
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer] = (),
@@ -72,7 +73,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     Args:
         name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else;
             without samples, the name of a benchmark that comes with evalsuite or with an installed package.
-        samples: with ids that are unique within the benchmark.
+        samples: with ids that are unique within the benchmark: a list, `LazySamples`, or a generator or a function
+            that gives the samples, of which `--limit` takes the first ones and reads no more.
         solver: makes the transcripts: one of evalsuite's, or any plain or async function of (sample, model) that
             returns text or a Transcript; None leaves it to the test, through the fixture `model`.
         scorers: score the transcripts.
@@ -91,6 +93,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         SettingsError: the declaration makes no sense.
     """
     _demand_plugin()
+    if samples is not None and not isinstance(samples, Sequence):
+        samples = SampleStream(samples)
     if canary:
         samples, solver = _canaries(name, samples, solver), fixed_answer
     if isinstance(name, Benchmark):
@@ -131,6 +135,10 @@ def _tagged(samples: Sequence[Sample], solver: AnySolver | None) -> Sequence[Sam
     tags = getattr(solver, "tags", None)
     if not tags or not isinstance(tags, Mapping):
         return samples
+    if isinstance(samples, LazySamples):
+        return samples.tagged(tags)
+    if isinstance(samples, SampleStream):
+        return SampleStream(replace(sample, tags={**tags, **sample.tags}) for sample in samples)
     return [replace(sample, tags={**tags, **sample.tags}) for sample in samples]
 
 

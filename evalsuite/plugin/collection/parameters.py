@@ -22,7 +22,7 @@ def carry_parameters(items: Sequence[pytest.Item]) -> None:
         parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
         own = {name: value for name, value in parameters.items() if name != FIXTURE}
         if case is not None and own:
-            parameters[FIXTURE] = dataclasses.replace(case, sample=with_parameters(case.sample, own))
+            parameters[FIXTURE] = dataclasses.replace(case, source=with_parameters(case.sample, own))
 
 
 def with_parameters(sample: Sample, parameters: Mapping[str, object]) -> Sample:

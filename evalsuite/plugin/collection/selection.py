@@ -54,7 +54,7 @@ def count_cases(items: list[pytest.Item]) -> int:
 
 def _is_mine(deal: Deal, item: pytest.Item) -> bool:
     case = case_of(item)
-    return case is None or deal.is_mine(case.bound.name, case.sample.id)
+    return case is None or deal.is_mine(case.bound.name, case.source.id)
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:

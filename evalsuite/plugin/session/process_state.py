@@ -119,7 +119,7 @@ class Process:
         from evalsuite.decisions.conditions import parse_gates
 
         name = case.bound.name
-        if self.quarantine is not None and self.quarantine.entry_of(name, case.sample.id):
+        if self.quarantine is not None and self.quarantine.entry_of(name, case.source.id):
             return "quarantine"
         if any(gate.covers(name) for gate in parse_gates(self.settings.gate)):
             return "gate"

@@ -31,7 +31,7 @@ def show_plan(terminal: pytest.TerminalReporter) -> None:
     if not cases:
         terminal.write_line("no cases were collected")
         return
-    counts = count_asked((case.bound.name, case.sample.id) for case in cases)
+    counts = count_asked((case.bound.name, case.source.id) for case in cases)
     try:
         lines = _lines(process.settings, process.model_name, terminal.config, counts)
     except EvalsuiteError as error:
