@@ -19,6 +19,8 @@ from evalsuite.json_codec import digest, encode_message
 from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evalsuite.plugin.collection.bound import Bound
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.settings import Settings
@@ -32,11 +34,19 @@ def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str
     return {
         "input": digest(_input(case)),
         "target": digest(case.sample.target),
-        "scorers": scorers_fingerprint(case.bound),
+        **_of_all_cases(case.bound, settings, model),
+        **_programs(case),
+    }
+
+
+@lru_cache(maxsize=64)
+def _of_all_cases(bound: Bound, settings: Settings, model: str) -> Mapping[str, str]:
+    """The fingerprints that all cases of a benchmark share."""
+    return {
+        "scorers": scorers_fingerprint(bound),
         "model": digest([model, redact(settings.model_base_url or ""), settings.model_params]),
         **_judge(settings),
         **_user(settings),
-        **_programs(case),
     }
 
 
@@ -74,7 +84,6 @@ def _input(case: Case) -> Any:
     )
 
 
-@lru_cache(maxsize=64)
 def scorers_fingerprint(bound: Bound) -> str:
     """All scorers of a benchmark with what they were given and their versions."""
     try:

@@ -15,6 +15,8 @@ from evalsuite.plugin.session.process_state import PROCESS
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from evalsuite.plugin.collection.cases import Case
+
 
 def make_items(metafunc: pytest.Metafunc) -> None:
     """Gives a benchmark's function its cases, provided that a model can be asked.
@@ -77,24 +79,32 @@ def note_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
         assert call.excinfo is not None  # noqa: S101 - for the type checker; it has a value
         report.longrepr = for_terminal(str(call.excinfo.value))
     case = case_of(item)
-    if case is not None:
-        from evalsuite.plugin.run.outcomes import findings_of, note_phase, pass_over
+    if case is None:
+        return
+    if call.excinfo is not None:
+        _note_failure(item, case, call, report)
+    findings = item.stash.get(FINDINGS, None)
+    if report.when == "call" and findings is not None and findings.scores.get("calls") == 0.0:
+        lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
+        report.sections.append(("tool calls: - expected, + made", lines))
 
-        settings, excuse = item.config.stash[PROCESS].settings, item.config.stash[PROCESS].excuse(case)
-        findings = findings_of(item)
-        if isinstance(getattr(call.excinfo, "value", None), SpendLimitReached) and settings.until_decided:
-            pass_over(findings, report)
-            return
-        note_phase(findings, call, report, None if looks_closer(item.config) else excuse)
-        if report.when == "call" and findings.scores.get("calls") == 0.0:
-            lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
-            report.sections.append(("tool calls: - expected, + made", lines))
-        if call.excinfo is not None and findings.outcome in {"failed", "error"}:
-            from evalsuite.plugin.run.explanation import explain
-            from evalsuite.reporting.case_block import case_block
 
-            model = item.config.stash[PROCESS].model_name or ""
-            explain(item, call, report, case_block(findings.record(item, case, model)))
+def _note_failure(
+    item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> None:
+    """Notes what a phase of a case raised, and has the case explain itself."""
+    from evalsuite.plugin.run.explanation import explain
+    from evalsuite.plugin.run.outcomes import findings_of, note_phase, pass_over
+    from evalsuite.reporting.case_block import case_block
+
+    process, findings = item.config.stash[PROCESS], findings_of(item)
+    assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
+    if isinstance(call.excinfo.value, SpendLimitReached) and process.settings.until_decided:
+        pass_over(findings, report)
+        return
+    note_phase(findings, call, report, None if looks_closer(item.config) else process.excuse(case))
+    if findings.outcome in {"failed", "error"}:
+        explain(item, call, report, case_block(findings.record(item, case, process.model_name or "")))
 
 
 def looks_closer(config: pytest.Config) -> bool:

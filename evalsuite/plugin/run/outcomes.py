@@ -13,9 +13,9 @@ import pytest
 
 from evalsuite.errors import ScoringError, SpendLimitReached
 from evalsuite.plugin.marks import FINDINGS
+from evalsuite.plugin.run.scorer_kinds import kinds_of
 from evalsuite.plugin.session.signals import interrupted_by_user
 from evalsuite.results.judge_signatures import SIGNATURES
-from evalsuite.threads import is_async
 from evalsuite.types import Outcome, Record, Score, Usage
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ class Findings:
         self, case: Case, transcript: Transcript, judged: Sequence[Mapping[str, float | Score]]
     ) -> list[Exception]:
         """Collects the judges' scores and those of scorers that need no call; returns what failed."""
-        # An object may do both: rules here, and a judge before.
-        ruled: list[Any] = [rule for rule in case.bound.scorers if callable(rule) and not is_async(rule)]
         scorings: list[Callable[[], Mapping[str, float | Score]]] = [partial(dict, rule) for rule in judged]
-        scorings += [partial(_score, scorer, case.sample, transcript) for scorer in ruled]
+        scorings += [
+            partial(_score, scorer, case.sample, transcript) for scorer in kinds_of(case.bound).rules
+        ]
         errors: list[Exception] = []
         for scoring in scorings:
             try:

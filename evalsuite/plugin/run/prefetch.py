@@ -17,9 +17,8 @@ from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.effects import Effects
 from evalsuite.gateway.handle import Meter
 from evalsuite.plugin.run.outcomes import checked_scores
-from evalsuite.protocols import JudgedScorer, ModelScorer
+from evalsuite.plugin.run.scorer_kinds import kinds_of
 from evalsuite.solvers.any_function import run_solver
-from evalsuite.threads import is_async
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.collection.bound import Bound
     from evalsuite.plugin.collection.cases import Case
+    from evalsuite.protocols import JudgedScorer
     from evalsuite.settings import Settings
     from evalsuite.types import Score, Transcript, Usage
 
@@ -154,12 +154,10 @@ async def _score_ahead(
     case: Case, transcript: Transcript, judge: CaseModel | None, model: CaseModel
 ) -> ScoredAhead:
     """Runs the scorers that have to wait for something: for a judge, or for what an async function awaits."""
-    asynchronous: list[Any] = [scorer for scorer in case.bound.scorers if is_async(scorer)]
+    _, asynchronous, judged, asking = kinds_of(case.bound)
     waiting = [_attempted(_checked(scorer(case.sample, transcript))) for scorer in asynchronous]
-    judges = [scorer for scorer in case.bound.scorers if isinstance(scorer, JudgedScorer)]
-    waiting += [_attempted(_checked(_judged(scorer, case, transcript, judge))) for scorer in judges]
-    own = [scorer for scorer in case.bound.scorers if isinstance(scorer, ModelScorer)]
-    waiting += [_attempted(_checked(scorer.scored(case.sample, transcript, model))) for scorer in own]
+    waiting += [_attempted(_checked(_judged(scorer, case, transcript, judge))) for scorer in judged]
+    waiting += [_attempted(_checked(scorer.scored(case.sample, transcript, model))) for scorer in asking]
     results = await asyncio.gather(*waiting)
     errors = [error for _, error in results if error is not None]
     unread = [error for error in errors if isinstance(error, JudgeError) and error.log]

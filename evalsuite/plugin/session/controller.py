@@ -198,26 +198,33 @@ class Controller:
     def _keep(self, case: str, same: str, line: str) -> None:
         self._run.journal.record(case, same, line)
         self._watchers.record(line)
-        if self._gates or self.early.possible:
-            record = decode_record(json.loads(line))
-            self._look_at(record)
-            decides = not self._is_held(record.case)
-            if record.cause == SpendLimitReached.__name__:
-                self.early.spend()
-            self.early.hear(record.case, (record.benchmark, Row.of(record)) if decides else None)
+        if self._gates:
+            self._look_at(json.loads(line))
+        if self.early.possible:
+            self._count(decode_record(json.loads(line)))
 
-    def _look_at(self, record: Record) -> None:
-        """Checks that the gates' metrics exist, and notes the cases that `--lf` may mean."""
-        if record.excused == "gate":
-            self.below.setdefault(record.benchmark, []).append(record.case)
-        if record.scores and record.outcome != "error" and record.benchmark not in self._scored:
-            self._scored.add(record.benchmark)
+    def _count(self, record: Record) -> None:
+        """Counts a record towards ending the session early."""
+        decides = not self._is_held(record.case)
+        if record.cause == SpendLimitReached.__name__:
+            self.early.spend()
+        self.early.hear(record.case, (record.benchmark, Row.of(record)) if decides else None)
+
+    def _look_at(self, record: Mapping[str, Any]) -> None:
+        """Checks that the gates' metrics exist, and notes the cases that `--lf` may mean.
+
+        Args:
+            record: as plain data; to decode its transcript takes longer than all that is done here.
+        """
+        benchmark = record["benchmark"]
+        if record["excused"] == "gate":
+            self.below.setdefault(benchmark, []).append(record["case"])
+        if record["scores"] and record["outcome"] != "error" and benchmark not in self._scored:
+            self._scored.add(benchmark)
             from evalsuite.decisions.misspelt import misspelt
 
-            there = {*record.scores, *self._metrics.get(record.benchmark, {})}
-            problem = next(
-                filter(None, (misspelt(gate, record.benchmark, there) for gate in self._gates)), ""
-            )
+            there = {*record["scores"], *self._metrics.get(benchmark, {})}
+            problem = next(filter(None, (misspelt(gate, benchmark, there) for gate in self._gates)), "")
             if problem:
                 self.undecidable = True
                 self._give_up(SettingsError(problem))
