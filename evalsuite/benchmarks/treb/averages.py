@@ -16,7 +16,7 @@ from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.results.tally import Row, Tally
 
@@ -53,22 +53,31 @@ def column_mean(tally: Tally, metric: str, column: AverageColumn) -> float | Non
 
 
 def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
-    """The mean over the measured columns, with a normal interval.
+    """The mean over the measured columns, with a normal interval, and never one of no width.
 
     It is a weighted sum of cases; the modes and epochs of one record are one cluster, and records vary
     within their subtask only, of which there are always the same 26. No interval is given where a subtask
     has a single record.
+
+    Where every record of a subtask scores alike, no spread is seen, which is no proof of none. Records that are right
+    with probabilities p are all right with a probability of at most exp(-sum(1 - p)), so that with a weight of at
+    most w for each, a true mean lower by w ln(2 / (1 - confidence)) or more leaves at most half of the error
+    probability; likewise upwards. No interval of rights and wrongs reaches less far, so that a wrong answer never
+    narrows it.
     """
     columns = columns_of(metric)
     scored = tally.scored(metric).where(lambda row: column_of(row) in columns)
     if not len(scored):
         return None
     weights = _weights(scored)
+    records = _records(scored, weights)
     value = math.fsum(weight * row.scores[metric] for row, weight in zip(scored, weights, strict=True))
-    error = _standard_error(scored, weights, metric)
-    if error is None:
+    if any(len(cases) < 2 for cases in records.values()):
         return Estimate(value, n=len(scored))
+    error = math.sqrt(math.fsum(_variance_of_sum(_totals(cases, metric)) for cases in records.values()))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    if error == 0 or all(row.scores[metric] in {0, 1} for row in scored):
+        reach = max(reach, _heaviest(records) * math.log(2 / (1 - confidence)))
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
 
 
@@ -87,13 +96,26 @@ def _weights(scored: Iterable[Row]) -> list[float]:
     ]
 
 
-def _standard_error(scored: Iterable[Row], weights: Sequence[float], metric: str) -> float | None:
-    totals: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+def _records(
+    scored: Iterable[Row], weights: Sequence[float]
+) -> dict[str, dict[str, list[tuple[Row, float]]]]:
+    """The cases of each record with their weights, by subtask."""
+    records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
     for row, weight in zip(scored, weights, strict=True):
-        totals[row.tags["subtask"]][row.cluster] += weight * row.scores[metric]
-    if any(len(records) < 2 for records in totals.values()):
-        return None
-    return math.sqrt(math.fsum(_variance_of_sum(list(records.values())) for records in totals.values()))
+        records[row.tags["subtask"]][row.cluster].append((row, weight))
+    return records
+
+
+def _heaviest(records: Mapping[str, Mapping[str, Sequence[tuple[Row, float]]]]) -> float:
+    """The greatest weight of a record, over all of its cases."""
+    return max(
+        math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values()
+    )
+
+
+def _totals(records: Mapping[str, Sequence[tuple[Row, float]]], metric: str) -> list[float]:
+    """What each record of a subtask adds to the overall."""
+    return [math.fsum(weight * row.scores[metric] for row, weight in cases) for cases in records.values()]
 
 
 def _variance_of_sum(parts: Sequence[float]) -> float:

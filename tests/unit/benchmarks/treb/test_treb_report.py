@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 from typing import Any
 
 import pytest
@@ -137,6 +138,46 @@ def test_the_modes_of_one_record_are_no_independent_cases() -> None:
 
 def test_no_interval_is_given_where_a_subtask_has_a_single_record() -> None:
     assert overall(Tally.of([row("Table Query", "TBO", "pot")]), "bleu") == Estimate(0.25, n=1)
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0])
+def test_where_all_answers_are_alike_the_interval_still_has_a_width(score: float) -> None:
+    rows = [
+        row(name, skill, "pot", n, scores={"exact_match": score})
+        for name, skill in (("Table Query", "TBO"), ("Table Retrieval", "TU"))
+        for n in range(20)
+    ]
+    estimate = overall(Tally.of(rows), "exact_match")
+    assert estimate is not None
+    # 40 records of the same weight: the mean may be ln(40) / 40 away.
+    assert estimate.value == score
+    assert reach(estimate) == pytest.approx(math.log(40) / 40)
+    odd = row("Table Query", "TBO", "pot", 0, scores={"exact_match": 1 - score})
+    other = overall(Tally.of([odd, *rows[1:]]), "exact_match")
+    assert other is not None
+    # A different one moves the interval and does not narrow it.
+    assert reach(other) > reach(estimate)
+
+
+def reach(estimate: Estimate) -> float:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.high - estimate.low
+
+
+def test_a_true_overall_near_one_is_covered() -> None:
+    random, covered = Random(1), 0
+    for _ in range(60):
+        rows = [
+            row(name, "TBO", "pot", n, scores={"exact_match": float(random.random() < 0.99)})
+            for name in ("Table Query", "Table Selection")
+            for n in range(20)
+        ]
+        estimate = overall(Tally.of(rows), "exact_match")
+        assert estimate is not None
+        covered += (estimate.low or 0) <= 0.99 <= (estimate.high or 0)
+    # Two in three of these runs have no wrong answer, and a normal interval without a width.
+    assert covered >= 57
 
 
 def test_the_table_of_a_metric_has_the_papers_columns() -> None:
