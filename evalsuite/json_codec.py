@@ -222,7 +222,7 @@ def decode_record(plain: Mapping[str, Any]) -> Record:
         if part in plain:
             fields[part] = decode_usage(plain[part])
     transcript = plain.get("transcript")
-    fields["transcript"] = transcript and decode_transcript(transcript)
+    fields["transcript"] = None if transcript is None else decode_transcript(transcript)
     return Record(**fields)
 
 

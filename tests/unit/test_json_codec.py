@@ -134,6 +134,14 @@ def test_a_record_without_a_field_that_every_record_has_cannot_be_read(missing: 
         json_codec.decode_record(given)
 
 
+@pytest.mark.parametrize("empty", [{}, [], "", 0])
+def test_a_record_whose_transcript_is_empty_rather_than_null_cannot_be_read(empty: Any) -> None:
+    plain = json_codec.encode_record(Record("c", "b", "s", 1, "m", "passed"))
+    plain["transcript"] = empty
+    with pytest.raises((KeyError, TypeError)):
+        json_codec.decode_record(plain)
+
+
 def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
     assert through({"a\ud800": "\udfffb", "whole": "\U0001f600"}) == {"a?": "?b", "whole": "\U0001f600"}
 
