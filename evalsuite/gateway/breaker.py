@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,9 @@ class Breaker:
     Args:
         clock: seconds that only go forward.
         on_change: called with one line when the circuit opens, and when it closes.
+
+    Attributes:
+        probes: how many have failed since the circuit opened.
     """
 
     def __init__(
@@ -44,12 +48,13 @@ class Breaker:
     ) -> None:
         self._clock, self._on_change = clock, on_change
         self._row = 0
-        self._probes = 0
+        self.probes = 0
         self._opened_at: float | None = None
         self._down_since = 0.0
         self._next_try: float | None = None
         self._closed = asyncio.Event()
         self._closed.set()
+        self._abandoned = asyncio.Event()
         self._probing = False
 
     @property
@@ -75,7 +80,7 @@ class Breaker:
             pause = self._pause()
             self._next_try = self._clock() + pause
             try:
-                await asyncio.sleep(pause)
+                await self._asleep(pause)
             except BaseException:
                 self._probing = False
                 self._wake()
@@ -85,12 +90,17 @@ class Breaker:
             return True
         return False
 
+    async def _asleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._abandoned.wait()
+
     async def _closed_or_probe(self) -> None:
         self._closed.clear()
         await self._closed.wait()
 
     def _pause(self) -> float:
-        pause = min(LONGEST_PROBE, FIRST_PROBE * 2.0 ** min(self._probes, 10))
+        pause = min(LONGEST_PROBE, FIRST_PROBE * 2.0 ** min(self.probes, 10))
         return pause * random.uniform(0.75, 1.25)  # noqa: S311 - jitter, no secret
 
     def _wake(self) -> None:
@@ -101,24 +111,34 @@ class Breaker:
         self._probing = False
         self._wake()
 
+    def abandon(self) -> None:
+        """No call can succeed: nobody needs to wait any longer to be told so."""
+        self._opened_at = None
+        self._wake()
+        self._abandoned.set()
+        # Whoever waits now is awake; there may be another outage.
+        self._abandoned.clear()
+
     def answered(self) -> None:
         """The server responded, whatever its answer."""
-        self._row = self._probes = 0
+        self._row = self.probes = 0
         self._probing = False
         if self._opened_at is not None:
             seconds, self._opened_at = self._clock() - self._opened_at, None
             self._on_change(f"the server is back after {seconds:.0f} s")
         self._wake()
 
-    def down(self, words: str) -> None:
-        """A call failed because the server, or the way to it, is down."""
+    def down(self, words: str, *, probe: bool = False) -> None:
+        """A call failed because the server, or the way to it, is down.
+
+        Args:
+            words: what the terminal is told.
+            probe: whether the call was the one that tried again; others may have been under way for long.
+        """
         self._row += 1
         if self._row == 1:
             self._down_since = self._clock()
-        if self._probing:
-            self._probing = False
-            self._probes += 1
+        self.probes += probe
         if self._opened_at is None and self._row >= OPENING:
             self._opened_at = self._clock()
             self._on_change(f"all calls wait, and one at a time tries again: {words}")
-        self._wake()

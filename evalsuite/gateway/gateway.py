@@ -260,7 +260,9 @@ class Gateway:
         absent = isinstance(error, Unreachable) and not upstream.answered
         # Counted separately, as failures during an outage are not: a server that never was there has no outage.
         effort.unreached += absent
-        if effort.unreached >= NEVER_REACHED:
+        # Many requests take turns at probing, so that each of them may have few attempts of its own.
+        probed = upstream.breaker.probes + 1 if absent else 0
+        if max(effort.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
             self._give_up(upstream, gone)
             raise gone from error
@@ -333,7 +335,7 @@ class Gateway:
     def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
         """Reports a model that cannot be asked, once; a backend that answered before may do so again."""
         if not (upstream.given_up or upstream.answered):
-            upstream.given_up = str(error)
+            upstream.give_up(str(error))
             self._on_hopeless(error)
 
     def used(self) -> Usage:

@@ -40,6 +40,11 @@ class Upstream:
         if hasattr(backend, "on_exhausted"):
             backend.on_exhausted = limiter.exhausted
 
+    def give_up(self, words: str) -> None:
+        """No call can succeed; those that wait are told so at once."""
+        self.given_up = words
+        self.breaker.abandon()
+
     async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int) -> Completion:
         """Makes a call when it is its turn.
 
@@ -76,18 +81,18 @@ class Upstream:
             try:
                 completion = await ask()
             except BaseException as error:
-                self._heed(error, admitted)
+                self._heed(error, admitted, probes=probes)
                 raise
         self.breaker.answered()
         return completion
 
-    def _heed(self, error: BaseException, admitted: float) -> None:
+    def _heed(self, error: BaseException, admitted: float, *, probes: bool) -> None:
         """Lets limiter and breaker know of a failure."""
         if isinstance(error, CallFailed):
             # Nobody was asked.
             return
         if isinstance(error, Outage):
-            self.breaker.down(str(error))
+            self.breaker.down(str(error), probe=probes)
             return
         self.breaker.answered()
         self.answered = self.answered or isinstance(error, RequestRefused)

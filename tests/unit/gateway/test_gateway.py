@@ -296,6 +296,47 @@ def test_a_server_that_is_not_there_is_given_up_soon(house: House, virtual: Virt
 
     virtual(main())
     assert len(backend.asked) == NEVER_REACHED
+
+
+def test_calls_under_way_when_a_server_goes_down_do_not_delay_the_next_try(
+    virtual: Virtual, house: House
+) -> None:
+    async def down_for_three_seconds(request: Request) -> Completion:
+        # Those under way fail one after another, long after the first did.
+        await asyncio.sleep(int(request.messages[-1].content.split()[1]) / 20)
+        if 1.0 < house.now() < 4.0:
+            raise Unreachable("refused")
+        return house.echo(request)
+
+    backend = house.Backend(down_for_three_seconds)
+
+    async def main() -> float:
+        gateway = house.gateway(backend, connections=40)
+        calls = (gateway.ask(house.request(f"call {number}")) for number in range(40))
+        answers = await asyncio.gather(*calls)
+        assert len(answers) == 40
+        return house.now()
+
+    # Tries after 1, 2 and 4 seconds, each a quarter longer at most.
+    assert virtual(main()) < 13
+
+
+def test_a_server_that_is_absent_stops_many_requests_as_soon_as_one(virtual: Virtual, house: House) -> None:
+    def refuse(_: Request) -> Completion:
+        raise Unreachable("refused")
+
+    backend = house.Backend(refuse)
+
+    async def main() -> float:
+        gateway = house.gateway(backend, connections=32)
+        calls = (gateway.ask(house.request(f"call {number}")) for number in range(100))
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert all(isinstance(outcome, BackendUnavailable) for outcome in outcomes)
+        return house.now()
+
+    assert virtual(main()) < 5
+    assert len(backend.asked) <= 32 + NEVER_REACHED
+    assert len(house.told) == 1
     assert len(house.told) == 1
 
 
