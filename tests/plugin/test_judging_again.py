@@ -211,7 +211,7 @@ def test_a_judge_that_likes_the_first_place_is_seen_by_its_flips(own: Suite) -> 
 def test_a_judge_that_likes_length_is_seen_beside_people(own: Suite) -> None:
     lines = certificate(own)
     (heading,) = [at for at, line in enumerate(lines) if "Longer answers" in line]
-    assert any("leaning, long" in line and " 1.00 |" in line for line in lines[heading:])
+    assert any("leaning, long" in line and " 1.00 [" in line for line in lines[heading:])
 
 
 def test_answers_said_in_other_words_are_judged_as_well(own: Suite) -> None:
