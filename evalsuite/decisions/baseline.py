@@ -134,11 +134,13 @@ def _obstacle(
 def _paired_share(common: Common, run: Run) -> tuple[float, int]:
     """The share of questions that both runs have, and the number that it is a share of.
 
-    A partial run is measured against its own questions; a complete one must not have lost any either.
+    A partial run is measured against its own questions; a complete one must not have lost any either. One that goes
+    on beyond its limit may ask more than a baseline of that limit has.
     """
-    settings = run.info.get("settings", {})
+    settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     partly = settings.get("limit") or run.info.get("narrowed") or run.info.get("early")
-    of = len(common.after) if partly else max(len(common.after), len(common.before))
+    goes_on = settings.get("limit") and settings.get("until_decided")
+    of = min(sizes) if goes_on else sizes[0] if partly else max(sizes)
     return (len(common.shared) / of if of else 0.0), of
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.baseline_result import Against, ComparisonRules
 from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
+from evalsuite.decisions.ended_early import early_gates, early_verdicts, shortened
 from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
@@ -158,7 +159,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         tuple(findings.decisions),
         Counter(run.each("outcome")),
         against,
-        _shortened(settings.get("shard"), run.info.get("early"), left_open),
+        shortened(settings.get("shard"), run.info.get("early"), left_open),
         (
             *quarantine_remarks(run, quarantine),
             *undecided,
@@ -178,7 +179,7 @@ def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Finding
     decisions = _decide(run, gates)
     against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
     if early:
-        against = [early_comparisons(early, each) for each in against]
+        against = [early_verdicts(early, each) for each in against]
     return _Findings(run, gates, decisions, against, strict)
 
 
@@ -203,22 +204,6 @@ def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
 
 def _may_end_early(settings: Mapping[str, Any]) -> bool:
     return bool(settings.get("stop_when_decided") or settings.get("until_decided"))
-
-
-def early_comparisons(early: Mapping[str, Any], against: Against) -> Against:
-    """Keeps what the sequences decided, since looking at the ordinary test as well would be one look too many."""
-    decided = {
-        row["subject"]: row["verdict"]
-        for row in early.get("compared", ())
-        if row["verdict"] != "open" and row["baseline"] == against.name
-    }
-    return replace(
-        against,
-        found=[
-            (subject, comparison, decided.get(str(subject), verdict))
-            for subject, comparison, verdict in against.found
-        ],
-    )
 
 
 def _by(decision: GateDecision) -> str:
@@ -246,18 +231,7 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
             [_at_the_end(gate) if early_end else gate], {**_judges(run, gate), **measured}, share
         )
     ]
-    early = run.info.get("early")
-    if not early:
-        return decisions
-    # Keep what the sequences decided: looking at the ordinary interval as well would be one look too many.
-    early_verdicts = {row["gate"]: row["verdict"] for row in early["gates"]}
-    return [
-        replace(decision, verdict=early_verdicts[decision.gate.text], reason="decided early")
-        if decision.verdict in {"met", "missed"}
-        and early_verdicts.get(decision.gate.text) in {"met", "missed"}
-        else decision
-        for decision in decisions
-    ]
+    return early_gates(run.info.get("early"), decisions)
 
 
 def _at_the_end(gate: Gate) -> Gate:
@@ -271,25 +245,6 @@ def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
         return {}
     rows = Tally.of(row for row in run.all_rows() if labelled(Tally((row,))))
     return {JUDGE: Measured(rows, JUDGE_METRICS)} if len(rows) else {}
-
-
-def _shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) -> str:
-    if shard:
-        return f"shard {shard}: gates are decided when `evalsuite merge` has joined all shards"
-    if early:
-        if early.get("open"):
-            left = [row["gate"] for row in early["gates"] if row["verdict"] == "open"]
-            left += [row["subject"] for row in early.get("compared", ()) if row["verdict"] == "open"]
-            return (
-                f"stopped, as {early['open']}: {early['cases']} of {early['planned']} cases ran, and what was still "
-                f"open is decided by these: {', '.join(left)}"
-            )
-        saved = 1 - early["cases"] / early["planned"] if early["planned"] else 0.0
-        return (
-            f"stopped early, as every gate was decided: {early['cases']} of {early['planned']} cases ran, "
-            f"{saved:.0%} of them were saved"
-        )
-    return f"a run of chosen cases, which leaves undecided: {aside}" if aside else ""
 
 
 def measure(run: Run) -> dict[str, Measured]:

@@ -607,7 +607,7 @@ def test_a_run_goes_on_with_more_epochs_until_its_gate_is_decided(numbers: Suite
     assert epochs.count(1) == 40
     assert 0 < epochs.count(2) < 41
     assert max(epochs) <= 5
-    assert "stopped early, as every gate was decided" in first_screen(numbers.rendered())
+    assert "went on until every gate was decided: 40 planned cases and" in first_screen(numbers.rendered())
 
 
 def test_a_run_asks_no_more_epochs_where_these_would_decide_nothing(
@@ -637,7 +637,7 @@ def test_a_run_goes_on_beyond_its_limit_and_then_with_epochs_until_its_gate_is_d
     assert epochs.count(2) > 0
     assert max(epochs) < 5
     assert chosen <= {record["sample"] for record in records}
-    assert "stopped early, as every gate was decided" in first_screen(numbers.rendered())
+    assert "went on until every gate was decided: 10 planned cases and" in first_screen(numbers.rendered())
 
 
 def test_a_run_keeps_to_its_limit_where_more_samples_would_decide_nothing(numbers: Suite) -> None:

@@ -21,7 +21,7 @@ from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import pytest
@@ -120,9 +120,9 @@ class Controller:
         }
 
     @property
-    def planned(self) -> Iterable[PlannedCase]:
+    def planned(self) -> list[PlannedCase]:
         """The cases of this session."""
-        return self._planned.values()
+        return list(self._planned.values())
 
     @property
     def folder(self) -> RunFolder:

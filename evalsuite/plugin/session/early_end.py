@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.decisions.planned_order import PlannedOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.sequential_gates import EarlyStop
+    from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
     from evalsuite.settings import Settings
 
@@ -36,6 +37,8 @@ class EarlyEnd:
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
         self._beyond: frozenset[str] = frozenset()
+        # Cases that would run without --until-decided.
+        self._at_first = 0
         self.decided = False
         # Why it ended with something open.
         self._open = ""
@@ -60,14 +63,16 @@ class EarlyEnd:
             self._open = reason
             self._stop(reason)
 
-    def plan(self, items: Sequence[str], beyond: Iterable[str] = ()) -> None:
+    def plan(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
         """Sets the order in which results are to be heard.
 
         Args:
             items: node ids.
-            beyond: those that `--limit` leaves out.
+            cases: those among them that are cases.
         """
-        self._order, self._beyond = PlannedOrder(items), frozenset(beyond)
+        self._order = PlannedOrder(items)
+        self._beyond = frozenset(planned.case for planned in cases if planned.beyond)
+        self._at_first = sum(planned.epoch == 1 and not planned.beyond for planned in cases)
 
     def hear(self, item: str, result: tuple[str, Row] | None) -> None:
         """Hears an item's result.
@@ -107,7 +112,8 @@ class EarlyEnd:
             for test in self._tests.comparisons
         ]
         cases = self._order.arrived
-        facts = {"cases": cases, "planned": max(planned, cases), "gates": gates, "compared": compared}
+        planned = self._at_first if self._goes_on else max(planned, cases)
+        facts = {"cases": cases, "planned": planned, "gates": gates, "compared": compared}
         return facts | ({"open": self._open} if self._open else {})
 
 

@@ -85,9 +85,7 @@ class Listener:
             lease=self.lease,
             quarantine=self.quarantine,
         )
-        controller.early.plan(
-            self._order(), (planned.case for planned in controller.planned if planned.beyond)
-        )
+        controller.early.plan(self._order(), controller.planned)
         return controller
 
     def _order(self) -> list[str]:
