@@ -33,6 +33,11 @@ class PlannedOrder(Generic[T]):
         """How many results have arrived, whether heard or held back."""
         return sum(result is not None for result in self._waiting.values())
 
+    @property
+    def awaited(self) -> str | None:
+        """The item whose result is heard next; None where all have been."""
+        return self._ids[self._next] if self._next < len(self._ids) else None
+
     def arrive(self, item: str, result: T | None) -> Iterator[T]:
         """Yields the results that may be heard now that an item has ended; its result is None if it has none."""
         if item not in self._waiting:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row
     from evalsuite.settings import Settings
 
+FIRST = (1, False)
+"""The stage of cases that run without `--until-decided`: the first epoch, and not beyond the limit."""
+
 
 class EarlyEnd:
     """Hears results in the planned order and ends the session when all is decided.
@@ -36,7 +39,7 @@ class EarlyEnd:
         self._tests = _tests(settings, gates, reports) if settings.may_end_early else None
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
-        self._beyond: frozenset[str] = frozenset()
+        self._stages: dict[str, tuple[int, bool]] = {}
         # Cases that would run without --until-decided.
         self._at_first = 0
         self.decided = False
@@ -71,8 +74,8 @@ class EarlyEnd:
             cases: those among them that are cases.
         """
         self._order = PlannedOrder(items)
-        self._beyond = frozenset(planned.case for planned in cases if planned.beyond)
-        self._at_first = sum(planned.epoch == 1 and not planned.beyond for planned in cases)
+        self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
+        self._at_first = sum(stage == FIRST for stage in self._stages.values())
 
     def hear(self, item: str, result: tuple[str, Row] | None) -> None:
         """Hears an item's result.
@@ -85,17 +88,18 @@ class EarlyEnd:
             return
         for benchmark, row in self._order.arrive(item, result):
             self._tests.hear(benchmark, row)
-            if self._goes_on and not self._tests.decided:
-                self._end_where_more_is_no_use(self._tests, row)
+        if self._goes_on and not self._tests.decided:
+            self._end_where_more_is_no_use(self._tests)
         if self._tests.decided and not self.ended:
             self.decided = True
             self._stop("every gate is decided")
 
-    def _end_where_more_is_no_use(self, tests: EarlyStop, row: Row) -> None:
-        """Looks at the first case of each stage: in the planned order all earlier stages have been heard."""
-        if row.epoch > 1 and not tests.helped_by_epochs:
+    def _end_where_more_is_no_use(self, tests: EarlyStop) -> None:
+        """Looks at what is awaited: in the planned order, all earlier stages have been heard by then."""
+        epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
+        if epoch > 1 and not tests.helped_by_epochs:
             self._end_open("more epochs would decide nothing more")
-        elif row.epoch == 1 and row.case in self._beyond and not tests.helped_by_samples:
+        elif beyond and not tests.helped_by_samples:
             self._end_open("more samples than --limit would decide nothing more")
 
     def facts(self, planned: int) -> dict[str, Any] | None:

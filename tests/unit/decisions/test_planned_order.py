@@ -68,3 +68,12 @@ def test_fast_right_answers_decide_wrongly_when_heard_as_they_come_and_never_in_
             wrong[name] += stop.gates[0].verdict == "met"
     assert wrong["as planned"] <= 3, wrong
     assert wrong["as they come"] >= 12, wrong
+
+
+def test_what_is_awaited_is_the_first_that_has_not_been_heard() -> None:
+    order: PlannedOrder[int] = PlannedOrder(["a", "b", "c"])
+    awaited = [order.awaited]
+    for item in ("b", "a", "c"):
+        list(order.arrive(item, 1))
+        awaited.append(order.awaited)
+    assert awaited == ["a", "a", "c", None]
