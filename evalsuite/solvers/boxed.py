@@ -40,6 +40,22 @@ def last_boxed_answer(text: str) -> str | None:
     return None if boxed is None else plain_words(boxed)
 
 
+def unboxed(text: str) -> str:
+    r"""An answer that is a box, and perhaps math signs around it, in plain words; any other as it is."""
+    bare = text.strip("$. \n")
+    return last_boxed_answer(bare) or "" if bare.startswith(_BOX) and _closes_last(bare) else text
+
+
+def _closes_last(text: str) -> bool:
+    """Whether the brace that opens the box at the start is closed by the last character."""
+    depth = 0
+    for sign in re.finditer(r"\\[{}]|[{}]", text):
+        depth += {"{": 1, "}": -1}.get(sign[0], 0)
+        if not depth:
+            return sign.end() == len(text)
+    return False
+
+
 def plain_words(latex: str) -> str:
     r"""LaTeX of an answer without what only sets it: math signs, fonts, thin spaces, escaped signs.
 

@@ -22,6 +22,12 @@ from evalsuite.benchmarks.treb.answers import answer_in_words
         ('{"thought": "a", "answer": true}', "true"),
         ('{"thought": "a", "answer": {"city": "里昂"}}', '{"city": "里昂"}'),
         ('{"answer": " padded "}', "padded"),
+        (r'{"answer": "\\boxed{1{,}234}"}', "1,234"),
+        (r'{"answer": "\boxed{\text{Paris}}"}', "Paris"),
+        (r'{"answer": "$\boxed{12.5\%}$."}', "12.5%"),
+        (r'{"thought": "a\nb", "answer": "12.5\%"}', r"12.5\%"),
+        (r'{"answer": "\\boxed{1} or \\boxed{2}"}', r"\boxed{1} or \boxed{2}"),
+        (r'{"answer": "two\nlines"}', "two\nlines"),
     ],
 )
 def test_the_last_json_object_with_an_answer_counts(text: str, answer: str) -> None:
@@ -33,6 +39,12 @@ def test_the_last_json_object_with_an_answer_counts(text: str, answer: str) -> N
 )
 def test_without_such_an_object_the_text_is_the_answer(text: str) -> None:
     assert answer_in_words(f" {text}\n") == (text, False)
+
+
+def test_a_box_around_a_whole_text_is_taken_off() -> None:
+    assert answer_in_words(r"$\boxed{5}$") == ("5", False)
+    assert answer_in_words(r"It is \boxed{5}.") == (r"It is \boxed{5}.", False)
+    assert answer_in_words(r"\boxed{5") == (r"\boxed{5", False)
 
 
 @given(st.text(), st.text(max_size=30).filter(lambda text: "{" not in text), st.text(max_size=30))
