@@ -86,11 +86,17 @@ def _pair(
     systems: tuple[str, str],
     verdict: str,
 ) -> Sample:
+    number = take(question, "question_id", int, path, place)
     return Sample(
-        id=f"pair-{take(question, 'question_id', int, path, place)}",
+        id=f"pair-{number}",
         input=take(question, "text", str, path, place),
         target=verdict,
-        tags={"task": "pairs", "category": take(question, "category", str, path, place)},
+        tags={
+            "task": "pairs",
+            "category": take(question, "category", str, path, place),
+            # The modes of a run judge the same answers: they are no further evidence of their means.
+            "cluster": f"pair-{number}",
+        },
         metadata={
             "answers": [answer["text"] for answer in answers],
             "systems": list(systems),
@@ -202,7 +208,7 @@ def _dialogue(texts: Mapping[str, str], number: int, response: int, human: Mappi
     return Sample(
         id=f"dialogue-{number}-{response}",
         input=texts["source"].strip(),
-        tags={"task": "dialogues", "system": texts["system_id"]},
+        tags={"task": "dialogues", "system": texts["system_id"], "cluster": f"dialogue-{number}"},
         metadata={
             "answers": [texts["system_output"].strip()],
             "background": "" if fact == NO_FACT else fact,

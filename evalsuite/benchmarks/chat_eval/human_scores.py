@@ -44,7 +44,7 @@ def kappa(tally: Tally) -> Estimate | None:
     agreement = clustered_kappa(
         [row.facts["human"] for row in judged],
         [row.facts["verdict"] or "none" for row in judged],
-        clusters=[row.sample for row in judged],
+        clusters=[row.cluster for row in judged],
     )
     if math.isnan(agreement.value):
         return None

@@ -24,7 +24,12 @@ def test_a_folder_in_the_published_formats_is_read(folder: Any) -> None:
     first, second, dialogue = load(folder()).samples
     assert (first.id, first.input, first.target) == ("pair-1", "Question 1?", "first")
     assert first.metadata["answers"] == ["gpt35 says 1.", "vicuna says 1."]
-    assert first.tags == {"task": "pairs", "category": "generic", "mode": "single"}
+    assert first.tags == {
+        "task": "pairs",
+        "category": "generic",
+        "cluster": "pair-1",
+        "mode": "single",
+    }
     assert second.target == "second"
     assert (dialogue.id, dialogue.input, dialogue.target) == ("dialogue-1-1", "hello ?", None)
     assert dialogue.metadata["human"] == {

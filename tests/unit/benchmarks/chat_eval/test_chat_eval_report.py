@@ -243,3 +243,10 @@ def test_the_category_table_has_a_column_for_each_judge(judged: Any) -> None:
     found = table(report(views), "category")
     assert [column.title for column in found.columns] == ["Category", "a, single", "b, single"]
     assert [row[0] for row in found.rows][:2] == ["common-sense", "counterfactual"]
+
+
+def test_the_modes_of_a_run_are_no_further_evidence_of_a_mean(judged: Any) -> None:
+    one = judged(always_first, "single").view.tally.estimate("accuracy")
+    two = judged(always_first, "single", "panel:one_by_one:2roles:1turns").view.tally.estimate("accuracy")
+    assert two.n == 2 * one.n
+    assert two.high - two.low >= 0.9 * (one.high - one.low)
