@@ -118,9 +118,9 @@ def completion(reply: Reply) -> dict[str, Any]:
 def pytester(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> pytest.Pytester:
-    """Pytest's own, which takes PYTEST_ADDOPTS away and starts each session in an interpreter of its own."""
+    """The one of pytest, with PYTEST_ADDOPTS, which it takes away, and sessions that are copies of a warm process."""
     monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_PLUGINS)
-    if not request.node.get_closest_marker("own_interpreter"):
+    if hasattr(os, "pidfd_open") and not request.node.get_closest_marker("own_interpreter"):
         python: WarmPython = request.getfixturevalue("warm_python")
         monkeypatch.setattr(pytester, "popen", partial(python.popen, pytester.popen))
     return pytester
@@ -128,6 +128,9 @@ def pytester(
 
 @pytest.fixture(scope="session")
 def warm_python() -> Iterator[WarmPython]:
+    """One for each process of tests."""
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("copies of a warm process are waited for in Linux's way")
     python = WarmPython()
     yield python
     python.close()
