@@ -192,7 +192,7 @@ def test_until_decided_ends_with_the_money_and_decides_by_what_was_asked(
     )
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["*stopped, as the money is spent: * of 150 cases ran*many.exact_match >= 0.99*"]
+        ["*stopped, as the money is spent: * of 30 cases ran*many.exact_match >= 0.99*"]
     )
     outcomes = [record["outcome"] for record in many.records()]
     assert outcomes.count("passed") == len(chat_server.bodies) > 5
