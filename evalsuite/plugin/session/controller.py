@@ -205,7 +205,8 @@ class Controller:
 
     def _count(self, record: Record) -> None:
         """Counts a record towards ending the session early."""
-        decides = not self._is_held(record.case)
+        # What was skipped, as when there was no money left for it, has no score.
+        decides = not self._is_held(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
             self.early.spend()
         self.early.hear(record.case, (record.benchmark, Row.of(record)) if decides else None)
