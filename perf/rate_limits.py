@@ -1,11 +1,14 @@
 """Servers that refuse for being asked too often: how close to their rate a run comes, beside plain back-off.
 
-    python perf/rate_limits.py [SERVER ...]
+    python perf/rate_limits.py [--two] [SERVER ...]
 
 Each server stands in a process of its own on loopback and answers after 50 ms. A run with 32 connections asks it
 through the gateway; beside it stand 32 workers that each back off exponentially. Columns: seconds until the last
 answer of either, the share of the server's rate that the run got (the burst not counted), and the share of its
 requests that were refused.
+
+With `--two`, two runs in processes of their own ask one server at the same time. Columns: answers of either until the
+first of them is done, the first seconds not counted; their ratio; answers a second; and the share that was refused.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import random
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +32,13 @@ from evalsuite.models.protocol import RateLimited
 from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
 LATENCY = 0.05
 CONNECTIONS = 32
+UNCOUNTED = 3.0
+"""Seconds at the beginning of two runs that do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ class Server:
     def __init__(self, limit: Limit) -> None:
         self._limit, self._level, self._at = limit, limit.burst, time.monotonic()
         self._met: set[str] = set()
-        self.granted: list[float] = []
+        self.granted: list[tuple[float, str]] = []
         self.refused = 0
 
     def grants(self, text: str) -> bool:
@@ -108,7 +114,7 @@ class Server:
 
     def _answer(self, text: str, *, granted: bool) -> bytes:
         if granted:
-            self.granted.append(time.monotonic())
+            self.granted.append((time.monotonic(), text))
             usage = {"prompt_tokens": 1, "completion_tokens": 1}
             plain: Any = {"choices": [{"message": {"content": text}}], "usage": usage}
             head = "HTTP/1.1 200 OK\r\n"
@@ -134,13 +140,13 @@ def serve(limit: Limit, pipe: Connection) -> None:
     asyncio.run(main())
 
 
-async def through_gateway(limit: Limit, port: int) -> None:
+async def through_gateway(limit: Limit, port: int, run: str = "call") -> None:
     """Asks as a run does."""
     address = f"http://127.0.0.1:{port}/v1"
     settings = read_settings({"model": "m", "model_base_url": address, "max_connections": CONNECTIONS})
     with tempfile.TemporaryDirectory() as folder:
         gateway = open_gateway(settings, Answers.open(Path(folder) / "journal.sqlite"))
-        await asyncio.gather(*(gateway.ask(request(n, address)) for n in range(limit.calls)))
+        await asyncio.gather(*(gateway.ask(request(n, address, run)) for n in range(limit.calls)))
         await gateway.aclose()
 
 
@@ -169,37 +175,80 @@ async def ask_patiently(backend: OpenAIBackend, number: int) -> None:
             return
 
 
-def request(number: int, address: str | None = None) -> Request:
+def request(number: int, address: str | None = None, run: str = "call") -> Request:
     """One of the measurement's requests."""
-    return Request("m", (Message("user", f"call {number}"),), base_url=address)
+    return Request("m", (Message("user", f"{run} {number}"),), base_url=address)
 
 
-def measure(limit: Limit, way: Any) -> tuple[list[float], int]:
-    """When answers were given, and how many requests were refused."""
+def measure(limit: Limit, ask: Callable[[Limit, int], None]) -> tuple[list[tuple[float, str]], int]:
+    """When answers were given, and to what, and how many requests were refused."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(limit, theirs), daemon=True)
     process.start()
-    asyncio.run(way(limit, ours.recv()))
+    ask(limit, ours.recv())
     ours.send("enough")
-    answers: tuple[list[float], int] = ours.recv()
+    answers: tuple[list[tuple[float, str]], int] = ours.recv()
     process.join()
     return answers
 
 
+def as_a_run(limit: Limit, port: int, run: str = "call", start: float = 0.0) -> None:
+    """Asks through a gateway, from a wall-clock time on."""
+    time.sleep(max(0.0, start - time.time()))
+    asyncio.run(through_gateway(limit, port, run))
+
+
+def as_workers(limit: Limit, port: int) -> None:
+    """Asks with plain back-off."""
+    asyncio.run(with_back_off(limit, port))
+
+
+def as_two_runs(limit: Limit, port: int) -> None:
+    """Two runs that begin together, each with half of the calls."""
+    half, start = replace(limit, calls=limit.calls // 2), time.time() + 5
+    context = multiprocessing.get_context("spawn")
+    runs = [context.Process(target=as_a_run, args=(half, port, name, start)) for name in ("one", "other")]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+
+
+def compare_with_back_off(name: str, limit: Limit) -> None:
+    """Prints a row of the table."""
+    granted, refused = measure(limit, as_a_run)
+    plain, _ = measure(limit, as_workers)
+    seconds, others = granted[-1][0] - granted[0][0], plain[-1][0] - plain[0][0]
+    share = f"{(limit.calls - limit.burst) / seconds / limit.rate:.0%}" if limit.rate else ""
+    part = refused / (refused + limit.calls)
+    print(f"| {name} | {limit.calls} | {seconds:.1f} | {others:.1f} | {share} | {part:.1%} |", flush=True)
+
+
+def compare_two(name: str, limit: Limit) -> None:
+    """Prints a row of the table of two runs."""
+    granted, refused = measure(limit, as_two_runs)
+    times = {run: [at for at, text in granted if text.startswith(run)] for run in ("one", "other")}
+    begin, end = granted[0][0] + UNCOUNTED, min(max(answers) for answers in times.values())
+    counts = [sum(begin < at <= end for at in answers) for answers in times.values()]
+    print(
+        f"| {name} | {counts[0]} | {counts[1]} | {max(counts) / max(1, min(counts)):.2f} | "
+        f"{sum(counts) / (end - begin):.1f} | {refused / (refused + len(granted)):.1%} |",
+        flush=True,
+    )
+
+
 def main(names: list[str]) -> None:
     """Prints the table."""
-    print("| server | calls | seconds | plain back-off | of the rate | refused |\n|---|--:|--:|--:|--:|--:|")
-    for name in names or LIMITS:
-        limit = LIMITS[name]
-        granted, refused = measure(limit, through_gateway)
-        plain, _ = measure(limit, with_back_off)
-        seconds, others = granted[-1] - granted[0], plain[-1] - plain[0]
-        share = f"{(limit.calls - limit.burst) / seconds / limit.rate:.0%}" if limit.rate else ""
+    two = "--two" in names
+    names = [name for name in names if name != "--two"]
+    if two:
+        print("| server | one run | the other | ratio | a second | refused |\n|---|--:|--:|--:|--:|--:|")
+    else:
         print(
-            f"| {name} | {limit.calls} | {seconds:.1f} | {others:.1f} | {share} | "
-            f"{refused / (refused + limit.calls):.1%} |",
-            flush=True,
+            "| server | calls | seconds | plain back-off | of the rate | refused |\n|---|--:|--:|--:|--:|--:|"
         )
+    for name in names or LIMITS:
+        (compare_two if two else compare_with_back_off)(name, LIMITS[name])
 
 
 if __name__ == "__main__":

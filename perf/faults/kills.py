@@ -86,13 +86,25 @@ class Session:
         return [int(child) for child in children.read_text().split()] if children.is_file() else []
 
 
+def heed_signals() -> None:
+    """In the session's process: `nohup` and `&` would have it ignore some, as they do this one."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(folder: Path, address: str, *options: str) -> Session:
     """Starts a session of the suite."""
     output = folder / f"output{len(list(folder.glob('output*')))}"
     command = [sys.executable, "-m", "pytest", "-p", "evalsuite.plugin", "--max-connections=2"]
     command += ["--model=m", f"--model-base-url={address}", *options]
     with output.open("wb") as stream:
-        process = subprocess.Popen(command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            preexec_fn=heed_signals,  # noqa: PLW1509 - no threads here
+        )
     return Session(folder, process, output)
 
 
