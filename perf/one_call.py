@@ -1,4 +1,4 @@
-"""What one call costs in processor time: the backend of `--model=gpt-4`, the openai package by itself, and aiohttp.
+"""What one call costs in processor time: the backend of `--model=gpt-4`, the openai package, aiohttp, raw sockets.
 
     python perf/one_call.py http://127.0.0.1:8199/v1
 
@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
@@ -46,6 +47,27 @@ async def cost(call: Callable[[int], Awaitable[object]]) -> float:
     return (time.process_time() - started) / CALLS * 1000
 
 
+class RawSockets:
+    """HTTP by hand over connections that are kept; what no client can go below."""
+
+    def __init__(self, base: str) -> None:
+        self._url = urlsplit(base)
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def call(self, number: int) -> object:
+        """Posts one request and reads its answer."""
+        place = (self._url.hostname, self._url.port)
+        reader, writer = self._idle.pop() if self._idle else await asyncio.open_connection(*place)
+        content = json.dumps(body(number)).encode()
+        head = f"POST {self._url.path}/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: {len(content)}"
+        writer.write(head.encode() + b"\r\n\r\n" + content)
+        answered = (await reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(answered.partition(b"content-length:")[2].partition(b"\r\n")[0])
+        answer = json.loads(await reader.readexactly(length))
+        self._idle.append((reader, writer))
+        return answer
+
+
 async def main(base: str) -> None:
     """Measures all ways by turns."""
     backend = OpenAIBackend(base)
@@ -68,6 +90,7 @@ async def main(base: str) -> None:
         ),
         "openai, chat.completions.create": lambda n: client.chat.completions.create(**body(n)),  # type: ignore[call-overload] # any
         "aiohttp alone": alone,
+        "raw sockets": RawSockets(base).call,
     }
     rounds = [{name: await cost(call) for name, call in ways.items()} for _ in range(ROUNDS)]
     for name in ways:

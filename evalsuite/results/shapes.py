@@ -56,29 +56,45 @@ def maybe(shape: Shape) -> Shape:
 
 def each(shape: Shape) -> Shape:
     """An object whose values have this shape."""
-    return lambda value: (
-        _first({name: shape(inner) for name, inner in value.items()})
-        if isinstance(value, Mapping)
-        else "no object"
-    )
+
+    def check(value: Any) -> str:
+        if not isinstance(value, Mapping):
+            return "no object"
+        for name, inner in value.items():
+            if problem := shape(inner):
+                return _at(name, problem)
+        return ""
+
+    return check
 
 
 def many(shape: Shape) -> Shape:
     """A list of things of this shape."""
-    return lambda value: (
-        _first({str(at): shape(inner) for at, inner in enumerate(value)})
-        if isinstance(value, list)
-        else "no list"
-    )
+
+    def check(value: Any) -> str:
+        if not isinstance(value, list):
+            return "no list"
+        for at, inner in enumerate(value):
+            if problem := shape(inner):
+                return _at(at, problem)
+        return ""
+
+    return check
 
 
 def fields(**shapes: Shape) -> Shape:
     """An object with some of these fields; others, of another version, are passed over."""
-    return lambda value: (
-        _first({name: shape(value[name]) for name, shape in shapes.items() if name in value})
-        if isinstance(value, Mapping)
-        else "no object"
-    )
+
+    # Every record of a run is looked at, so this is a plain loop.
+    def check(value: Any) -> str:
+        if not isinstance(value, Mapping):
+            return "no object"
+        for name, shape in shapes.items():
+            if name in value and (problem := shape(value[name])):
+                return _at(name, problem)
+        return ""
+
+    return check
 
 
 def full(shape: Shape, *names: str) -> Shape:
@@ -86,11 +102,8 @@ def full(shape: Shape, *names: str) -> Shape:
     return lambda value: shape(value) or next((f"no {name}" for name in names if name not in value), "")
 
 
-def _first(problems: Mapping[str, str]) -> str:
-    for name, problem in problems.items():
-        if problem:
-            return f"{name}{'.' if ': ' in problem else ': '}{problem}"
-    return ""
+def _at(name: object, problem: str) -> str:
+    return f"{name}{'.' if ': ' in problem else ': '}{problem}"
 
 
 def _span(value: Any) -> str:
