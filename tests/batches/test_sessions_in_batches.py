@@ -46,6 +46,11 @@ def test_words(scores):
     assert scores["exact_match"] == 1.0
 """
 
+JUDGED = CASES.replace("generate\n", "generate, rubric\n", 1).replace(
+    "[exact_match()]", "[rubric('Is it a word?')]"
+)
+JUDGED = JUDGED.replace('scores["exact_match"] == 1.0', "all(value == 1.0 for value in scores.values())")
+
 # Tests do not wait as long for further requests as sessions do.
 CONFTEST = """
 import evalsuite.batches.backend as backend
@@ -212,3 +217,27 @@ def _wait_until(true: Callable[[], bool]) -> None:
             return
         pause.wait(0.01)
     raise AssertionError("it did not come to that")
+
+
+def test_judges_are_asked_in_further_batches(suite: Suite, batch_server: BatchServer) -> None:
+    batch_server.answer = lambda body: (
+        batch_server.echo({"messages": [{"content": "Verdict: yes"}]})
+        if body["model"] == "gpt-judge"
+        else batch_server.echo(body)
+    )
+    (suite.path / "test_words.py").write_text(JUDGED)
+    status, output = suite.run(
+        "--judge-model=gpt-judge", f"--judge-base-url={suite.url}", "--price=gpt-judge=100/100"
+    )
+    assert status == 0, output
+    models = [{line["body"]["model"] for line in batch.lines} for batch in batch_server.batches]
+    assert models == [{"gpt-test"}, {"gpt-judge"}]
+    assert [len(batch.lines) for batch in batch_server.batches] == [6, 6]
+    assert not batch_server.calls
+    # 15 tokens a call at 100 dollars a million, of which half, for model and judge.
+    assert [record["judge_usage"]["cost"] for record in suite.records()] == [pytest.approx(0.00075)] * 6
+    assert suite.usage()["cost"] == pytest.approx(12 * 0.00075)
+    # All of it is kept: the run again, without any server.
+    status, output = suite.run("--replay=run", "--run=again", "--judge-model=gpt-judge")
+    assert status == 0, output
+    assert len(batch_server.batches) == 2

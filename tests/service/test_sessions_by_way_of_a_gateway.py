@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 CASES = """
 from evalsuite import Sample, benchmark, exact_match, generate
@@ -22,11 +26,19 @@ def test_words(scores):
 """
 
 
-def session(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def session(folder: Path, *options: str, **environ: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_words.py").write_text(CASES)
     (folder / "conftest.py").write_text('pytest_plugins = ["evalsuite.plugin"]\n')
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model=gpt-test", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | {"NO_PROXY": "*"} | environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 def test_shards_pay_each_request_once_and_no_session_needs_a_key(
@@ -53,3 +65,67 @@ def test_a_gateway_that_is_not_there_is_one_message_before_any_case(tmp_path: Pa
     assert "is `evalsuite gateway` running there?" in result.stderr
     beyond = session(tmp_path, "--gateway=http://build.example:4747")
     assert "ssh -L 4747:127.0.0.1:4747 build.example" in beyond.stderr
+
+
+def own_address() -> str:
+    """An address of this host that is no loopback; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this host has no network")
+        return str(probe.getsockname()[0])
+
+
+def make_certificate(folder: Path, address: str) -> tuple[Path, Path]:
+    """A certificate for an address, signed by itself, and its private key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed: apt-get install openssl")
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=gateway",
+    ]
+    command += ["-addext", f"subjectAltName=IP:{address}", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return certificate, key
+
+
+def test_beyond_loopback_a_session_trusts_the_certificate_or_sends_nothing(
+    start_gateway: Any, chat_server: Any, tmp_path: Path
+) -> None:
+    address = own_address()
+    certificate, key = make_certificate(tmp_path, address)
+    clients = tmp_path / "clients.json"
+    clients.write_text(json.dumps({"ci": {"token": "token-of-the-ci-server"}}))
+    clients.chmod(0o600)
+    service = start_gateway(
+        f"--host={address}",
+        f"--tls-cert={certificate}",
+        f"--tls-key={key}",
+        f"--clients={clients}",
+        f"--upstream={chat_server.url}",
+    )
+    assert service.url.startswith(f"https://{address}:")
+    asked = (f"--gateway={service.url}", f"--model-base-url={chat_server.url}")
+    token = {"EVALSUITE_GATEWAY_TOKEN": "token-of-the-ci-server"}
+    stranger = session(tmp_path, *asked, **token)
+    assert stranger.returncode == 4
+    assert "CERTIFICATE_VERIFY_FAILED" in stranger.stderr
+    assert not chat_server.bodies
+    trusted = session(tmp_path, *asked, **token, SSL_CERT_FILE=str(certificate))
+    assert trusted.returncode == 0, trusted.stdout + trusted.stderr
+    assert len(chat_server.bodies) == 8
+    without_token = session(tmp_path, *asked, SSL_CERT_FILE=str(certificate))
+    assert without_token.returncode == 4
+    plain = session(tmp_path, f"--gateway=http://{address}:1", **token)
+    assert plain.returncode == 4
+    assert "--tls-cert" in plain.stderr
