@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+TETHERED = (sys.executable, "-m", "evalsuite.clusters.tethered")
+
 GRACE = 30.0
 """Seconds that it has for its end."""
 
@@ -29,7 +31,8 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
     Raises:
         BackendUnavailable: it does not start; it has said why.
     """
-    command = [sys.executable, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
+    # It must not outlive a driver that is killed, as its store could then serve no other.
+    command = [*TETHERED, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
     process = subprocess.Popen(  # noqa: S603 - the user's own options
         command, cwd=root, stdout=subprocess.PIPE, text=True
     )

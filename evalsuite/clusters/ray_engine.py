@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.clusters.shard import ShardJob, ShardResult, run_shard
@@ -47,6 +48,7 @@ class RayCluster:
         self._cpus = cpus
         environment: dict[str, Any] = {"working_dir": str(root), "excludes": LEFT_BEHIND}
         if packages:
+            _demand_installers()
             environment["pip"] = list(packages)
         try:
             ray.init(address=address, runtime_env=environment, log_to_driver=False, include_dashboard=None)
@@ -105,6 +107,20 @@ class RayCluster:
     def close(self) -> None:
         """Leaves the cluster; ends it where it was started here."""
         self._ray.shutdown()
+
+
+def _demand_installers() -> None:
+    """Sees that Ray can install packages: without these, it tries for minutes before it says so.
+
+    Raises:
+        BackendUnavailable: it cannot.
+    """
+    missing = [name for name in ("virtualenv", "pip") if find_spec(name) is None]
+    if missing:
+        raise BackendUnavailable(
+            f"--pip: Ray needs {' and '.join(missing)} in this environment and on every node: pip install "
+            "'evalsuite[ray]', or uv pip install virtualenv pip"
+        )
 
 
 class Collector:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -62,3 +63,33 @@ def _run(folder: Path, *arguments: str) -> tuple[int, str]:
 def _benchmarks(folder: Path, run: str) -> Any:
     summary = json.loads((folder / "reports" / run / "summary.json").read_text("utf-8"))
     return summary["benchmarks"], summary["gates"]
+
+
+def test_a_driver_that_is_killed_goes_on_and_asks_nothing_again(tmp_path: Path, chat_server: Any) -> None:
+    ten_are_there = threading.Event()
+
+    def reply(body: Any) -> Any:
+        if len(chat_server.bodies) >= 10:
+            ten_are_there.set()
+        return chat_server.say(body["messages"][-1]["content"], delay=0.0 if resumed else 0.3)
+
+    resumed = False
+    chat_server.reply = reply
+    (tmp_path / "test_words.py").write_text(CASES.replace("% 30", "% 40"))
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["evalsuite.plugin"]\n')
+    options = ("ray", "test_words.py", "--shards=2", "--run=joined", "--max-connections=1")
+    asked = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    environ = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, "-m", "evalsuite", *options, *asked]
+    with subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL) as driver:
+        assert ten_are_there.wait(timeout=200)
+        driver.kill()
+    resumed = True
+    status, output = _run(tmp_path, "-m", "evalsuite", *options, *asked)
+    assert status == 0, output
+    prompts = [body["messages"][-1]["content"] for body in chat_server.bodies]
+    assert len(set(prompts)) == 40
+    # The one that was under way when the driver died may have been asked again.
+    assert len(prompts) <= 41
+    records = (tmp_path / "reports" / "joined" / "records.jsonl").read_text().splitlines()
+    assert len(records) == 40
