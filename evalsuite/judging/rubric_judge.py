@@ -12,7 +12,7 @@ from evalsuite.judging.gather_all import together
 from evalsuite.judging.marks import marked
 from evalsuite.judging.people_facts import people_facts
 from evalsuite.judging.repeated_judge import OFFICE
-from evalsuite.judging.signature import signature
+from evalsuite.judging.signature import described, signature
 from evalsuite.judging.structured_answers import StructuredAnswers
 from evalsuite.judging.written_criteria import from_metadata
 from evalsuite.types import Message, Score
@@ -180,7 +180,7 @@ class Rubric:
             self.confirm_failures,
             dict(self.params),
         ]
-        return signature("rubric", models, shown, repr(self.criteria), settings)
+        return signature("rubric", models, shown, described(self.criteria), settings)
 
 
 def _majority(values: Sequence[float]) -> float:

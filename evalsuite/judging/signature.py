@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 VERSION = 1
 """Counts changes in how answers are read and joined, which no prompt shows."""
 
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 UNDER_TEST = "the model under test"
 
 
@@ -49,7 +51,12 @@ def judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) ->
         models: see `signature`.
         shown: what else decides what the judge is shown, as plain data.
     """
-    return signature(type(judge).__name__.lower(), models, judge.prompts(), repr(judge), shown)
+    return signature(type(judge).__name__.lower(), models, judge.prompts(), described(judge), shown)
+
+
+def described(settings: Any) -> str:
+    """How something is set, as its repr says, without where it lies in memory: that differs in every process."""
+    return ADDRESS.sub("", repr(settings))
 
 
 def signed(scores: Mapping[str, float | Score], written: str) -> dict[str, float | Score]:

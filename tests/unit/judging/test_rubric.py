@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evalsuite import rubric
 from evalsuite.errors import JudgeError, RequestRefused, ScoringError, SettingsError
 from evalsuite.judging import Checklist, Each, Likert, Tree, YesNo
+from evalsuite.judging.criteria import Reading
 from evalsuite.judging.ready import conversation, factual, faithful, follows, relevant
 from evalsuite.protocols import JudgedScorer
 from evalsuite.types import Message, Sample, Score, ToolCall, Transcript
@@ -215,6 +216,25 @@ def test_only_a_failure_is_asked_again_and_stands_if_most_agree(
     assert len({json.dumps(dict(asked.params), sort_keys=True) for asked in model.calls}) == calls, (
         "each its own request"
     )
+
+
+def test_criteria_of_ones_own_are_signed_alike_in_every_process(scripted: Any) -> None:
+    class Short:
+        """A class without a repr of its own."""
+
+        worst, best = 0.0, 1.0
+
+        def request(self) -> str:
+            return "Is it short?"
+
+        def schema(self) -> dict[str, Any]:
+            return {"type": "object"}
+
+        def read(self, _: str) -> Reading:
+            return Reading(1.0, "it is")
+
+    first, second = (judged(rubric(criteria), scripted(lambda _: "yes")) for criteria in (Short(), Short()))
+    assert first.signature == second.signature
 
 
 def test_the_signature_changes_with_prompt_scale_and_model(scripted: Any) -> None:
