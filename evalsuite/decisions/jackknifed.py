@@ -47,7 +47,7 @@ def jackknifed(
     )
     if not math.isnan(interval.low):
         return replace(bare, low=interval.low, high=interval.high)
-    varies = len(without) < 2 or any(math.isnan(one) or not math.isclose(one, value) for one in without)
+    varies = len(without) < 2 or any(math.isnan(left) or not math.isclose(left, value) for left in without)
     if varies or bounds is None or estimate.low is not None:
         return bare
     interval = interval_of_sameness(value, len(names), bounds, confidence)
@@ -63,4 +63,4 @@ def _without_each_group(
         compute(cases.where(lambda row, out=number: group[row.cluster] != out))  # type: ignore[misc] # its own loop
         for number in range(count)
     )
-    return [one.value if one else math.nan for one in left]
+    return [estimate.value if estimate else math.nan for estimate in left]

@@ -15,13 +15,19 @@ if TYPE_CHECKING:
 RESAMPLES = 1_000
 FEWEST = 3
 """Pairs; of fewer no correlation is computed."""
+NO_WIDTH = 1e-12
+"""Spread of resamples below which only rounding differs."""
+
 Places = NDArray[np.intp]
 Statistic = Callable[[Places], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation and its bootstrap interval of 95%; NaN where it is not defined."""
+    """A correlation and its bootstrap interval of 95%; NaN where it is not defined.
+
+    A correlation that is the same in every resample, as a perfect one is, has no interval.
+    """
 
     value: float
     low: float
@@ -70,7 +76,8 @@ class ClusterDraws:
             return Correlation(np.nan, np.nan, np.nan)
         drawn = np.array([statistic(draw[counted[draw]]) for draw in self._draws[:resamples]])
         drawn = drawn[~np.isnan(drawn)]
-        low, high = np.quantile(drawn, (0.025, 0.975)) if len(drawn) else (np.nan, np.nan)
+        varies = len(drawn) and np.ptp(drawn) > NO_WIDTH
+        low, high = np.quantile(drawn, (0.025, 0.975)) if varies else (np.nan, np.nan)
         return Correlation(statistic(np.flatnonzero(counted)), float(low), float(high))
 
 

@@ -65,7 +65,7 @@ def rank_interval(
         nan for the value where it is undefined, and for the bounds where it is undefined without some cluster.
     """
     value, without = rank_replicates(variables, clusters, coefficient)
-    if math.isnan(value) or any(math.isnan(one) for one in without):
+    if math.isnan(value) or any(math.isnan(left) for left in without):
         return value, Interval(math.nan, math.nan)
     plain = interval_of_replicates(value, without, confidence=confidence)
     size = max(1, round(len(clusters) / len(without)))
@@ -75,7 +75,7 @@ def rank_interval(
             interval_of_replicates(
                 *rank_replicates(
                     [_with_one_more(x, y, size, up=up, opposite=opposite) for x, y in variables],
-                    [*((0, one) for one in clusters), *[(1, "")] * size],
+                    [*((0, cluster) for cluster in clusters), *[(1, "")] * size],
                     coefficient,
                 ),
                 confidence=confidence,
@@ -83,8 +83,8 @@ def rank_interval(
             for up in (True, False)
         ]
 
-    lows = [one.low for one in (plain, *bounds(opposite=True)) if not math.isnan(one.low)]
-    highs = [one.high for one in (plain, *bounds(opposite=False)) if not math.isnan(one.high)]
+    lows = [bound.low for bound in (plain, *bounds(opposite=True)) if not math.isnan(bound.low)]
+    highs = [bound.high for bound in (plain, *bounds(opposite=False)) if not math.isnan(bound.high)]
     return value, Interval(max(-1.0, min([value, *lows])), min(1.0, max([value, *highs])))
 
 

@@ -94,7 +94,7 @@ def kappa_floor(
         outside = (
             _bound([x not in side and y not in side for x, y in pairs], groups, each, upper=False) + apart
         )
-        chance += cut_weight * min(2 * one * (1 - one) for one in (inside, outside))
+        chance += cut_weight * min(2 * share * (1 - share) for share in (inside, outside))
     return max(-1.0, 1 - most / chance) if chance > 0 else -1.0
 
 
@@ -102,5 +102,5 @@ def _bound(happens: list[bool], clusters: list[Hashable], error: float, *, upper
     """One bound of a share, wrong with a chance of at most `error`."""
     from evalsuite.stats.intervals import share_interval
 
-    interval = share_interval([float(one) for one in happens], clusters=clusters, confidence=1 - 2 * error)
+    interval = share_interval([float(each) for each in happens], clusters=clusters, confidence=1 - 2 * error)
     return interval.high if upper else interval.low

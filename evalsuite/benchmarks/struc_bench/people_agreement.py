@@ -167,4 +167,6 @@ def _alpha_note(outputs: Sequence[Row]) -> str:
 def _estimate(correlation: Correlation) -> Estimate | None:
     if math.isnan(correlation.value):
         return None
+    if math.isnan(correlation.low):
+        return Estimate(correlation.value)
     return Estimate(correlation.value, correlation.low, correlation.high)

@@ -58,7 +58,10 @@ def test_pairs_of_one_cluster_are_drawn_together() -> None:
     one = np.array([0.0] * 50 + [1.0] * 50)
     draws = ClusterDraws(["a"] * 50 + ["b"] * 50, resamples=50)
     found = draws.interval(lambda at: pearson_r(one[at], one[at]))
-    assert (found.value, found.low, found.high) == pytest.approx((1.0, 1.0, 1.0))
+    assert found.value == pytest.approx(1.0)
+    # That every draw says the same proves nothing.
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
 
 
 def test_pairs_with_a_missing_side_are_left_out_and_fewer_than_three_have_no_correlation() -> None:
