@@ -46,6 +46,10 @@ ROW = 8
 SHORT_ROW, BRAKE = 3, 0.05
 """So many refusals in a row stop new requests for so many seconds: what is under way says whether to pause."""
 
+TAKEN_BACK = 6.0
+"""A refusal costs at least what so many requests raised the rate by, up to SEARCH_CUT: at a few requests a second each
+of them raises it much."""
+
 MANY_LATELY = 0.4
 """Share of the latest requests whose refusal costs as much as the end of a search: the rate is far too high."""
 
@@ -236,7 +240,8 @@ class RateFinder:
         self._clean, self._clean_since = 0, now
         if now - self._cut_at >= (SEARCH_EPOCH if self._searching else EPOCH):
             used = min(rate, UNUSED * self._sending(now))
-            cut = SEARCH_CUT if self._searching or self._lately > MANY_LATELY else CUT
+            usual = max(CUT, min(SEARCH_CUT, TAKEN_BACK * RISE / rate**1.5))
+            cut = SEARCH_CUT if self._searching or self._lately > MANY_LATELY else usual
             rate = max(FLOOR, used * (1.0 - cut * weight))
             self.rate, self._searching, self._cut_at = rate, False, now
         # Two runs in step with each other would have the same one refused again and again.
