@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.jackknifed import jackknifed
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 """A metric that every benchmark has: the share of its scored cases whose test passed."""
+
+PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})
+"""What a case's outcome counts as in the pass rate; others are no measurement."""
 
 DERIVED_CONFIDENCE = 0.95
 """Of the intervals that benchmarks give with their derived metrics."""
@@ -100,7 +104,7 @@ def score_of(row: Row, metric: str) -> float | None:
     if row.outcome == "error":
         return None
     if metric == PASS_RATE:
-        return {"passed": 1.0, "failed": 0.0}.get(row.outcome)
+        return PASSED.get(row.outcome)
     return row.scores.get(metric)
 
 

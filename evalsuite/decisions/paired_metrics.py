@@ -7,13 +7,11 @@ The statistics, with their formulas and sources, are `stats.compare_paired`, `st
 from __future__ import annotations
 
 import math
-from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.compared_metrics import declared, is_derived, own_margin
 from evalsuite.decisions.jackknifed import MOST_GROUPS
-from evalsuite.decisions.measured import score_of
 from evalsuite.results.guarded_metric import failure_of
 
 if TYPE_CHECKING:
@@ -49,15 +47,7 @@ def _compare_means(
 ) -> ComparedPairs | str:
     from evalsuite import stats
 
-    every = array(
-        "d",
-        (
-            score
-            for question in common.shared
-            for row in (*common.before[question], *common.after[question])
-            if (score := score_of(row, subject.metric)) is not None
-        ),
-    )
+    every = common.every_score(subject.metric)
     metric = declared(run, subject.benchmark, subject.metric)
     sized = _scale(metric, own_margin(subject, rules), every, subject)
     if isinstance(sized, str):

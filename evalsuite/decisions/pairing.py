@@ -10,9 +10,9 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from evalsuite.decisions.measured import score_of
+from evalsuite.decisions.measured import PASS_RATE, PASSED
 from evalsuite.results.tally import Question, Row, Tally, whatever_the_mode
 
 SAME_QUESTION = ("input", "target")
@@ -80,6 +80,9 @@ class ScoredPairs(Sequence[Pair]):
         )
 
 
+Value = TypeVar("Value")
+
+
 class ByQuestion(Mapping[Question, list[Row]]):
     """A benchmark's cases by what was asked; rows are made when they are looked at."""
 
@@ -115,6 +118,19 @@ class ByQuestion(Mapping[Question, list[Row]]):
         """Where its first case stands."""
         return self._first[question]
 
+    def of_each(self, question: Question, values: Sequence[Value]) -> list[Value]:
+        """A question's part of values that were read off all cases."""
+        first, more = self._first[question], self._repeated.get(question, ())
+        return [values[first], *(values[place] for place in more)]
+
+    def scores(self, metric: str) -> list[float | None]:
+        """Each case's score, as `measured.score_of` has it."""
+        outcomes = self.cases.each("outcome")
+        if metric == PASS_RATE:
+            return [PASSED.get(outcome) for outcome in outcomes]
+        both = zip(outcomes, self.cases.scores_of(metric), strict=True)
+        return [None if outcome == "error" else score for outcome, score in both]
+
 
 @dataclass(frozen=True, slots=True)
 class Common:
@@ -143,8 +159,10 @@ class Common:
 
     def _paired(self, metric: str) -> ScoredPairs:
         places, old, new = array("I"), array("d"), array("d")
+        earlier, later = self.before.scores(metric), self.after.scores(metric)
         for question in self.shared:
-            before, after = _mean(self.before[question], metric), _mean(self.after[question], metric)
+            before = _mean(self.before.of_each(question, earlier))
+            after = _mean(self.after.of_each(question, later))
             if before is not None and after is not None:
                 places.append(self.after.first_place(question))
                 old.append(before)
@@ -153,9 +171,29 @@ class Common:
 
     def unscored(self, metric: str) -> tuple[int, int]:
         """How many shared questions lack a score because of errors, in the baseline and in this run."""
-        return (
-            sum(_is_lost(self.before[question], metric) for question in self.shared),
-            sum(_is_lost(self.after[question], metric) for question in self.shared),
+        return self._lost(self.before, metric), self._lost(self.after, metric)
+
+    def _lost(self, run: ByQuestion, metric: str) -> int:
+        scores, outcomes = run.scores(metric), list(run.cases.each("outcome"))
+        if "error" not in outcomes:
+            return 0
+        return sum(
+            _mean(run.of_each(question, scores)) is None and "error" in run.of_each(question, outcomes)
+            for question in self.shared
+        )
+
+    def every_score(self, metric: str) -> array[float]:
+        """All scores of the shared questions, of both runs."""
+        sides = [(run, run.scores(metric)) for run in (self.before, self.after)]
+        return array(
+            "d",
+            (
+                score
+                for question in self.shared
+                for run, scores in sides
+                for score in run.of_each(question, scores)
+                if score is not None
+            ),
         )
 
     def tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
@@ -214,10 +252,6 @@ def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str
     ]
 
 
-def _mean(rows: list[Row], metric: str) -> float | None:
-    scores = [score for row in rows if (score := score_of(row, metric)) is not None]
-    return math.fsum(scores) / len(scores) if scores else None
-
-
-def _is_lost(rows: list[Row], metric: str) -> bool:
-    return _mean(rows, metric) is None and any(row.outcome == "error" for row in rows)
+def _mean(scores: list[float | None]) -> float | None:
+    there = [score for score in scores if score is not None]
+    return math.fsum(there) / len(there) if there else None

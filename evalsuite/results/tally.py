@@ -201,6 +201,13 @@ class Tally:
             )
         )
 
+    def scores_of(self, metric: str) -> Iterator[float | None]:
+        """One score of each row, errors included; None where a row has none."""
+        rows = self.rows
+        if isinstance(rows, PackedRows):
+            return rows.scores_of(metric)
+        return (row.scores.get(metric) for row in rows)
+
     def values(self, metric: str) -> list[float]:
         """One value for each row of `scored(metric)`."""
         return self.scored(metric)._scores(metric)  # noqa: SLF001 - another of this class
