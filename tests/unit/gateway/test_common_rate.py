@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import random
@@ -13,15 +14,22 @@ from hypothesis import strategies as st
 
 from evalsuite.gateway import common_rate
 from evalsuite.gateway.common_rate import CommonRate, decode, encode
+from evalsuite.gateway.gateway import Gateway
+from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.neighbours import Neighbours
 from evalsuite.gateway.rate_finder import RateFinder
+from evalsuite.journal.answers import Answers
 from evalsuite.models.access import Access
 from evalsuite.models.openai import OpenAIBackend
+from evalsuite.models.protocol import RateLimited
 from evalsuite.models.secret import Secret
 from tests.unit.gateway.rate_world import Client, World, bucket
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from evalsuite.types import Completion, Request
+    from tests.unit.gateway.conftest import House, Virtual
 
 
 class Time:
@@ -191,3 +199,28 @@ def test_a_link_in_place_of_the_file_is_not_followed(file: Path, time: Time, tmp
     file.symlink_to(tmp_path / "precious")
     refuse_many(run(file, time))
     assert not (tmp_path / "precious").exists()
+
+
+@pytest.mark.parametrize("metered", [True, False])
+def test_a_gateway_hears_what_its_neighbour_was_told_about_a_metered_model(
+    virtual: Virtual, house: House, tmp_path: Path, *, metered: bool
+) -> None:
+    def refuse(_: Request) -> Completion:
+        raise RateLimited("too many", 0.5)
+
+    async def main() -> float | None:
+        neighbours, rates = Neighbours(tmp_path / "paces"), []
+        for answer in (refuse, house.echo):
+            backend = house.Backend(answer, metered=metered)
+            store = Answers.open(tmp_path / f"{answer.__name__}.sqlite")
+            gateway = Gateway(
+                lambda *_, backend=backend: backend, store, Limiter(32, clock=house.now), clock=house.now,
+                patience=1.0, neighbours=neighbours,
+            )  # fmt: skip
+            calls = (gateway.ask(house.request(f"call {number}")) for number in range(32))
+            await asyncio.gather(*calls, return_exceptions=True)
+            rates.append(gateway.limiter.rate)
+            await gateway.aclose()
+        return rates[1]
+
+    assert (virtual(main()) is not None) == metered
