@@ -53,6 +53,14 @@ def test_without_a_sandbox_nothing_is_asked_and_one_message_says_why(
     assert suite.runs() == []
 
 
+def test_a_sandbox_that_there_is_not_is_one_message(suite: Suite) -> None:
+    result = run(suite, "--sandbox", "gvisor")
+    text = result.stdout.str() + result.stderr.str()
+    assert "--sandbox gvisor: it is auto, bubblewrap, landlock, docker:IMAGE" in text
+    assert "INTERNALERROR" not in text
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
 def test_cases_that_are_not_chosen_need_no_sandbox(suite: Suite) -> None:
     run(suite, "-k", "words").assert_outcomes(passed=3)
 

@@ -147,9 +147,8 @@ def prepare_programs(settings: Settings) -> None:
     if settings.sandbox != Settings().sandbox:
         from evalsuite.sandbox.ways import TIERS, tiers_of
 
-        if settings.program_env != Settings().program_env and not set(tiers_of(settings.sandbox)) & set(
-            TIERS
-        ):
+        elsewhere = not set(tiers_of(settings.sandbox)) & set(TIERS)
+        if elsewhere and settings.program_env != Settings().program_env:
             raise SettingsError(
                 f"--program-env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: there, "
                 "programs find what is installed there"
