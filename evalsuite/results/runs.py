@@ -70,7 +70,9 @@ class RunFolder:
             version = info["version"]
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (KeyError, TypeError) as error:
+            raise RunError(f"{file} is damaged: it names no version") from error
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{file} cannot be read: {error}") from error
         if version == VERSION and (problem := shapes.info(info)):
             raise RunError(f"{file} is damaged: {problem}")
