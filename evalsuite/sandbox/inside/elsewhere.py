@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import fcntl
 import os
+import platform
 import signal
 import tempfile
 from typing import NoReturn
 
 from . import kernel, program
+from .calls import AUDIT_ARCH, call_filter
 from .isolation import CHANNEL, FILES, PAYLOAD, STDERR
 
 STATUS = {program.OK: 0, program.RAISED: 1, program.NO_TABLE: 97}
@@ -27,7 +29,7 @@ def main(payload: str, word: str, seconds: float) -> NoReturn:
         word: stands before the files on standard error.
         seconds: after which the process is killed by SIGALRM, once its tables are there.
     """
-    _leave_first_process()
+    _shut_in()
     real_error = fcntl.fcntl(STDERR, fcntl.F_DUPFD, FILES + 1)
     os.chdir(tempfile.mkdtemp())
     for number, path, mode in (
@@ -46,14 +48,21 @@ def main(payload: str, word: str, seconds: float) -> NoReturn:
     os._exit(STATUS[status])
 
 
-def _leave_first_process() -> None:
-    """Goes on in a child where this is the first process of a container: no timer and no memory limit ends that one."""
+def _shut_in() -> None:
+    """Where this is the first process of a container, goes on in a child, behind the same call filter as elsewhere.
+
+    No timer and no memory limit ends the first process.
+    """
     if os.getpid() != 1:
         return
     kernel.close_to_others()
     if child := os.fork():
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os._exit(128 - status if status < 0 else status)
+    # Engines differ in what they allow: Podman's lets programs make namespaces and mount in them.
+    if platform.machine() in AUDIT_ARCH:
+        kernel.forbid_new_privileges()
+        kernel.filter_calls(call_filter(platform.machine()))
 
 
 def _write(descriptor: int, data: bytes) -> None:
