@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands.again import add_save, report_again, save
 from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.errors import for_terminal
 from evalsuite.reporting.markdown import decision_line
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline", action="append", metavar="RUN", help="instead of the run's own; may be repeated"
     )
+    parser.add_argument(
+        "--on-undecided",
+        choices=("pass", "fail"),
+        help="instead of the run's own: what happens when a comparison with a baseline decides nothing",
+    )
     add_save(parser, "gate")
 
 
@@ -32,13 +38,13 @@ def run(options: argparse.Namespace) -> int:
     from evalsuite.reporting.write import append_step_summary, comment
 
     parse_gates(options.gate)
-    given = {"gate": options.gate, "baseline": options.baseline}
+    given = {"gate": options.gate, "baseline": options.baseline, "on_undecided": options.on_undecided}
     report = report_again(options, {name: value for name, value in given.items() if value})
     verdict, saved = report.verdict, save(report, options, "gate")
     aside = append_step_summary(report.text(), comment(report))
     for decision in verdict.decisions:
         sys.stdout.write(f"{decision_line(decision)}\n")
-    for reason in (*verdict.reasons, *([aside] if aside else ())):
-        sys.stdout.write(f"{reason}\n")
+    for line in (*verdict.reasons, *verdict.remarks, *([aside] if aside else ())):
+        sys.stdout.write(f"{for_terminal(line)}\n")
     sys.stdout.write(f"{verdict.headline} (exit status {int(verdict.status)})\n{saved}")
     return int(verdict.status)

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.decisions.misspelt import near
 from evalsuite.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -168,7 +169,13 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
 
 
 def _unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
-    """Entries that match no case, if the run includes whole benchmarks."""
+    """Entries that match no case: of benchmarks that are not here, and of those that the run includes whole."""
+    for entry in quarantine.entries:
+        if entry.benchmark not in run.benchmarks:
+            yield (
+                f"the quarantine names {entry}, and no case of {entry.benchmark} is here"
+                f"{near(entry.benchmark, run.benchmarks)}"
+            )
     if run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early"):
         return
     for entry in quarantine.entries:

@@ -75,7 +75,7 @@ def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
         "remarks": verdict.remarks,
         "counts": dict(verdict.counts),
         "gates": [_gate(decision) for decision in verdict.decisions],
-        "baseline": _against(run, verdict.against[0]) if verdict.against else None,
+        "baselines": [_against(run, against) for against in verdict.against],
     }
 
 

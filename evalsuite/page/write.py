@@ -78,7 +78,7 @@ def write_comparison_page(
     labels: Sequence[str],
     sections: Sequence[Section],
     target: Path,
-    drifts: Sequence[str] | None = None,
+    history: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
     """Writes the page of several runs into a folder.
 
@@ -87,7 +87,8 @@ def write_comparison_page(
         labels: of the runs.
         sections: of the report.
         target: the folder.
-        drifts: where the runs are a history of releases, what has drifted, a line each; its sections then come first.
+        history: where the runs are a history of releases, what has drifted, a line each: `drifts` of all of them
+            and `latest` of the newest; the sections then come first.
     """
     overview: dict[str, Any] = {
         "kind": "comparison",
@@ -100,8 +101,8 @@ def write_comparison_page(
         "ranges": metric_ranges(runs),
         "sections": section_facts(sections, ()),
     }
-    if drifts is not None:
-        overview["drifts"] = list(drifts)
+    if history is not None:
+        overview["history"] = {name: list(lines) for name, lines in history.items()}
     return _write(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
 
 

@@ -41,7 +41,10 @@ def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) 
     pictures = draw_all(charts, target)
     file = target / FILE
     replace_text(file, f"# {len(runs)} releases\n\n{findings(courses)}\n\n{render(sections, pictures)}\n")
-    drifts = [line for course in courses for line in course.drifts()]
+    drifts = {
+        "drifts": [line for course in courses for line in course.drifts()],
+        "latest": [line for course in courses for line in course.drifts(latest_only=True)],
+    }
     write_comparison_page(runs, [run.folder.name for run in runs], sections, target, drifts)
     return file
 

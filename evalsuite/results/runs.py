@@ -278,9 +278,9 @@ class Run:
 
     @property
     def baselines(self) -> Sequence[str]:
-        """The runs that it was compared with, as they were named."""
+        """The runs that it was compared with, as they were named, each once."""
         named: Sequence[str] = self.info.get("settings", {}).get("baseline") or ()
-        return named
+        return tuple(dict.fromkeys(named))
 
     def read(self, case: str) -> Record:
         """One case's whole record.

@@ -31,6 +31,15 @@ def test_a_difference_to_the_baseline_stands_with_its_interval(
     assert "−0.0500 [" in line.inner_text()
 
 
+def test_each_of_several_baselines_has_its_part(make_run: Any, open_page: Any, make_record: Any) -> None:
+    for name in ("first", "second"):
+        make_run(name, [make_record("fr"), make_record("jp")])
+    page = open_page(make_run("now", [make_record("fr"), make_record("jp")], baseline=["first", "second"]))
+    assert page.locator("#part-baseline + .gate").count() == 1
+    assert page.locator("#part-baseline-2 + .gate").count() == 1
+    assert page.locator("#part-baseline-2").inner_text() == "Against second"
+
+
 def test_a_run_without_gates_shows_no_empty_list_of_them(
     make_run: Any, open_page: Any, make_record: Any
 ) -> None:
@@ -49,10 +58,23 @@ def test_a_history_opens_with_what_has_drifted_and_the_course_of_each_metric(
         runs.append(load_run(make_run(name, records, gate=["capitals.exact_match >= 0"]), INSTALLED))
     write_history(runs, trace(runs, runs[:1]), tmp_path / "history")
     page = open_page(tmp_path / "history" / "comparison.html")
-    assert page.locator("h1").inner_text() == "Drifted from a reference"
+    assert page.locator("h1").inner_text() == "The newest release has drifted from a reference"
     assert (
         "capitals.exact_match has drifted: 0.6 in third after 1 in first"
         in page.locator(".hero").inner_text()
     )
     assert page.locator("#section-capitals-exact-match svg").count() == 1
     assert page.locator("#section-capitals-exact-match tbody tr").count() == 3
+
+
+def test_a_history_whose_newest_release_has_recovered_opens_well_and_still_names_the_drift(
+    make_run: Any, open_page: Any, make_record: Any, tmp_path: Path
+) -> None:
+    runs = []
+    for name, wrong in (("first", 0), ("second", 12), ("third", 0)):
+        records = [make_record(f"s{n}", scores={"exact_match": float(n >= wrong)}) for n in range(30)]
+        runs.append(load_run(make_run(name, records, gate=["capitals.exact_match >= 0"]), INSTALLED))
+    write_history(runs, trace(runs, runs[:1]), tmp_path / "history")
+    page = open_page(tmp_path / "history" / "comparison.html")
+    assert page.locator("h1").inner_text().startswith("The newest release has not drifted")
+    assert "in second after 1 in first" in page.locator(".hero.good").inner_text()

@@ -245,6 +245,12 @@ def test_a_margin_or_share_out_of_range_stops_the_session_before_it_begins(
     result.stderr.fnmatch_lines([f"*{option.split('=', maxsplit=1)[0]} *"])
 
 
+def test_a_margin_of_a_metric_that_nothing_has_is_refused_before_a_case_is_paid(numbers: Suite) -> None:
+    result = numbers.run(model("good"), "--margin=exact_macth=0.1")
+    assert result.ret != 0
+    result.stderr.fnmatch_lines(["*--margin exact_macth=0.1: no such metric; did you mean exact_match*"])
+
+
 # Epochs.
 
 
@@ -499,6 +505,17 @@ def test_gates_are_decided_again_with_the_same_exit_statuses(
     assert "gate 'numbers.exact_match >= much' cannot be read" in capsys.readouterr().err
     # The baseline that is not there has left no trace: the run can still be reported.
     assert main(["report", "now"]) == 0
+
+
+def test_deciding_again_says_what_stays_undecided_and_can_be_told_to_fail_on_it(
+    baseline: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline.run(model("two_wrong"), "--run=now", GATE)
+    monkeypatch.chdir(baseline.path)
+    capsys.readouterr()
+    assert main(["gate", "now", "--baseline=base", "--baseline=base"]) == 0
+    assert capsys.readouterr().out.count("is undecided against base: 0.95 after 0.95") == 1
+    assert main(["gate", "now", "--baseline=base", "--on-undecided=fail"]) == 11
 
 
 def test_a_run_without_a_gate_fails_by_its_cases_when_decided_again(

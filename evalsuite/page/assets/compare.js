@@ -1,7 +1,7 @@
 // Several runs: their metrics side by side, then every pair of them on the questions that both scored; or their history.
 
 async function comparisonParts() {
-  if (OVERVIEW.drifts) return [historyHero(OVERVIEW.drifts), OVERVIEW.sections.map(section)];
+  if (OVERVIEW.history) return [historyHero(OVERVIEW.history), OVERVIEW.sections.map(section)];
   const runs = await Promise.all(OVERVIEW.runs.map((_, number) => casesOf(number)));
   return [
     comparisonHero(runs),
@@ -11,14 +11,14 @@ async function comparisonParts() {
   ];
 }
 
-/** Releases over time: what has drifted from a protected reference; each metric's course follows. */
-function historyHero(drifts) {
-  const drifted = drifts.length > 0;
+/** Releases over time: whether the newest has drifted from a protected reference, and which did; the courses follow. */
+function historyHero({ drifts, latest }) {
+  const drifted = latest.length > 0;
   return el("section", { class: `hero ${drifted ? "bad" : "good"}` },
     el("p", { class: "stamp", "aria-hidden": "true" }, drifted ? "\u2717" : "\u2713"),
     el("div", {},
       el("p", { class: "model" }, `${OVERVIEW.runs.length} releases, ${OVERVIEW.runs[0].label} to ${OVERVIEW.runs.at(-1).label}`),
-      el("h1", {}, drifted ? "Drifted from a reference" : "No drift from a reference is shown"),
+      el("h1", {}, drifted ? "The newest release has drifted from a reference" : "The newest release has not drifted, as far as can be shown"),
       reasonList(drifts, "reasons"),
       el("p", { class: "counts" }, el("a", { href: address("cases", { changed: "lost" }) }, "cases that changed for the worse"))));
 }

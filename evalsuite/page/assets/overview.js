@@ -13,7 +13,7 @@ function runParts() {
   return [
     hero(verdict),
     verdict.gates.length ? part("Gates", verdict.gates.map(gateLine), "gates") : null,
-    verdict.baseline ? baselinePart(verdict.baseline) : null,
+    verdict.baselines.map(baselinePart),
     part("Benchmarks", benchmarkTable(), "benchmarks"),
     part("This run", [facts(subjectFacts()), madeWith(subjectFacts())], "facts"),
   ];
@@ -92,7 +92,7 @@ function gateAddress(gate, number) {
   return address("cases", { gate: String(number), metric, benchmark: gate.benchmark === "*" ? "" : gate.benchmark });
 }
 
-function baselinePart(baseline) {
+function baselinePart(baseline, number) {
   // Metrics have scales of their own; measured in the losses that matter, all bars are of one kind.
   const losses = baseline.metrics.flatMap((metric) => [metric.low, metric.high, metric.difference].filter(Number.isFinite).map((value) => Math.abs(value) / (metric.margin || 1)));
   const extent = Math.max(2, ...losses) * 1.06;
@@ -103,7 +103,7 @@ function baselinePart(baseline) {
       `Paired by question, epochs averaged; this run minus the baseline, with 95% intervals. The dotted line is the loss that matters. `, left.join(" "), " ",
       el("a", { href: address("cases", { changed: "lost" }) }, "Cases that lost"), " \u00b7 ",
       el("a", { href: address("cases", { changed: "any" }) }, "all that changed")),
-  ], "baseline");
+  ], number ? `baseline-${number + 1}` : "baseline");
 }
 
 function baselineLine(metric, extent) {

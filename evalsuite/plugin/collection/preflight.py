@@ -1,4 +1,4 @@
-"""Finds modes and gates on the command line that no collected case has, before any case runs."""
+"""Finds modes, gates and margins on the command line that no collected case has, before any case runs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,15 @@ def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
     collected_only = session.config.option.collectonly
     gates = () if collected_only else session.config.getoption("evalsuite_gate") or ()
     named = () if collected_only else settings.gate
-    if not bare and not named:
+    margins = () if collected_only else session.config.getoption("evalsuite_margin") or ()
+    if not bare and not named and not margins:
         return
     cases = [case for item in items if (case := case_of(item)) is not None]
     problem = cases and (
-        _unknown_mode(bare, cases) or _baseless_gate(gates, cases) or _unknown_metric(named, cases)
+        _unknown_mode(bare, cases)
+        or _baseless_gate(gates, cases)
+        or _unknown_metric(named, cases)
+        or _margin_of_nothing(margins, cases)
     )
     if problem:
         refuse(session, items, problem)
@@ -89,6 +93,27 @@ def _unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
         metrics = bound.every_metric
         if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):
             return f"gate '{gate.text}': no such metric{near(gate.metric, {*metrics, PASS_RATE})}"
+    return ""
+
+
+def _margin_of_nothing(texts: Sequence[str], cases: Sequence[Case]) -> str:
+    """A margin of a metric that no collected benchmark has, as far as all of their scorers declare theirs."""
+    from evalsuite.decisions.measured import PASS_RATE
+    from evalsuite.decisions.misspelt import near
+    from evalsuite.option_values import parse_margin
+    from evalsuite.results.built_in import built_in
+
+    metrics = {case.bound.name: case.bound.every_metric for case in cases}
+    if any(names is None for names in metrics.values()):
+        return ""
+    there = {name for names in metrics.values() for name in names or ()} | {PASS_RATE}
+    there |= {
+        f"{benchmark}.{name}" for benchmark, names in metrics.items() for name in (*(names or ()), PASS_RATE)
+    }
+    for text in texts:
+        name, _ = parse_margin(text)
+        if name not in there and built_in(name.rpartition(".")[2]) is None:
+            return f"--margin {text}: no such metric{near(name, there)}"
     return ""
 
 

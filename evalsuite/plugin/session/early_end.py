@@ -129,5 +129,5 @@ def _tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlySto
 
     if not settings.baseline:
         return EarlyStop(gates)
-    baselines = [load_run(find_folder(reports, name)) for name in settings.baseline]
+    baselines = [load_run(find_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
     return EarlyStop(gates, early_comparisons(baselines, gates, comparison_rules(settings.plain())))

@@ -86,6 +86,10 @@ def test_an_entry_that_names_nothing_is_told(desk: Desk) -> None:
     assert verdict(desk, gone).asides == (
         "the quarantine names capitals nobody, which this suite does not have",
     )
+    misspelt = Quarantine((Quarantined("capitols", "b0", "?", "2099-01-01"),), "2026-11-22")
+    assert verdict(desk, misspelt).asides == (
+        "the quarantine names capitols b0, and no case of capitols is here; did you mean capitals?",
+    )
 
 
 def test_a_quarantine_travels_as_plain_data(file: Path) -> None:
