@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.errors import RunError
+from evalsuite.errors import RunError, for_terminal
 from evalsuite.results.runs import INFO, RunFolder, find_folder, interruption, load_run
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from evalsuite.results.runs import Run
+
+T = TypeVar("T")
 
 DRIFTED = 11
 """The exit status where the newest release has fallen behind a reference: a regression's."""
@@ -69,26 +71,37 @@ def run(options: argparse.Namespace) -> int:
 def _releases(options: argparse.Namespace) -> list[Run]:
     declarations = own_declarations()
     if options.names:
-        folders = [find_folder(options.reports, name) for name in options.names]
-    else:
-        folders = _finished(options.reports)
-    if len(folders) < 2:
-        raise RunError(
-            f"a history needs two releases or more; {options.reports} holds {len(folders)} finished runs"
-        )
-    return [load_run(folder, declarations) for folder in folders]
+        runs = [load_run(find_folder(options.reports, name), declarations) for name in options.names]
+        if len(runs) < 2:
+            raise RunError(f"a history needs two releases or more; {runs[0].folder.name} alone was named")
+        return runs
+    runs = _readable(_finished(options.reports), lambda folder: load_run(folder, declarations))
+    if len(runs) < 2:
+        runs_there = f"{len(runs)} finished run{'' if len(runs) == 1 else 's'}"
+        raise RunError(f"a history needs two releases or more; {options.reports} holds {runs_there}")
+    return runs
 
 
 def _finished(reports: Path) -> list[RunFolder]:
     """All finished runs that are not shards, oldest first."""
-    folders = [RunFolder(path.parent) for path in reports.glob(f"*/{INFO}")]
-    infos = [(folder, folder.info()) for folder in folders]
+    folders = [RunFolder(path.parent) for path in sorted(reports.glob(f"*/{INFO}"))]
     whole = [
         (info.get("started", ""), folder.name, folder)
-        for folder, info in infos
+        for folder, info in _readable(folders, lambda folder: (folder, folder.info()))
         if interruption(info) is None and not info.get("settings", {}).get("shard")
     ]
-    return [folder for *_, folder in sorted(whole, key=lambda one: one[:2])]
+    return [folder for *_, folder in sorted(whole, key=lambda release: release[:2])]
+
+
+def _readable(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
+    """What is read of folders that nobody named; a damaged one is left out with a remark."""
+    results = []
+    for folder in folders:
+        try:
+            results.append(read(folder))
+        except RunError as error:
+            sys.stderr.write(f"{folder.name} is left out: {for_terminal(str(error))}\n")
+    return results
 
 
 def _references(options: argparse.Namespace, runs: Sequence[Run]) -> list[Run]:

@@ -27,6 +27,12 @@ ON r."case" = c."case" AND r.same = c.same WHERE c.session = ? GROUP BY c."case"
 """
 """For each case that the latest session planned, its latest record that matches the plan."""
 
+NUMBER_COUNTED = """
+SELECT count(DISTINCT c."case") FROM cases c JOIN records r
+ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?
+"""
+"""How many those are."""
+
 ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
 """All records, for a session that died before it had a plan."""
 
@@ -179,16 +185,25 @@ class Journal:
             sorted(case for (case,) in selected if case not in good),
         )
 
+    def count(self) -> int:
+        """The number of records that count, damaged ones among them; much cheaper than `counted`."""
+        if self._planned():
+            return int(self.database.one(NUMBER_COUNTED, self.session)[0])
+        return int(self.database.one('SELECT count(DISTINCT "case") FROM records')[0])
+
     def lines(self) -> Iterator[str]:
         """The records that count as JSON, in the order of the case ids, one by one."""
         return (line for _, line in self._counting() if line is not None)
 
     def _counting(self) -> Iterator[tuple[str, str | None]]:
         """The cases whose records count, each with its record; None where that is damaged."""
-        planned = self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0]
-        rows = self.database.stream(COUNTED, self.session) if planned else self.database.stream(ALL)
+        rows = self.database.stream(COUNTED, self.session) if self._planned() else self.database.stream(ALL)
         for case, line, kept, _ in rows:
             yield case, self._whole(line) if checksum(case, line) == kept else None
+
+    def _planned(self) -> bool:
+        """Whether the latest session came as far as its plan."""
+        return bool(self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0])
 
     def _whole(self, line: str) -> str | None:
         """A record with its large parts; None where one is lost."""

@@ -33,29 +33,54 @@ def _replace(file: Path, lines: Iterable[str]) -> None:
 
 
 def bring_up_to_date(folder: Path) -> None:
-    """Writes the records of a run that was killed, or still goes on, from its journal.
+    """Writes the records from the journal, of a run that was killed or still goes on, or where some are lost.
 
     Raises:
         RunError: the journal cannot be read, and there are no records without it.
     """
-    file = folder / JOURNAL
-    if not file.is_file():
+    journal = _journal(folder)
+    if journal is None:
         return
-    from evalsuite.journal.journal import Journal
-
     try:
-        journal = Journal(file, read_only=True)
-    except RunError:
-        if (folder / RECORDS).is_file():
-            return
-        raise
-    try:
-        if not journal.exported or not (folder / RECORDS).is_file():
+        if not journal.exported or _holds_fewer(folder / RECORDS, journal):
             export_records(journal, folder)
     except OSError as error:
         raise RunError(f"{folder / RECORDS} cannot be written from the journal: {error.strerror}") from error
     finally:
         journal.close()
+
+
+def has_journal(folder: Path) -> bool:
+    """Whether the records can be had from a journal in the folder."""
+    journal = _journal(folder)
+    if journal is not None:
+        journal.close()
+    return journal is not None
+
+
+def _journal(folder: Path) -> Journal | None:
+    """The journal; None where there is none, or one that cannot be read beside records that may be."""
+    file = folder / JOURNAL
+    if not file.is_file():
+        return None
+    from evalsuite.journal.journal import Journal
+
+    try:
+        return Journal(file, read_only=True)
+    except RunError:
+        if (folder / RECORDS).is_file():
+            return None
+        raise
+
+
+def _holds_fewer(file: Path, journal: Journal) -> bool:
+    """Whether the records are missing, or some of those that the journal counts are."""
+    try:
+        with file.open("rb") as stream:
+            lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
+    except FileNotFoundError:
+        return True
+    return lines < journal.count()
 
 
 def take_in(journal: Journal, file: Path) -> None:

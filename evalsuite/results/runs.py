@@ -15,11 +15,12 @@ from evalsuite.errors import RunError
 from evalsuite.json_codec import decode_metric, decode_record
 from evalsuite.results import shapes
 from evalsuite.results.built_in import BuiltInMetrics, built_in
+from evalsuite.results.cut_short import check_whole, ends_within_a_line
 from evalsuite.results.flat_rows import flat_row
 from evalsuite.results.guarded_metric import GuardedMetric
 from evalsuite.results.record_file import JOURNAL as JOURNAL  # noqa: PLC0414 - named here, too
 from evalsuite.results.record_file import RECORDS as RECORDS  # noqa: PLC0414 - likewise
-from evalsuite.results.record_file import bring_up_to_date
+from evalsuite.results.record_file import bring_up_to_date, has_journal
 from evalsuite.results.row_columns import Offsets, RowColumns, StoredRows
 from evalsuite.results.tally import Row, Tally
 
@@ -356,6 +357,10 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
         columns.append(record, offset)
         last[record.benchmark] = record.source, record.model, record.declared
     counted = columns.counted()
+    info = folder.info()
+    if "seconds" in info and not has_journal(folder.path):
+        file = folder.path / RECORDS
+        check_whole(file, folder.path / SUMMARY, len(counted), cut=ends_within_a_line(file))
     places: dict[str, array[int]] = {}
     for at in counted:
         places.setdefault(str(columns.benchmark[at]), array("I")).append(at)
@@ -364,7 +369,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
         source, model, place = last[name]
         tally = Tally(StoredRows(columns, places[name]))
         benches[name] = Bench(tally, source, model, *declarations.find(name, place))
-    return Run(folder, folder.info(), benches, Offsets(columns, counted))
+    return Run(folder, info, benches, Offsets(columns, counted))
 
 
 def _records(file: Path) -> Iterator[tuple[int, Record]]:

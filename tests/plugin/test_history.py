@@ -17,10 +17,18 @@ def test_finished_runs_are_releases_in_the_order_of_time(suite: Suite) -> None:
     assert (suite.path / "reports" / "history" / "comparison.html").is_file()
 
 
-def test_one_release_has_no_history(suite: Suite) -> None:
+def test_one_release_has_no_history_and_a_damaged_run_is_left_out(suite: Suite) -> None:
     suite.run("--run=only")
+    damaged = suite.path / "reports" / "damaged"
+    damaged.mkdir()
+    (damaged / "run.json").write_text("{")
     result = suite.pytester.run("evalsuite", "history")
     assert result.ret == 2
     result.stderr.fnmatch_lines(
-        ["evalsuite: a history needs two releases or more; reports holds 1 finished runs"]
+        [
+            "damaged is left out: *run.json cannot be read*",
+            "evalsuite: a history needs two releases or more; reports holds 1 finished run",
+        ]
     )
+    named = suite.pytester.run("evalsuite", "history", "only")
+    named.stderr.fnmatch_lines(["evalsuite: a history needs two releases or more; only alone was named"])

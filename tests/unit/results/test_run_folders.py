@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.errors import RunError
+from evalsuite.journal.journal import Journal
+from evalsuite.results.record_file import export_records, take_in
 from evalsuite.results.runs import (
     INFO,
+    JOURNAL,
     RECORDS,
+    SUMMARY,
     Bench,
     RunFolder,
     check_name,
@@ -187,9 +191,50 @@ def test_of_a_case_that_ran_twice_the_later_record_counts(desk: Desk) -> None:
 
 def test_a_last_line_without_an_end_is_not_there_yet(desk: Desk) -> None:
     folder = desk.folder([desk.record("1"), desk.record("2")])
+    folder.write_info({"model": "gpt-4", "settings": {}, "started": "2026-01-01T00:00:00+00:00"})
     file = folder.path / RECORDS
     file.write_bytes(file.read_bytes()[:-1])
     assert [row.sample for row in load_run(folder).all_rows()] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "summary", "fault"),
+    [
+        (2, '{"cases": {"passed": 3, "failed": 1}}', "holds 2 of 4 cases"),
+        (2.5, '{"cases": {"passed": 4}}', "holds 2 of 4 cases and ends within a line"),
+        (3.5, "{}", "ends within a line"),
+        (0, '{"cases": {"passed": 4}}', "holds 0 of 4 cases"),
+    ],
+)
+def test_records_that_were_cut_short_are_not_read(desk: Desk, lines: float, summary: str, fault: str) -> None:
+    folder = desk.folder([desk.record(name) for name in "1234"])
+    (folder.path / SUMMARY).write_text(summary)
+    file = folder.path / RECORDS
+    whole = file.read_bytes()
+    file.write_bytes(whole[: round(len(whole) * lines / 4)])
+    with pytest.raises(RunError, match=rf"records\.jsonl {fault}: it was cut short; copy it again$"):
+        load_run(folder)
+
+
+@pytest.mark.parametrize("summary", ["", "{", "[]", '{"cases": null}', '{"cases": {"passed": 1}}'])
+def test_records_are_read_where_the_summary_counts_no_more_of_them(desk: Desk, summary: str) -> None:
+    folder = desk.folder([desk.record("1")])
+    (folder.path / SUMMARY).write_text(summary)
+    assert len(list(load_run(folder).all_rows())) == 1
+
+
+def test_records_that_were_cut_short_come_back_from_the_journal(desk: Desk) -> None:
+    folder = desk.folder([desk.record("1"), desk.record("2")])
+    file = folder.path / RECORDS
+    whole = file.read_bytes()
+    journal = Journal(folder.path / JOURNAL)
+    journal.begin("2026-01-01T00:00:00+00:00", "pytest")
+    take_in(journal, file)
+    export_records(journal, folder.path)
+    journal.close()
+    file.write_bytes(whole[: len(whole) - 10])
+    assert len(list(load_run(folder).all_rows())) == 2
+    assert file.read_bytes() == whole
 
 
 @pytest.mark.parametrize(
