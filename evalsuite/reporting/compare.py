@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.errors import RunError
+from evalsuite.page.overview import metric_ranges
 from evalsuite.page.write import write_comparison_page
 from evalsuite.reporting.markdown import render, terminal_table
 from evalsuite.reporting.plots import draw_all
@@ -73,12 +74,16 @@ def write_comparison(
         names: what the runs are called, one each; empty for their models.
 
     Raises:
-        RunError: a run cannot be read, or there is only one.
+        RunError: a run cannot be read or is named twice, or there is only one.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
     if names and (len(names) != len(folders) or len(set(names)) < len(names)):
         raise RunError(f"{len(folders)} runs need {len(folders)} different labels; got {', '.join(names)}")
+    paths = [folder.path.resolve() for folder in folders]
+    twice = next((folder for folder, path in zip(folders, paths, strict=True) if paths.count(path) > 1), None)
+    if twice:
+        raise RunError(f"{twice.name} is named twice; a comparison needs different runs")
     runs = [load_run(folder, declarations) for folder in folders]
     labels = list(names) or label_runs(runs)
     sections = compare_runs(runs, labels)
@@ -94,12 +99,9 @@ def write_comparison(
 
 
 def label_runs(runs: Sequence[Run]) -> list[str]:
-    """The models; where two runs have one model, both by their runs' names."""
+    """The models; if two runs share a model, the names of all runs."""
     models = [str(run.info.get("model")) for run in runs]
-    return [
-        model if models.count(model) == 1 else run.folder.name
-        for run, model in zip(runs, models, strict=True)
-    ]
+    return models if len(set(models)) == len(runs) else [run.folder.name for run in runs]
 
 
 def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
@@ -168,11 +170,12 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
         if name in run.benchmarks
     ]
     metrics, repeated = _distinct_metrics([tally for _, tally in tallies])
+    ranges = metric_ranges(runs)
     rows: list[list[Cell]] = []
     for metric in _primary_first(metrics, _bench(runs, name).primary):
         rows += _corrected(
             [
-                [other, base, *_paired(before, after, metric)]
+                [other, base, *_paired(before, after, metric, ranges.get(f"{name}.{metric}"))]
                 for (base, before), (other, after) in itertools.combinations(tallies, 2)
             ]
         )
@@ -188,7 +191,8 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     ]
     note = (
         "Over the questions that both runs scored, epochs averaged. p: exact McNemar for 0/1 scores, else the "
-        "paired difference's, with samples that share a source as one cluster"
+        "paired difference's, with samples that share a source as one cluster. Intervals: Tango's for independent 0/1 "
+        "scores, else Student's t within the metric's range"
     )
     corrected = "; Holm's correction over the pairs of a metric." if len(tallies) > 2 else "."
     also = f" Left out: {'; '.join(repeated)}." if repeated else ""
@@ -254,7 +258,7 @@ def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, str, flo
         yield question, clusters[question], math.fsum(own) / len(own) if isinstance(own, list) else own
 
 
-def _paired(base: Tally, other: Tally, metric: str) -> list[Cell]:
+def _paired(base: Tally, other: Tally, metric: str, bounds: tuple[float, float] | None) -> list[Cell]:
     from evalsuite import stats
 
     pairs = pair(base, other, metric)
@@ -262,8 +266,13 @@ def _paired(base: Tally, other: Tally, metric: str) -> list[Cell]:
         return [metric, len(pairs), None, None, None, None]
     clusters, before, after = (list(column) for column in zip(*pairs, strict=True))
     repeated = len(set(clusters)) < len(clusters)
-    difference = stats.paired_difference(before, after, clusters=clusters if repeated else None)
-    binary = not repeated and set(before) | set(after) <= {0.0, 1.0}
+    shares = set(before) | set(after) <= {0.0, 1.0}
+    low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
+    inside = low <= min(*before, *after) and max(*before, *after) <= high < math.inf
+    difference = stats.paired_difference(
+        before, after, clusters=clusters if repeated else None, scale=high - low if inside else None
+    )
+    binary = not repeated and shares
     return [
         metric,
         len(pairs),

@@ -67,12 +67,12 @@ def render_table(table: Table) -> str:
 
 
 def terminal_table(table: Table) -> str:
-    """A table for a terminal, without control characters; the best of a row has a star."""
+    """A table for a terminal, without control characters; the best of a row is followed by that word."""
     from tabulate import tabulate
 
     table = without_unmeasured(table)
     rows = [
-        [_starred(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
+        [_with_best_named(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
         for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
     ]
     return tabulate(
@@ -84,9 +84,9 @@ def terminal_table(table: Table) -> str:
     )
 
 
-def _starred(cell: Cell, column: Column, best: float | None) -> str:
+def _with_best_named(cell: Cell, column: Column, best: float | None) -> str:
     value = cell.value if isinstance(cell, Estimate) else cell
-    mark = " *" if best is not None and column.style != "text" and value == best else ""
+    mark = " best" if best is not None and column.style != "text" and value == best else ""
     return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", plain_text(cell, column)) + mark
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.stats.clustering import clustered_mean
+from evalsuite.stats.clustering import Interval, clustered_mean
 from evalsuite.stats.inputs import binary, numbers, probability, same_length
+from evalsuite.stats.paired_shares import tango_interval
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Labels, Values
@@ -30,7 +31,12 @@ class PairedDifference:
 
 
 def paired_difference(
-    baseline: Values, candidate: Values, *, clusters: Labels | None = None, confidence: float = 0.95
+    baseline: Values,
+    candidate: Values,
+    *,
+    clusters: Labels | None = None,
+    scale: float | None = None,
+    confidence: float = 0.95,
 ) -> PairedDifference:
     """The paired t test and interval of candidate minus baseline, cluster-robust where clusters are given.
 
@@ -41,10 +47,12 @@ def paired_difference(
         baseline: finite numbers, one a case.
         candidate: the same cases in the same order.
         clusters: what cases share; see `mean_interval`.
+        scale: the largest difference that two scores can have, where it is known: the interval stays within it,
+            and outcomes 0 and 1 without clusters have Tango's score interval, as in `compare_paired`.
         confidence: of the interval.
 
     Returns:
-        For a single cluster the interval is the whole line and p is 1.
+        For a single cluster the interval is the whole line, or the whole scale, and p is 1.
 
     Raises:
         ValueError: no cases, numbers that are not finite, lists of different length, a confidence
@@ -52,8 +60,13 @@ def paired_difference(
     """
     probability(confidence, "confidence")
     same_length(baseline, candidate, "baseline and candidate")
-    mean = clustered_mean(numbers(candidate, "candidate") - numbers(baseline, "baseline"), clusters)
+    before, after = numbers(baseline, "baseline"), numbers(candidate, "candidate")
+    mean = clustered_mean(after - before, clusters)
     interval = mean.interval(confidence)
+    if scale == 1 and clusters is None and all(((each == 0) | (each == 1)).all() for each in (before, after)):
+        interval = tango_interval(*discordant(before, after), len(before), confidence)
+    elif scale is not None:
+        interval = Interval(max(-scale, interval.low), min(scale, interval.high))
     return PairedDifference(mean.mean, interval.low, interval.high, mean.pvalue_two_sided())
 
 

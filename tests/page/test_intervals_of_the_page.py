@@ -139,6 +139,16 @@ def test_paired_differences_are_those_of_a_comparison(
     assert math.isclose(found["p"], wanted.pvalue, rel_tol=1e-7, abs_tol=1e-9)
     if math.isfinite(wanted.low):
         assert_same(found, wanted, "low", "high")
+    scaled = stats.paired_difference(before, after, clusters=clusters, scale=20.0)
+    assert_same(in_browser(page, "pairedDifference", before, after, clusters, 20), scaled, "low", "high")
+
+
+@EXAMPLES
+@given(st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])), min_size=2, max_size=60))
+def test_differences_of_shares_have_tangos_interval(page: Page, cases: list[tuple[int, int]]) -> None:
+    before, after = (list(column) for column in zip(*cases, strict=True))
+    wanted = stats.paired_difference(before, after, scale=1.0)
+    assert_same(in_browser(page, "pairedDifference", before, after, None, 1), wanted, "low", "high")
 
 
 @EXAMPLES

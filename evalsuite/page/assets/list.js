@@ -290,9 +290,12 @@ function pairedOf(rows, metric, other) {
   }
   if (before.length < 2) return null;
   const apart = new Set(clusters).size === clusters.length;
-  const difference = pairedDifference(before, after, apart ? null : clusters);
-  const binary = apart && [...before, ...after].every((value) => value === 0 || value === 1);
-  return binary ? { ...difference, p: mcnemar(before, after) } : difference;
+  const scores = [...before, ...after];
+  const shares = scores.every((value) => value === 0 || value === 1);
+  const bounds = shares ? [0, 1] : RANGES.get(`${rows[0].benchmark}.${metric}`);
+  const inside = bounds && scores.every((value) => value >= bounds[0] && value <= bounds[1]);
+  const difference = pairedDifference(before, after, apart ? null : clusters, inside ? bounds[1] - bounds[0] : null);
+  return apart && shares ? { ...difference, p: mcnemar(before, after) } : difference;
 }
 
 // ---- rows

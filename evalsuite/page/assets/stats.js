@@ -138,14 +138,60 @@ function interval(value, [low, high], n) {
   return { value, low, high, n };
 }
 
-/** The paired difference, candidate minus baseline, with its t interval and two-sided p-value. */
-function pairedDifference(before, after, clusters) {
+/**
+ * The paired difference, candidate minus baseline, with its interval and two-sided p-value. With a scale, the largest
+ * difference that two scores can have, the t interval stays within it, and outcomes 0 and 1 without clusters have
+ * Tango's interval.
+ */
+function pairedDifference(before, after, clusters, scale = null) {
   const n = before.length;
   if (!n) return null;
   const clustered = clusteredMean(after.map((value, place) => value - before[place]), clusters);
-  if (clustered.error === Infinity) return { value: clustered.mean, low: null, high: null, n, p: 1 };
+  const p = clustered.error === Infinity ? 1 : pvalue(clustered);
+  const binary = [...before, ...after].every((value) => value === 0 || value === 1);
+  if (scale === 1 && !clusters && binary) {
+    const lost = before.filter((value, place) => value > after[place]).length;
+    const won = before.filter((value, place) => value < after[place]).length;
+    const [low, high] = tangoInterval(lost, won, n);
+    return { value: clustered.mean, low, high, n, p };
+  }
+  if (clustered.error === Infinity) {
+    return { value: clustered.mean, low: scale === null ? null : -scale, high: scale, n, p };
+  }
   const reach = clustered.error ? studentQuantile(0.975, clustered.freedom) * clustered.error : 0;
-  return { value: clustered.mean, low: clustered.mean - reach, high: clustered.mean + reach, n, p: pvalue(clustered) };
+  const most = scale ?? Infinity;
+  const [low, high] = [Math.max(-most, clustered.mean - reach), Math.min(most, clustered.mean + reach)];
+  return { value: clustered.mean, low, high, n, p };
+}
+
+/** Tango's score interval of the difference of two shares on the same cases (Statistics in Medicine 17, 1998). */
+function tangoInterval(lost, won, n) {
+  const centre = (won - lost) / n;
+  return [
+    whereItEnds((difference) => tangoZ(lost, won, n, difference) > Z, -1, centre),
+    whereItEnds((difference) => tangoZ(lost, won, n, difference) >= -Z, centre, 1),
+  ];
+}
+
+function tangoZ(lost, won, n, difference) {
+  const b = (2 * n - won + lost) * difference - (lost + won);
+  const c = -lost * difference * (1 - difference);
+  const loss = (Math.sqrt(Math.max(b * b - 8 * n * c, 0)) - b) / (4 * n);
+  const variance = n * (2 * loss + difference * (1 - difference));
+  const distance = won - lost - n * difference;
+  if (variance <= 0) return distance ? Math.sign(distance) * Infinity : 0;
+  return distance / Math.sqrt(variance);
+}
+
+/** Where a condition that holds to the left ceases to hold. */
+function whereItEnds(holds, left, right) {
+  if (holds(right)) return right;
+  for (let step = 0; step < 60; step++) {
+    const middle = (left + right) / 2;
+    if (holds(middle)) left = middle;
+    else right = middle;
+  }
+  return left;
 }
 
 function pvalue({ mean, error, clusters, freedom }) {

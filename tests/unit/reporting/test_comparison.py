@@ -14,6 +14,7 @@ from evalsuite.reporting.compare import compare_runs, label_runs, paired_table, 
 from evalsuite.reporting.section import Chart, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.stats import paired_difference
+from evalsuite.stats.paired_shares import tango_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,9 +37,26 @@ def run(desk: Desk, name: str, scores: dict[str, dict[str, float]], **info: Any)
     return desk.run([desk.record(one, scores[one], tags=tags[one]) for one in scores], name, **info)
 
 
-def test_runs_are_labelled_by_their_models_and_by_their_names_where_a_model_repeats(desk: Desk) -> None:
+def test_runs_are_labelled_by_their_models_and_all_by_their_names_if_a_model_repeats(desk: Desk) -> None:
     runs = [run(desk, name, {}, model=model) for name, model in (("a", "x"), ("b", "y"), ("c", "x"))]
-    assert label_runs(runs) == ["a", "y", "c"]
+    assert label_runs(runs) == ["a", "b", "c"]
+    assert label_runs(runs[:2]) == ["x", "y"]
+
+
+def test_a_run_named_twice_is_not_compared_with_itself(desk: Desk) -> None:
+    folder = run(desk, "one", {"a1": {"hit": 1.0}}).folder
+    with pytest.raises(RunError, match="one is named twice"):
+        write_comparison([folder, folder], desk.reports / "to", Declarations())
+
+
+def test_the_interval_of_a_difference_of_few_shares_is_tango_s(desk: Desk) -> None:
+    before = run(desk, "one", {"a": {"hit": 1.0}, "b": {"hit": 0.0}, "c": {"hit": 0.0}})
+    after = run(desk, "two", {"a": {"hit": 1.0}, "b": {"hit": 1.0}, "c": {"hit": 0.0}})
+    table = paired_table([before, after], ["one", "two"], "capitals")
+    assert table
+    wanted = tango_interval(lost=0, won=1, n=3)
+    assert table.rows[0][6] == Estimate(1 / 3, wanted.low, wanted.high, 3)
+    assert -1 < wanted.low < wanted.high < 1
 
 
 def test_the_table_at_a_glance_has_a_row_a_benchmark_and_a_column_a_run(desk: Desk) -> None:
@@ -77,7 +95,7 @@ def test_samples_of_one_source_are_one_cluster_of_a_difference(desk: Desk) -> No
     table = paired_table([asked("one", before), asked("two", after)], ["one", "two"], "capitals")
     assert table
     *_, difference, p = table.rows[0]
-    expected = paired_difference(before, after, clusters=[0, 0, 1, 1, 2, 2, 3, 3])
+    expected = paired_difference(before, after, clusters=[0, 0, 1, 1, 2, 2, 3, 3], scale=1.0)
     assert difference == Estimate(-0.625, expected.low, expected.high, 8)
     assert p == expected.pvalue
 

@@ -26,7 +26,7 @@ def test_the_best_of_a_row_is_bold_in_markdown_and_starred_on_a_terminal() -> No
     best = best_of([0.25, 0.75], lower_is_better=False)
     table = Table("", COLUMNS, [["a", 0.25, 0.75]], best=[best])
     assert "**0.75**" in render_table(table)
-    assert "0.75 *" in terminal_table(table)
+    assert "0.75 best" in terminal_table(table)
 
 
 def test_of_errors_the_fewest_are_best() -> None:
