@@ -155,7 +155,7 @@ def _settings() -> Shape:
     default = Settings()
     shapes: dict[str, Shape] = {}
     for option in OPTIONS:
-        shape = maybe(many(text)) if option.repeat else truth if option.kind is bool else text
+        shape = many(text) if option.repeat else truth if option.kind is bool else text
         if option.kind in {int, float}:
             shape = partial(number, least=option.least, whole=option.kind is int)
         shapes[option.name] = maybe(shape) if getattr(default, option.name) is None else shape
