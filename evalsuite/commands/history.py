@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
     from evalsuite.decisions.verdict import comparison_rules
     from evalsuite.page.write import COMPARISON
     from evalsuite.reporting.history import write_history
+    from evalsuite.reporting.markdown import in_terminal
 
     runs = _releases(options)
     references = _references(options, runs)
@@ -64,7 +65,9 @@ def run(options: argparse.Namespace) -> int:
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
     latest = [line for course in courses for line in course.drifts(latest_only=True)]
-    sys.stdout.write(f"{file.read_text('utf-8')}\nhistory: {file}\npage:    {target / COMPARISON}\n")
+    sys.stdout.write(
+        f"{in_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n"
+    )
     return DRIFTED if latest else 0
 
 

@@ -12,13 +12,13 @@ from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.commands.judge_gates import decided, status
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
 from evalsuite.decisions.conditions import parse_gates
-from evalsuite.errors import RunError, SettingsError
+from evalsuite.errors import RunError, SettingsError, for_terminal
 from evalsuite.given_settings import read_settings
 from evalsuite.judging.people_labels import joined, read_labels
 from evalsuite.judging.rubrics import rubric
 from evalsuite.protocols import JudgedScorer, Setup
 from evalsuite.reporting.judges.certificate import certificate
-from evalsuite.reporting.markdown import decision_line, render
+from evalsuite.reporting.markdown import decision_line, in_terminal, render
 from evalsuite.results.runs import find_folder, load_run
 from evalsuite.settings import OPTIONS
 
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="CONDITION",
         help="what every judge must reach, as in 'judge.kappa >= 0.6 @95%%'; may be repeated, and decides the exit "
-        "status: 10 for a gate that is missed, 12 for one without data",
+        "status: 10 for a gate that is missed, 12 for one without data or a judge of which nothing could be read",
     )
     parser.add_argument(
         "--probes", type=int, default=20, metavar="N", help="cases to probe the judge on (default: 20)"
@@ -121,10 +121,13 @@ def run(options: argparse.Namespace) -> int:
     _demand_labels_on_scale(people, judges)
     text = render([certificate(judges, people, sheets)], ())
     (target / "certificate.md").write_text(text, "utf-8")
-    sys.stdout.write(f"{text}\n{target / 'certificate.md'}\n")
+    sys.stdout.write(f"{in_terminal(text)}\n{target / 'certificate.md'}\n")
     decisions = decided(gates, judges, people, bench)
     sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
-    return int(status(decisions))
+    for judge in judges:
+        if not judge.scores:
+            sys.stdout.write(for_terminal(f"nothing that {judge.name} said could be read") + "\n")
+    return int(status(decisions, judges))
 
 
 def _of_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:

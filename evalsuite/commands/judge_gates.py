@@ -60,9 +60,9 @@ def _row(row: Row, judge: JudgeResults, label: float | None) -> Row:
     return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}})
 
 
-def status(decisions: Sequence[GateDecision]) -> Status:
-    """The exit status: as of a run that has these decisions and nothing else."""
+def status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults] = ()) -> Status:
+    """The exit status: as of a run that has these decisions and nothing else; incomplete if a judge was never read."""
     verdicts = {decision.verdict for decision in decisions}
-    if verdicts - {"met", "missed"}:
+    if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
         return Status.INCOMPLETE
     return Status.GATE_MISSED if "missed" in verdicts else Status.GOOD

@@ -20,8 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the report as Markdown."""
+    """Prints the report: as Markdown into a file or a pipe, without its escapes on a terminal."""
+    from evalsuite.reporting.markdown import in_terminal
+
     report = report_again(options, {})
     saved = save(report, options, "report")
-    sys.stdout.write(report.text() + saved)
+    text = report.text()
+    sys.stdout.write((f"{in_terminal(text)}\n" if sys.stdout.isatty() else text) + saved)
     return 0

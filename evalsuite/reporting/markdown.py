@@ -6,7 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import CONTROL
+from evalsuite.errors import CONTROL, for_terminal
 from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Table
 from evalsuite.reporting.table_looks import without_unmeasured
 from evalsuite.results.estimate import Estimate
@@ -22,6 +22,10 @@ MENTION = re.compile(r"@(?=[\w-])")
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500
 """Characters of a model's words that a report shows in one place."""
+
+
+# What a terminal can do nothing with: pictures, links to sections, the ends of what can be folded.
+LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
 
 
 def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
@@ -167,6 +171,41 @@ def escape(text: str) -> str:
     # Nobody is notified, and no address becomes a link, because a model says so.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
+
+
+def unescape(text: str) -> str:
+    """What `escape` made safe, as it was."""
+    return html.unescape(re.sub(r"\\([\\`*_\[\]|~!])", r"\1", text))
+
+
+def in_terminal(text: str) -> str:
+    """A rendered document for people at a terminal: no escapes, pictures, tags or links within the page.
+
+    What is fenced stays as it is, since nothing is escaped there.
+    """
+    lines, fence = [], ""
+    for line in text.splitlines():
+        if fence:
+            fence = "" if line == fence else fence
+            lines.append(line)
+        elif opened := re.match("`{3,}", line):
+            fence = opened[0]
+            lines.append(line)
+        elif not LEFT_OUT.match(line):
+            lines.append(_plain_line(line))
+    return for_terminal(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)))
+
+
+def _plain_line(line: str) -> str:
+    if line.startswith("|"):
+        return "|".join(map(_plain_cell, re.split(r"(?<!\\)\|", line)))
+    return unescape(re.sub(r"^<details><summary>(.*)</summary>$", r"\1", line))
+
+
+def _plain_cell(cell: str) -> str:
+    """A table's cell, as wide as before and on the same side."""
+    plain = unescape(cell)
+    return plain.rjust(len(cell)) if cell.startswith("  ") else plain.ljust(len(cell))
 
 
 def decision_line(decision: GateDecision) -> str:

@@ -21,16 +21,33 @@ def shown(result: pytest.RunResult) -> str:
     return text
 
 
+@pytest.mark.parametrize("folder", ["file", "file/deeper", "/proc/nope"])
+def test_a_folder_in_which_no_run_can_be_kept_is_refused_before_collection(suite: Suite, folder: str) -> None:
+    (suite.path / "file").touch()
+    result = suite.run(f"--reports={folder}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = shown(result)
+    assert text.count("ERROR: ") == 1
+    assert "no run can be kept there" in text
+    assert "collected" not in text
+
+
 @pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_where_no_run_can_be_kept_nothing_is_asked(
     suite: Suite, chat_server: ChatServer, parallel: tuple[str, ...]
 ) -> None:
-    (suite.path / "file").touch()
+    (suite.path / "reports").touch()
     suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
-    result = suite.run(*parallel, "--reports=file", fresh=True)
+    result = suite.run(*parallel, fresh=True)
     assert result.ret == 12
     assert "cannot be made: Not a directory; name another folder with --reports" in shown(result)
     assert chat_server.bodies == []
+
+
+def test_a_folder_for_runs_is_not_made_where_no_case_runs(suite: Suite) -> None:
+    assert suite.run("--reports=new", "--collect-only").ret == 0
+    assert suite.run("--reports=new", "-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert not (suite.path / "new").exists()
 
 
 SMALL_DISK = """
@@ -92,7 +109,7 @@ def test_a_report_that_cannot_be_written_is_one_message_and_the_records_stay(
     [
         ("report", "r", "--save"),
         ("gate", "r", "--save"),
-        ("compare", "r", "r", "--to=file/deeper"),
+        ("compare", "r", "s", "--to=file/deeper"),
         ("merge", "s", "--to=file/m"),
     ],
     ids=lambda command: command[0],

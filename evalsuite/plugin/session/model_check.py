@@ -104,6 +104,26 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
         check_askable(settings, named)
 
 
+def check_reports(folder: Path) -> None:
+    """Checks that runs can be kept in a folder, and leaves nothing there.
+
+    Raises:
+        SettingsError: it, or the nearest folder above it that exists, takes no new folder.
+    """
+    import os
+    import tempfile
+    from pathlib import Path
+
+    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    try:
+        # Permissions alone do not tell: a superuser has them all, and still makes no folder in /proc.
+        Path(tempfile.mkdtemp(prefix=".evalsuite-", dir=there)).rmdir()
+    except OSError as error:
+        raise SettingsError(
+            f"--reports {folder}: no run can be kept there, as {there} takes no new folder: {error.strerror}"
+        ) from error
+
+
 def check_askable(settings: Settings, named: AbstractSet[str]) -> None:
     """Checks that the models named can be asked, directly or through a gateway.
 

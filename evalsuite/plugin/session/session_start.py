@@ -101,6 +101,10 @@ def _start_controller(config: pytest.Config) -> None:
     make_importable(config, settings)
     if not config.option.collectonly:
         prepare_programs(settings)
+        if "reports" in settings.given:
+            from evalsuite.plugin.session.model_check import check_reports
+
+            check_reports(reports)
     if settings.given:
         from evalsuite.plugin.session.model_check import check_given
         from evalsuite.plugin.session.resume import MODELS

@@ -95,9 +95,9 @@ def bias_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = ""
     columns = (
         Column("Judge"),
         Column("Bias"),
-        Column("How often", "percent"),
-        Column("Unbiased", "percent"),
-        Column("Excess", "percent"),
+        Column("How often (%)", "percent"),
+        Column("Unbiased (%)", "percent"),
+        Column("Excess (%)", "percent"),
         Column("Cases", "count"),
         Column("Flagged"),
     )

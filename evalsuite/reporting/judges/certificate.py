@@ -111,7 +111,7 @@ def _judges(judges: Sequence[JudgeResults]) -> Table:
     columns = (
         Column("Judge"),
         Column("Mean score", "number", 3),
-        Column("Not read", "percent"),
+        Column("Not read (%)", "percent"),
         Column("Cases", "count"),
         Column("Signature"),
     )
@@ -129,7 +129,7 @@ def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], shee
         rows.append((judge.name, right, kappa(verdicts), rho(pairs), len(pairs)))
     columns = (
         Column("Judge"),
-        Column("Accuracy", "percent"),
+        Column("Accuracy (%)", "percent"),
         Column("Kappa", "number", 2),
         Column("Spearman's rho", "number", 2),
         Column("Labels", "count"),
@@ -174,7 +174,7 @@ def _between(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Tab
     columns = (
         Column("Judge"),
         Column("Other judge"),
-        Column("More often right", "percent"),
+        Column("More often right (%)", "percent"),
         Column("p", "pvalue"),
         Column("Kappa gained", "number", 2),
         Column("p", "pvalue"),
@@ -226,8 +226,8 @@ def _probes(judges: Sequence[JudgeResults]) -> Table | None:
     columns = (
         Column("Judge"),
         Column("Probe"),
-        Column("Verdict turned", "percent"),
-        Column("Score raised", "percent"),
+        Column("Verdict turned (%)", "percent"),
+        Column("Score raised (%)", "percent"),
         Column("Cases", "count"),
     )
     note = (

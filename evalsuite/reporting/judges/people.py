@@ -41,7 +41,7 @@ def people_table(views: Sequence[RunView]) -> Table | None:
     columns = (
         Column("Judge"),
         Column("Score"),
-        Column("Accuracy", "percent"),
+        Column("Accuracy (%)", "percent"),
         Column("Kappa", "number", 2),
         Column("Spearman's rho", "number", 2),
         Column("Labels", "count"),

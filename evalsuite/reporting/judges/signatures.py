@@ -21,7 +21,7 @@ NOTE = (
 )
 LITTLE = " Made of little: expected scores of judges that gave most of the probability to something other than a score."
 COLUMNS = (Column("Run"), Column("Mode"), Column("Scores"), Column("Signature"), Column("Cases", "count"))
-LITTLE_COLUMN = Column("Made of little", "percent")
+LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 
 @dataclass
@@ -58,7 +58,7 @@ def signatures_table(views: Sequence[RunView]) -> Table | None:
     weighted = any(cases.little for _, _, cases in signed)
     shown = {
         "Mode": any(cases.modes for _, _, cases in signed),
-        "Made of little": weighted,
+        "Made of little (%)": weighted,
     }
     columns = (*COLUMNS, LITTLE_COLUMN)
     kept = [at for at, column in enumerate(columns) if shown.get(column.title, True)]

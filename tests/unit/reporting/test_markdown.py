@@ -16,11 +16,14 @@ from evalsuite.reporting.markdown import (
     LONGEST,
     decision_line,
     escape,
+    in_terminal,
     number,
+    one_line,
     render,
     render_passage,
     render_table,
     show,
+    unescape,
 )
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 from evalsuite.results.estimate import Estimate
@@ -220,3 +223,23 @@ def test_a_decision_is_one_line_for_a_terminal() -> None:
     assert decision_line(met) == "     met  a.b >= 0.5   a.b: 0.6667 [0.2500, 0.7500]"
     lacking = GateDecision(gate, "a.b", "no data", reason="no such metric")
     assert decision_line(lacking) == " no data  a.b >= 0.5   a.b: no such metric"
+
+
+@given(st.text())
+def test_what_was_escaped_reads_as_before_once_it_is_unescaped(text: str) -> None:
+    assert unescape(escape(text)) == one_line(text)
+
+
+def test_a_terminal_shows_a_document_without_its_escapes_pictures_and_tags() -> None:
+    table = Table("a_b", [Column("gate"), Column("n", "count")], [["x.y >= 0.4|z", 7], ["a", 1234]])
+    words = Passage("said_so", "1 &gt; 0 \\* \x1b[31m", folded=True)
+    chart = Chart("lines", "picture", "a_b", [], [])
+    shown = in_terminal(render([Section("Gates_now", [chart, table, words])], ["picture"]))
+    lines = shown.splitlines()
+    assert lines[:3] == ["## Gates_now", "", "### a_b"]
+    (wide, narrow) = (line for line in lines if line.startswith(("| x", "| a")))
+    assert "x.y >= 0.4|z" in wide
+    assert len(wide) == len(narrow)
+    assert "said_so" in lines
+    assert "1 &gt; 0 \\* [31m" in lines, "what is fenced is not escaped"
+    assert not any(mark in shown for mark in (".svg", "details", "\\_", "\x1b"))
