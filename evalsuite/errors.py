@@ -125,8 +125,8 @@ class SandboxUnavailable(SandboxError):  # noqa: N818
     """No sandbox is to be had on this machine; the message says how to get one."""
 
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that move a terminal's cursor or set its colours; tabs and line ends stay."""
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that move a terminal's cursor, set its colours or turn the order of its words; tabs and line ends stay."""
 
 
 def for_terminal(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -138,6 +138,10 @@ class Sample:
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", str(self.id))
         if not isinstance(self.input, str):
+            if isinstance(self.input, Mapping) or not isinstance(self.input, Iterable):
+                raise TypeError(
+                    f"sample {self.id!r:.60}: input is {self.input!r:.60}; it must be text or messages"
+                )
             object.__setattr__(self, "input", tuple(map(as_message, self.input)))
         if not all(isinstance(value, str) for value in self.tags.values()):
             object.__setattr__(self, "tags", {name: str(value) for name, value in self.tags.items()})

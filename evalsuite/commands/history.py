@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import RunError, for_terminal
 from evalsuite.results.runs import INFO, RunFolder, find_folder, interruption, load_run
 
@@ -80,8 +81,9 @@ def _releases(options: argparse.Namespace) -> list[Run]:
         return runs
     runs = _readable(_finished(options.reports), lambda folder: load_run(folder, declarations))
     if len(runs) < 2:
-        runs_there = f"{len(runs)} finished run{'' if len(runs) == 1 else 's'}"
-        raise RunError(f"a history needs two releases or more; {options.reports} holds {runs_there}")
+        raise RunError(
+            f"a history needs two releases or more; {options.reports} holds {number_of(len(runs), 'finished run')}"
+        )
     return runs
 
 

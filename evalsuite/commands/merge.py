@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from evalsuite.reporting.write import write_run
     from evalsuite.results.merge import merge_runs
 
-    check_name(options.reports, options.to)
+    check_name(options.reports, options.to, otherwise="choose another --to")
     folders = [find_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
     report = write_run(joined, own_declarations())

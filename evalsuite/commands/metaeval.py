@@ -68,7 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the tables."""
+    """Prints the tables.
+
+    Raises:
+        EvalsuiteError: a file cannot be read, or no output has a readable table.
+    """
     return _run_grid(options) if options.grid else _run_agreement(options)
 
 
@@ -82,6 +86,8 @@ def _run_agreement(options: argparse.Namespace) -> int:
     everything = [rated for path in options.files for rated in read_rated_tables(path)]
     rated = everything if options.all else [pair for pair in everything if is_readable(pair)]
     left_out = len(everything) - len(rated)
+    if not rated:
+        raise SettingsError(f"{left_out} of {left_out} outputs have no readable table (see --all)")
     if options.plot and options.plot.suffix not in PICTURES:
         raise SettingsError(f"--plot {options.plot}: the name of a picture ends in {' or '.join(PICTURES)}")
     title = f"Agreement with people: {len(rated)} outputs" + (

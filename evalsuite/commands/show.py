@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import RunError, for_terminal
 from evalsuite.json_codec import encode_record
 from evalsuite.reporting.case_block import case_block
@@ -72,7 +73,7 @@ def _lines(record: Record, *, full: bool) -> Iterator[str]:
     yield case_block(record, most=None if full else 1000)
     usage = record.usage
     yield (
-        f"{'took':10}{record.seconds:.1f} s, {usage.calls} calls, {usage.prompt_tokens:,} tokens read, "
+        f"{'took':10}{record.seconds:.1f} s, {number_of(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens read, "
         f"{usage.completion_tokens:,} written, ${usage.cost:.4f}"
     )
     if full and record.transcript is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.baseline_result import Against, ComparisonRules
 from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
@@ -283,13 +284,13 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
             for count, words in (
                 (counts["failed"], "below their threshold"),
                 (len(short), f"samples that hold in too few epochs ({', '.join(short[:5])})"),
-                (counts["error"], "errors"),
+                (counts["error"], "error" if counts["error"] == 1 else "errors"),
             )
             if count
         ]
         if parts:
             where = name if own else f"{name}, which no gate covers"
-            lines.append(f"{where}: {' and '.join(parts)} among {len(bench.tally)} cases")
+            lines.append(f"{where}: {' and '.join(parts)} among {number_of(len(bench.tally), 'case')}")
     return lines
 
 

@@ -48,10 +48,11 @@ def read_rated_tables(path: Path) -> list[RatedTable]:
 
     Raises:
         DatasetError: it is of none of these forms.
+        OSError: it cannot be opened.
     """
     try:
         text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise DatasetError(path, "", f"{type(error).__name__}: {error}", EXPECTED) from error
     tables = [_read(record, path, f"record {place}") for place, record in enumerate(_records(text, path), 1)]
     if not tables:

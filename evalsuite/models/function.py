@@ -57,6 +57,11 @@ class FunctionBackend:
     def _loaded(self) -> Callable[..., Any]:
         if self._function is None:
             module, _, name = self.target.partition(":")
+            if not module or not name:
+                raise BackendUnavailable(
+                    f"--model function:{self.target} names no function in a module; write "
+                    "function:package.module:name"
+                )
             try:
                 function = importlib.import_module(module)
                 for part in name.split("."):

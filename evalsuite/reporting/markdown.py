@@ -91,7 +91,7 @@ def terminal_table(table: Table) -> str:
 def _with_best_named(cell: Cell, column: Column, best: float | None) -> str:
     value = cell.value if isinstance(cell, Estimate) else cell
     mark = " best" if best is not None and column.style != "text" and value == best else ""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", plain_text(cell, column)) + mark
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", plain_text(cell, column)) + mark
 
 
 def render_passage(passage: Passage) -> str:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.json_codec import encode_usage
 from evalsuite.reporting.attempts import attempts_table
 from evalsuite.reporting.baseline_section import baseline_section
@@ -142,7 +143,8 @@ def _called(model: str | None, base_url: str | None, params: Sequence[str] | Non
 
 
 def _counted(verdict: Verdict) -> str:
-    words = {"passed": "passed", "failed": "below threshold", "error": "errors", "skipped": "skipped"}
+    errors = "error" if verdict.counts.get("error") == 1 else "errors"
+    words = {"passed": "passed", "failed": "below threshold", "error": errors, "skipped": "skipped"}
     total = sum(verdict.counts.values())
     parts = [f"{verdict.counts.get(outcome, 0)} {word}" for outcome, word in words.items()]  # type: ignore[call-overload] # all are outcomes
     return f"{total}: {', '.join(parts)}"
@@ -151,7 +153,8 @@ def _counted(verdict: Verdict) -> str:
 def _tokens(usage: Mapping[str, Any]) -> str:
     if not usage:
         return "unknown"
-    return f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {usage['calls']:,} calls"
+    calls = number_of(usage["calls"], "call")
+    return f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {calls}"
 
 
 def _gates(decisions: Sequence[GateDecision]) -> Section:

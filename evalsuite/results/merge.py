@@ -57,6 +57,10 @@ def _check(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> Non
             raise RunError(f"{folder.path} is no shard: it was run without --shard")
     parts = {parse_shard(shard)[1] for shard in shards}
     numbers = sorted(parse_shard(shard)[0] for shard in shards)
+    missing = [f"{number}/{max(parts)}" for number in range(1, max(parts) + 1) if number not in numbers]
+    if len(parts) == 1 and missing:
+        missing_are = f"shards {', '.join(missing)} are" if len(missing) > 1 else f"shard {missing[0]} is"
+        raise RunError(f"{missing_are} missing; all shards of a run are merged together")
     if len(parts) > 1 or numbers != list(range(1, max(parts) + 1)):
         raise RunError(f"these are not the shards of one run, each once: {', '.join(sorted(shards))}")
     first = _common(infos[0])

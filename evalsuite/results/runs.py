@@ -131,8 +131,13 @@ def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> R
         return folder
 
 
-def check_name(reports: Path, name: str) -> None:
+def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
     """Sees that a new run may have this name.
+
+    Args:
+        reports: the folder of runs.
+        name: of the new run.
+        otherwise: what to do where there is a run of this name, if not to resume it.
 
     Raises:
         RunError: a run of this name is there already, or the name is none.
@@ -145,9 +150,8 @@ def check_name(reports: Path, name: str) -> None:
     if name == LAST:
         raise RunError(f"{name}: this word means the newest run; choose another name")
     if is_run(reports / name):
-        raise RunError(
-            f"a run {name} is there already: go on with it with --resume {name}, or choose another name"
-        )
+        advice = otherwise or f"go on with it with --resume {name}, or choose another name"
+        raise RunError(f"a run {name} is there already: {advice}")
 
 
 def find_folder(reports: Path, name: str) -> RunFolder:
@@ -161,6 +165,8 @@ def find_folder(reports: Path, name: str) -> RunFolder:
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
             if is_run(folder):
                 return RunFolder(folder)
+    if name != LAST and _is_file(Path(name)):
+        raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
     runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=_age)
     if name == LAST and runs:
         return RunFolder(next((folder for folder in reversed(runs) if not _tries_out(folder)), runs[-1]))
@@ -181,8 +187,12 @@ def _tries_out(folder: Path) -> bool:
 
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run, were it only its beginning."""
+    return any(_is_file(path / name) for name in (RECORDS, INFO, JOURNAL))
+
+
+def _is_file(path: Path) -> bool:
     try:
-        return any((path / name).is_file() for name in (RECORDS, INFO, JOURNAL))
+        return path.is_file()
     except OSError:
         # A name that is too long for a file.
         return False

@@ -43,7 +43,7 @@ def shown(result: pytest.RunResult) -> str:
         ([f"--run={'x' * 300}"], "a run's name is letters"),
         ([f"--resume={'x' * 300}"], "no run 'xxx"),
         ([f"--baseline={'x' * 300}"], "no run 'xxx"),
-        (["--mode=capitals=fast"], "capitals has no mode 'fast'"),
+        (["--mode=capitals=fast"], "capitals has no modes"),
         (["--mode=fast"], "no benchmark of this run knows the mode 'fast'"),
     ],
 )
@@ -211,14 +211,34 @@ def test_a_scorer_that_gives_no_named_scores_is_told_what_to_give(suite: Suite, 
     file = suite.path / "test_capitals.py"
     file.write_text(file.read_text().replace("exact_match()]", f"lambda s, t: {value}]"))
     said = shown(suite.run())
-    assert f"a scorer gave {value}; it must give named scores, for example {{'quality': 0.5}}" in said
+    assert (
+        f"the scorer <lambda> gave {value}; it must give named scores, for example {{'quality': 0.5}}" in said
+    )
+
+
+def test_a_scorer_with_other_parameters_is_one_message(suite: Suite) -> None:
+    file = suite.path / "test_capitals.py"
+    file.write_text(file.read_text().replace("exact_match()]", "lambda answer: 1.0]"))
+    assert "a scorer takes (sample, transcript); <lambda> takes (answer)" in shown(suite.run())
+
+
+def test_what_is_no_sample_is_named(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        from evalsuite import benchmark, exact_match, generate
+        @benchmark("texts", ["a", "b"], solver=generate(), scorers=[exact_match()])
+        def test_texts(scores):
+            pass
+        """
+    )
+    assert "sample 1 is 'a', not a Sample" in shown(suite.run())
 
 
 @pytest.mark.parametrize("value", ["float('nan')", "float('inf')", "'high'", "None"])
 def test_a_score_that_is_no_finite_number_is_an_error(suite: Suite, value: str) -> None:
     file = suite.path / "test_capitals.py"
     file.write_text(file.read_text().replace("exact_match()]", f"lambda s, t: {{'odd': {value}}}]"))
-    assert "a score must be a finite number" in shown(suite.run())
+    assert "a score must be a finite number, and the scorer <lambda> gave" in shown(suite.run())
 
 
 def test_hostile_ids_inputs_and_answers_reach_the_report_as_text(

@@ -29,6 +29,7 @@ ROWS = (
         "threads",
         "vectors",
         "shortening",
+        "counted_nouns",
         "content",
         "sample_files",
         "lazy_samples",

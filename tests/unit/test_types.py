@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from evalsuite.errors import for_terminal
 from evalsuite.json_codec import encode_message
 from evalsuite.types import Message, Sample, ToolCall
 
@@ -53,3 +54,14 @@ def test_a_message_in_the_openai_format_comes_back_as_it_was(plain: dict[str, An
 def test_arguments_that_came_as_an_object_are_written_as_json() -> None:
     call = ToolCall.from_openai({"id": "1", "function": {"name": "f", "arguments": {"b": 1, "a": "ü"}}})
     assert call.arguments == '{"a":"ü","b":1}'
+
+
+@pytest.mark.parametrize("wrong", [2, None, {"role": "user"}])
+def test_an_input_that_is_neither_text_nor_messages_is_named(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"input is .*; it must be text or messages"):
+        Sample(id=1, input=wrong)
+
+
+@pytest.mark.parametrize("mark", "\u202a\u202e\u2066\u2069\x1b\x07")
+def test_words_for_a_terminal_neither_steer_it_nor_turn_the_order_of_others(mark: str) -> None:
+    assert for_terminal(f"a{mark}b") == "ab"

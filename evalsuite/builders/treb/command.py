@@ -24,6 +24,7 @@ from evalsuite.builders.treb.chinese import in_chinese, speaks_chinese
 from evalsuite.builders.treb.model_pairs import SUBTASKS, add_model_pairs, add_panel_options
 from evalsuite.builders.treb.pair import same_answer
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, disqualified
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
@@ -88,7 +89,8 @@ def run(args: argparse.Namespace) -> int:
         raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
     counts = Counter(record["id"].split("|")[0] for record in built.records)
     listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-    sys.stdout.write(f"{len(built.records)} pairs from {len(built.tables)} tables in {args.out}: {listed}\n")
+    pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.tables), "table")
+    sys.stdout.write(f"{pairs} from {tables} in {args.out}: {listed}\n")
     return 0
 
 
@@ -96,8 +98,12 @@ def csv_files(folder: Path) -> list[Path]:
     """The tables of a folder, by name.
 
     Raises:
-        DatasetError: there are none.
+        DatasetError: there are none, or no such folder.
     """
+    if not folder.is_dir():
+        raise DatasetError(
+            folder, "", "a file" if folder.exists() else "no such folder", "a folder of tables as *.csv"
+        )
     if made := sorted(folder.glob("*.csv")):
         return made
     raise DatasetError(folder, "", "no CSV file", "a folder of tables as *.csv")

@@ -10,7 +10,7 @@ from evalsuite.declarations import place_of
 from evalsuite.errors import EvalsuiteError, SettingsError
 from evalsuite.lazy_samples import LazySamples, SampleStream
 from evalsuite.protocols import Setup
-from evalsuite.types import Metric
+from evalsuite.types import Metric, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evalsuite.plugin.collection.decorator import Declaration
     from evalsuite.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer
     from evalsuite.settings import Settings
-    from evalsuite.types import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +57,16 @@ class Bound:
             raise SettingsError(
                 f"benchmark {self.name} has no samples ({dataset.source}); without a case it would hold for any model"
             )
+        if not isinstance(dataset.samples, SampleStream | LazySamples):
+            self._check_kinds(dataset.samples)
         if not isinstance(dataset.samples, SampleStream):
             self.check_ids(dataset.samples)
         return dataset
+
+    def _check_kinds(self, samples: Sequence[object]) -> None:
+        for number, sample in enumerate(samples, 1):
+            if not isinstance(sample, Sample):
+                raise SettingsError(f"benchmark {self.name}: sample {number} is {sample!r:.60}, not a Sample")
 
     def check_ids(self, samples: Sequence[Sample]) -> None:
         """Sees that no two samples have one id.
@@ -177,10 +183,11 @@ def chosen_modes(declared: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
         if not equals and name in declared.modes:
             chosen.append(name)
         elif equals and name == declared.name:
+            if not declared.modes:
+                raise SettingsError(f"--mode {text}: {declared.name} has no modes")
             if mode not in declared.modes:
-                modes_there = (
-                    "\n".join(f"  {mode_name}: {what}" for mode_name, what in declared.modes.items())
-                    or "  none"
+                modes_there = "\n".join(
+                    f"  {mode_name}: {what}" for mode_name, what in declared.modes.items()
                 )
                 raise SettingsError(
                     f"--mode {text}: {declared.name} has no mode {mode!r}. Its modes are:\n{modes_there}"

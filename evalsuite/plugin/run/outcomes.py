@@ -13,7 +13,7 @@ import pytest
 
 from evalsuite.errors import ScoringError, SpendLimitReached
 from evalsuite.plugin.marks import FINDINGS
-from evalsuite.plugin.run.scorer_kinds import kinds_of
+from evalsuite.plugin.run.scorer_kinds import check_signature, kinds_of, name_of
 from evalsuite.plugin.session.signals import interrupted_by_user
 from evalsuite.results.judge_signatures import SIGNATURES
 from evalsuite.types import Outcome, Record, Score, Usage
@@ -85,31 +85,38 @@ class Findings:
         self, case: Case, transcript: Transcript, judged: Sequence[Mapping[str, float | Score]]
     ) -> list[Exception]:
         """Collects the judges' scores and those of scorers that need no call; returns what failed."""
-        scorings: list[Callable[[], Mapping[str, float | Score]]] = [partial(dict, rule) for rule in judged]
+        scorings: list[tuple[str, Callable[[], Mapping[str, float | Score]]]] = [
+            ("a scorer", partial(dict, rule)) for rule in judged
+        ]
         scorings += [
-            partial(_score, scorer, case.sample, transcript) for scorer in kinds_of(case.bound).rules
+            (f"the scorer {name_of(scorer)}", partial(_score, scorer, case.sample, transcript))
+            for scorer in kinds_of(case.bound).rules
         ]
         errors: list[Exception] = []
-        for scoring in scorings:
+        for scorer_name, scoring in scorings:
             try:
-                self.take(scoring())
+                self.take(scoring(), scorer_name)
             except Exception as error:  # noqa: BLE001 - whatever a scorer raises is the case's error
                 errors.append(error)
         return errors
 
-    def take(self, scores: Mapping[str, float | Score]) -> None:
+    def take(self, scores: Mapping[str, float | Score], scorer_name: str = "a scorer") -> None:
         """Adds scores.
+
+        Args:
+            scores: by name.
+            scorer_name: who gave them, for messages.
 
         Raises:
             ScoringError: these are no named scores, one is no finite number, or another scorer gave it.
         """
-        for name, given in checked_scores(scores).items():
+        for name, given in checked_scores(scores, scorer_name).items():
             if name in self.scores:
                 raise ScoringError(
                     f"two scorers give the score {name!r}; give one of them another name, or leave it out"
                 )
             score = given if isinstance(given, Score) else Score(given)
-            self.scores[name] = _finite(name, score.value)
+            self.scores[name] = _finite(name, score.value, scorer_name)
             self.facts |= score.facts
             if score.note:
                 self.notes[name] = score.note
@@ -178,10 +185,13 @@ def _score(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[st
     """Runs a scorer without letting it end the session, whatever it calls.
 
     Raises:
-        ScoringError: it tried to.
+        ScoringError: it tried to, or it takes something else than a sample and a transcript.
     """
     try:
         return scorer(sample, transcript)
+    except TypeError:
+        check_signature(scorer)
+        raise
     except SystemExit as error:
         raise ScoringError(
             f"a scorer called sys.exit({error.code!r}); it should raise an exception"
@@ -292,7 +302,7 @@ def _first_line(text: str) -> str:
     return text.split("\n", 1)[0] or "the test failed"
 
 
-def checked_scores(scores: object) -> Mapping[str, float | Score]:
+def checked_scores(scores: object, scorer_name: str) -> Mapping[str, float | Score]:
     """What a scorer gave.
 
     Raises:
@@ -300,17 +310,19 @@ def checked_scores(scores: object) -> Mapping[str, float | Score]:
     """
     if not isinstance(scores, Mapping):
         raise ScoringError(
-            f"a scorer gave {scores!r:.80}; it must give named scores, for example {{'quality': 0.5}}"
+            f"{scorer_name} gave {scores!r:.80}; it must give named scores, for example {{'quality': 0.5}}"
         )
     return scores
 
 
-def _finite(name: str, value: Any) -> float:
+def _finite(name: str, value: Any, scorer_name: str) -> float:
     """A score as a float; numbers of numpy and the like are accepted."""
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise ScoringError(f"the score {name} is {value!r}; a score must be a finite number")
+        raise ScoringError(
+            f"the score {name} is {value!r}; a score must be a finite number, and {scorer_name} gave this one"
+        )
     return number

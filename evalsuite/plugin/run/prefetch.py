@@ -17,7 +17,7 @@ from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.effects import Effects
 from evalsuite.gateway.handle import Meter
 from evalsuite.plugin.run.outcomes import checked_scores
-from evalsuite.plugin.run.scorer_kinds import kinds_of
+from evalsuite.plugin.run.scorer_kinds import check_signature, kinds_of, name_of
 from evalsuite.solvers.any_function import run_solver
 
 if TYPE_CHECKING:
@@ -155,9 +155,11 @@ async def _score_ahead(
 ) -> ScoredAhead:
     """Runs the scorers that have to wait for something: for a judge, or for what an async function awaits."""
     _, asynchronous, judged, asking = kinds_of(case.bound)
-    waiting = [_attempted(_checked(scorer(case.sample, transcript))) for scorer in asynchronous]
-    waiting += [_attempted(_checked(_judged(scorer, case, transcript, judge))) for scorer in judged]
-    waiting += [_attempted(_checked(scorer.scored(case.sample, transcript, model))) for scorer in asking]
+    waiting = [_attempted(_checked(_scored(scorer, case, transcript), scorer)) for scorer in asynchronous]
+    waiting += [_attempted(_checked(_judged(scorer, case, transcript, judge), scorer)) for scorer in judged]
+    waiting += [
+        _attempted(_checked(scorer.scored(case.sample, transcript, model), scorer)) for scorer in asking
+    ]
     results = await asyncio.gather(*waiting)
     errors = [error for _, error in results if error is not None]
     unread = [error for error in errors if isinstance(error, JudgeError) and error.log]
@@ -184,8 +186,20 @@ async def _judged(
         raise type(error)(f"the judge {judge.name}: {error}") from error
 
 
-async def _checked(scoring: Awaitable[Mapping[str, float | Score]]) -> Mapping[str, float | Score]:
-    return checked_scores(await scoring)
+async def _scored(
+    scorer: Callable[..., Awaitable[Mapping[str, float | Score]]], case: Case, transcript: Transcript
+) -> Mapping[str, float | Score]:
+    try:
+        return await scorer(case.sample, transcript)
+    except TypeError:
+        check_signature(scorer)
+        raise
+
+
+async def _checked(
+    scoring: Awaitable[Mapping[str, float | Score]], scorer: object
+) -> Mapping[str, float | Score]:
+    return checked_scores(await scoring, f"the scorer {name_of(scorer)}")
 
 
 async def _attempted(work: Awaitable[T]) -> tuple[T | None, BaseException | None]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evalsuite.errors import ScoringError
 from evalsuite.protocols import JudgedScorer, ModelScorer
 from evalsuite.threads import is_async
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evalsuite.plugin.collection.bound import Bound
 
 
@@ -38,3 +42,27 @@ def kinds_of(bound: Bound) -> ScorerKinds:
         tuple(scorer for scorer in scorers if isinstance(scorer, JudgedScorer)),
         tuple(scorer for scorer in scorers if isinstance(scorer, ModelScorer)),
     )
+
+
+def name_of(scorer: object) -> str:
+    """A scorer's name for a message: the function's, or the class's."""
+    inner = getattr(scorer, "func", scorer)
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def check_signature(scorer: Callable[..., object]) -> None:
+    """Sees that a scorer can be called with a sample and a transcript, as far as Python can tell.
+
+    Raises:
+        ScoringError: it takes something else.
+    """
+    try:
+        signature = inspect.signature(scorer)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise ScoringError(
+            f"a scorer takes (sample, transcript); {name_of(scorer)} takes {signature}"
+        ) from error

@@ -64,7 +64,7 @@ def test_what_is_lacking_goes_before_a_missed_gate_a_missed_gate_before_a_regres
     assert status("capitals.m >= 0.5") is Status.REGRESSION
     verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.5")))
     assert verdict.status is Status.FAILED
-    assert verdict.reasons == ("ungated, which no gate covers: 1 below their threshold among 1 cases",)
+    assert verdict.reasons == ("ungated, which no gate covers: 1 below their threshold among 1 case",)
 
 
 def test_statuses_are_those_of_the_documentation() -> None:
@@ -97,7 +97,7 @@ def test_reasons_stand_in_the_order_of_their_weight(desk: Desk) -> None:
         "gate capitals.k > 0: no such metric; there are m, pass_rate",
         "gate other.m > 0: no case of other ran; there are capitals, ungated",
         "gate capitals.m >= 0.9 is missed",
-        "ungated, which no gate covers: 1 errors among 1 cases",
+        "ungated, which no gate covers: 1 error among 1 case",
     )
     assert verdict.counts == {"passed": 8, "failed": 2, "error": 1}
 

@@ -107,6 +107,25 @@ def test_a_judge_that_gives_peoples_marks_agrees_wholly_and_the_difference_is_pa
     assert math.isnan(by_name["table_score"].pearson.low)
 
 
+def test_outputs_without_a_readable_table_are_no_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rated = tmp_path / "rated.json"
+    rated.write_text(json.dumps([{"reference": WANTED, "prediction": "Sorry.", "human": 1}] * 3))
+    assert main(["metaeval", "tables", str(rated)]) == 2
+    assert capsys.readouterr().err == "evalsuite: 3 of 3 outputs have no readable table (see --all)\n"
+    assert main(["metaeval", "tables", str(tmp_path / "none.json")]) == 2
+    assert capsys.readouterr().err.endswith("none.json: No such file or directory\n")
+
+
+def test_outputs_of_one_reference_have_no_interval() -> None:
+    rated = [RatedTable(WANTED, WANTED, "html", human) for human in (1.0, 2.0, 4.0)]
+    line = agreements(rated, {"table_score": [0.1, 0.3, 0.2]})[0]
+    assert math.isfinite(line.pearson.value)
+    assert math.isnan(line.pearson.low)
+    assert math.isnan(line.kendall.high)
+
+
 def test_a_study_as_published_is_read(tmp_path: Path) -> None:
     study = tmp_path / "study.json"
     rows = [[0, WANTED, 9.5, 0.8]]

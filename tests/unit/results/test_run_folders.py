@@ -121,6 +121,13 @@ def test_a_run_that_is_not_there_is_told_with_the_newest_that_are(desk: Desk) ->
         find_folder(desk.reports / "elsewhere", "last")
 
 
+def test_a_file_that_is_none_of_a_runs_is_named(desk: Desk, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text("{}")
+    with pytest.raises(RunError, match=r"other\.jsonl is not a run's folder, records\.jsonl, run\.json or"):
+        find_folder(desk.reports, str(other))
+
+
 def test_what_a_run_knows_of_itself_comes_back(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.info() == {}

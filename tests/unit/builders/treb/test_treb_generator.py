@@ -332,7 +332,7 @@ def test_the_command_writes_files_that_the_loader_reads(
     said = capsys.readouterr()
     assert "bad.csv is left out" in said.err
     assert "enormous.csv is left out: it has more than 30000 characters" in said.err
-    assert "from 1 tables" in said.out
+    assert "from 1 table in" in said.out
     records = [record for path in out.glob("*.json") for record in json.loads(path.read_text("utf-8"))]
     assert len(load(Setup("m", data=out, modes=("pot",))).samples) == len(records) > 10
 
@@ -340,6 +340,8 @@ def test_the_command_writes_files_that_the_loader_reads(
 def test_a_folder_without_tables_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no CSV file"):
         run(arguments(str(tmp_path), "--out", str(tmp_path / "out")))
+    with pytest.raises(DatasetError, match="nope: found no such folder"):
+        run(arguments(str(tmp_path / "nope"), "--out", str(tmp_path / "out")))
 
 
 def test_a_folder_without_a_qualified_table_fails_and_writes_nothing(
