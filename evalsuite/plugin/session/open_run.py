@@ -108,6 +108,13 @@ def to_seconds(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
+REFUSED = (
+    "SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts"
+)
+NOTABLE = 0.03
+"""The share of refused requests from which the report speaks of them."""
+
+
 def remarks(journal: Journal, counted: Counted) -> list[str]:
     """What a reader of the report must know about the run's journal.
 
@@ -125,6 +132,9 @@ def remarks(journal: Journal, counted: Counted) -> list[str]:
         lines.append(
             f"the records of {len(counted.damaged)} cases are damaged and left out: {counted.damaged[0]} ..."
         )
+    requests, refused = journal.database.one(REFUSED)
+    if refused > NOTABLE * requests:
+        lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429) and asked again")
     if journal.lost:
         lines.append(
             f"the journal was damaged: {journal.lost} of its rows were lost, and what was in them was asked again"

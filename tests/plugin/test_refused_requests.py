@@ -1,0 +1,27 @@
+"""What a run says of requests that the server refused for coming too fast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.conftest import Reply
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.plugin.conftest import Suite
+
+
+def test_requests_that_were_refused_and_asked_again_are_counted_in_the_report(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    def reply(_: dict[str, Any]) -> Reply:
+        if len(chat_server.bodies) == 1:
+            return Reply(status=429, headers={"Retry-After": "0.01"})
+        return Reply("Paris")
+
+    chat_server.reply = reply
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    result = suite.run("--max-connections=1", "--gate=capitals.exact_match >= 0")
+    line = "1 of 4 requests were refused by the server (429) and asked again"
+    assert line in result.stdout.str()
+    assert line in suite.rendered()
