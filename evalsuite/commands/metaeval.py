@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_model_options
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
         raise SettingsError(f"{left_out} of {left_out} outputs have no readable table (see --all)")
     if options.plot and options.plot.suffix not in PICTURES:
         raise SettingsError(f"--plot {options.plot}: the name of a picture ends in {' or '.join(PICTURES)}")
-    title = f"Agreement with people: {len(rated)} outputs" + (
+    title = f"Agreement with people: {number_of(len(rated), 'output')}" + (
         f", {left_out} unreadable left out" if left_out else ""
     )
     values = measure(rated)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import own_declarations
 from evalsuite.commands.gateway import SHARED
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import SettingsError
 from evalsuite.settings import OPTIONS
 
@@ -154,7 +155,7 @@ def _results(
 
     def tell(words: str) -> None:
         nonlocal told
-        line = f"{words}, {sharded.cases} cases\n"
+        line = f"{words}, {number_of(sharded.cases, 'case')}\n"
         if line != told:
             told = line
             sys.stdout.write(line)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import RunError
 from evalsuite.results.runs import find_folder, load_run
 
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     with output.open("w", encoding="utf-8", errors="replace") as file:
         for row in answered:
             file.write(json.dumps(submitted(loaded.read(row.case), name), ensure_ascii=False) + "\n")
-    sys.stdout.write(f"{output}: {len(answered)} answers of {name}\n")
+    sys.stdout.write(f"{output}: {number_of(len(answered), 'answer')} of {name}\n")
     missing = len(rows) - len(answered)
     if missing:
         sys.stdout.write(

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
+from evalsuite.counted_nouns import number_of
 
 if TYPE_CHECKING:
     import argparse
@@ -59,7 +60,7 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.check()
     yield (
-        f"{len(journal.answers)} answers",
+        number_of(len(journal.answers), "answer"),
         f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else "",
     )
     open_calls = journal.database.one("SELECT count(*) FROM attempts WHERE state = 'sent'")[0]
@@ -76,7 +77,8 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
     with (folder.path / RECORDS).open("rb") as written:
         if any(line != record for line, record in zip_longest(written, kept)):
             fault = fault or f"{RECORDS} holds other records than the journal"
-    yield f"{counted.cases} records, {len(counted.left_out)} cases of earlier sessions left out", fault
+    records, left_out = number_of(counted.cases, "record"), number_of(len(counted.left_out), "case")
+    yield f"{records}, {left_out} of earlier sessions left out", fault
 
 
 def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import webbrowser
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import RunError
 from evalsuite.results.runs import find_folder
 
@@ -77,7 +78,7 @@ def _follow(folder: RunFolder) -> None:
 
     def tell(cases: int) -> None:
         sys.stdout.write(
-            f"{folder.name}: {cases} cases so far; its page follows until it ends (Ctrl-C stops)\n"
+            f"{folder.name}: {number_of(cases, 'case')} so far; its page follows until it ends (Ctrl-C stops)\n"
         )
         sys.stdout.flush()
 

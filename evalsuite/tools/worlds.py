@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import SettingsError, ToolError
 from evalsuite.gateway.effects import Effects
 from evalsuite.threads import in_thread, is_async
@@ -161,7 +162,7 @@ class OpenWorld:
                 await result
         elif self.world.outside:
             raise ToolError(
-                f"this episode was interrupted after {len(calls)} calls, which are not made again, and "
+                f"this episode was interrupted after {number_of(len(calls), 'call')}, not to be made again, and "
                 f"{type(self._made).__name__} has no method `restore(calls)` to go on from there; if all of its "
                 "state is in memory, declare it as World(..., outside=False)"
             )

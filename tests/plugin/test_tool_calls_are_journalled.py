@@ -117,5 +117,5 @@ def test_a_world_that_cannot_catch_up_with_an_interrupted_episode_is_not_touched
         journal.execute("DELETE FROM tool_calls WHERE number >= 2")
     result = mail.run("--resume=first")
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["*interrupted after 1 calls*restore(calls)*outside=False*"])
+    result.stdout.fnmatch_lines(["*interrupted after 1 call*restore(calls)*outside=False*"])
     assert [line for line in log(mail) if line != "open"] == ["send ada", "send bob"]

@@ -56,7 +56,7 @@ function meanBar(mean) {
 /** How many cases came to what. */
 function outcomeBar(counts) {
   const total = OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
-  const words = OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) => `${counts[outcome]} ${OUTCOME_WORDS[outcome]}`);
+  const words = OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) => countedOutcome(counts[outcome], outcome));
   return el("div", { class: "outcomes", role: "img", "aria-label": words.join(", "), title: words.join(", ") },
     OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) =>
       el("span", { class: outcome, style: { width: `${(counts[outcome] / total) * 100}%` } })));

@@ -2,6 +2,8 @@
 
 const OUTCOMES = ["passed", "failed", "error", "skipped"];
 const OUTCOME_WORDS = { passed: "passed", failed: "below threshold", error: "error", skipped: "skipped" };
+/** So many cases of an outcome, in words. */
+const countedOutcome = (count, outcome) => `${whole(count)} ${outcome === "error" && count !== 1 ? "errors" : OUTCOME_WORDS[outcome]}`;
 const OUTCOME_MARKS = { passed: "\u2713", failed: "\u2717", error: "!", skipped: "\u2013" };
 
 class Row {

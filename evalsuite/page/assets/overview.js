@@ -56,7 +56,7 @@ function capital(text) {
 function countsLine(counts) {
   const total = OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
   const links = OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) => [
-    el("a", { href: address("cases", { outcome: [outcome] }) }, `${whole(counts[outcome])} ${OUTCOME_WORDS[outcome]}`),
+    el("a", { href: address("cases", { outcome: [outcome] }) }, countedOutcome(counts[outcome], outcome)),
   ]);
   return [el("a", { href: address("cases") }, counted(total, "case")), links];
 }

@@ -7,6 +7,7 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.decisions.conditions import parse_gates
 from evalsuite.declarations import Declarations
 from evalsuite.errors import RunError, SettingsError, SpendLimitReached
@@ -262,7 +263,9 @@ class Controller:
         stopped = None if self.early.ended else str(self._hopeless) if self._hopeless else interrupted
         counted = self._run.journal.counted()
         if counted.missing and not (stopped or self.early.ended):
-            stopped = f"{len(counted.missing)} cases left no record, among them {counted.missing[0]}"
+            stopped = (
+                f"{number_of(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
+            )
         facts = {
             "seconds": round(seconds, 1),
             "stopped": stopped,

@@ -112,7 +112,7 @@ def test_a_world_outside_is_restored_and_no_call_is_made_again() -> None:
 
 
 def test_a_world_outside_that_cannot_be_restored_is_an_error() -> None:
-    with pytest.raises(ToolError, match=r"interrupted after 1 calls.*restore\(calls\).*outside=False"):
+    with pytest.raises(ToolError, match=r"interrupted after 1 call.*restore\(calls\).*outside=False"):
         seen(World(Shop), book("Oslo"), book("Lima"), keeper=Kept(OSLO))
 
 
