@@ -9,6 +9,7 @@ import asyncio
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from evalsuite.protocols import JudgedScorer
     from evalsuite.settings import Settings
     from evalsuite.types import Score, Transcript, Usage
+
+    Scoring = Callable[[], Awaitable[Mapping[str, float | Score]]]
 
 T = TypeVar("T")
 
@@ -114,7 +117,7 @@ async def solve(case: Case, models: Models) -> Solved:
     model = models.model(case.epoch, meter, case.id)
     try:
         if case.bound.solver is not None:
-            transcript, error = await _attempted(run_solver(case.bound.solver, case.sample, model))
+            transcript, error = await _attempted(partial(run_solver, case.bound.solver, case.sample, model))
         solving_seconds = time.monotonic() - started
         if transcript is not None:
             judge = models.judge(case.epoch, of_judge)
@@ -155,12 +158,14 @@ async def _score_ahead(
 ) -> ScoredAhead:
     """Runs the scorers that have to wait for something: for a judge, or for what an async function awaits."""
     _, asynchronous, judged, asking = kinds_of(case.bound)
-    waiting = [_attempted(_checked(_scored(scorer, case, transcript), scorer)) for scorer in asynchronous]
-    waiting += [_attempted(_checked(_judged(scorer, case, transcript, judge), scorer)) for scorer in judged]
-    waiting += [
-        _attempted(_checked(scorer.scored(case.sample, transcript, model), scorer)) for scorer in asking
+    waiting: list[tuple[object, Scoring]] = [
+        *((scorer, partial(_scored, scorer, case, transcript)) for scorer in asynchronous),
+        *((scorer, partial(_judged, scorer, case, transcript, judge)) for scorer in judged),
+        *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
-    results = await asyncio.gather(*waiting)
+    results = await asyncio.gather(
+        *(_attempted(partial(_checked, scoring, scorer)) for scorer, scoring in waiting)
+    )
     errors = [error for _, error in results if error is not None]
     unread = [error for error in errors if isinstance(error, JudgeError) and error.log]
     return ScoredAhead(
@@ -196,16 +201,17 @@ async def _scored(
         raise
 
 
-async def _checked(
-    scoring: Awaitable[Mapping[str, float | Score]], scorer: object
-) -> Mapping[str, float | Score]:
-    return checked_scores(await scoring, f"the scorer {name_of(scorer)}")
+async def _checked(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
+    return checked_scores(await scoring(), f"the scorer {name_of(scorer)}")
 
 
-async def _attempted(work: Awaitable[T]) -> tuple[T | None, BaseException | None]:
-    """The result, or the exception that it raised: whatever a case's code raises is the case's own error."""
+async def _attempted(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
+    """The result, or the exception that it raised: whatever a case's code raises is the case's own error.
+
+    The work is begun here, so that a task cancelled before its first step leaves no coroutine that was never awaited.
+    """
     try:
-        return await work, None
+        return await work(), None
     except asyncio.CancelledError:
         raise
     except (SystemExit, KeyboardInterrupt) as caught:
