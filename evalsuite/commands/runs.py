@@ -11,7 +11,7 @@ from evalsuite.errors import RunError
 from evalsuite.page.run_index import all_runs
 from evalsuite.reporting.markdown import terminal_table
 from evalsuite.reporting.section import Column, Table
-from evalsuite.results.runs import SUMMARY
+from evalsuite.results.runs import SUMMARY, begun
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 def newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
     """Runs by when they were begun."""
-    return sorted(folders, key=lambda folder: (_info(folder).get("started", ""), folder.name), reverse=True)
+    return sorted(folders, key=lambda folder: begun(folder.path), reverse=True)
 
 
 def _row(folder: RunFolder) -> list[Cell]:

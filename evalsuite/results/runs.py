@@ -167,7 +167,7 @@ def find_folder(reports: Path, name: str) -> RunFolder:
                 return RunFolder(folder)
     if name != LAST and _is_file(Path(name)):
         raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
-    runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=_age)
+    runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=begun)
     if name == LAST and runs:
         return RunFolder(next((folder for folder in reversed(runs) if not _tries_out(folder)), runs[-1]))
     newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
@@ -198,14 +198,14 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _age(folder: Path) -> tuple[str, int]:
+def begun(folder: Path) -> tuple[str, int]:
     """When a run was begun; of those begun in one second, and of damaged ones, when it was last written to."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
         # Its damage matters to whoever asks for it, and not to whoever asks for another.
         started = ""
-    return started, (folder / INFO).stat().st_mtime_ns
+    return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
 
 
 def interruption(info: Mapping[str, Any]) -> str | None:
