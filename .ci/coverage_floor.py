@@ -4,7 +4,7 @@
 
 The floor and the percentage of each file that is not covered whole stand in coverage.json beside this program; with
 `--save` they are taken anew from this measurement, the floor SLACK below it: what is covered differs a little from
-run to run, as threads and signals fall.
+run to run, as threads and signals fall, and from machine to machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HELD = Path(__file__).with_name("coverage.json")
-SLACK = 0.5
+SLACK = 1.0
 
 
 def fallen_files(now: dict[str, Any], held: dict[str, Any]) -> list[str]:
