@@ -20,7 +20,9 @@ from typing import Any
 from evalsuite.decisions.verdict import judge_run, measure
 from evalsuite.page.write import PAGE, write_page
 from evalsuite.reporting.report import build_report
-from evalsuite.results.runs import RECORDS, RunFolder, load_run
+from evalsuite.results.record_file import RECORDS
+from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.runs import load_run
 
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip

@@ -11,7 +11,7 @@ from evalsuite.clusters.shard import unpack
 from evalsuite.errors import RunError
 from evalsuite.results.merge import join_runs
 from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.runs import RunFolder, check_name
+from evalsuite.results.run_folders import RunFolder, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import own_declarations
-from evalsuite.results.runs import REPORT, find_folder, load_run
+from evalsuite.results.run_folders import REPORT, find_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse

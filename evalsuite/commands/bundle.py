@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.errors import RunError
-from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.runs import INFO, RECORDS, REPORT, SUMMARY, find_folder
+from evalsuite.results.record_file import JOURNAL, RECORDS
+from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_folder
 
 if TYPE_CHECKING:
     import argparse

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.results.runs import find_folder
+from evalsuite.results.run_folders import find_folder
 
 if TYPE_CHECKING:
     import argparse

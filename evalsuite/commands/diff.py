@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.errors import for_terminal
 from evalsuite.reporting.case_block import baseline_line, case_block
-from evalsuite.results.runs import find_folder, load_run
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse

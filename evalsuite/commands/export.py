@@ -18,7 +18,8 @@ from evalsuite.json_codec import encode_record
 from evalsuite.reporting.compare import GLANCE, compare_runs, label_runs
 from evalsuite.reporting.section import Table
 from evalsuite.results.flat_rows import columns_of, flat_row
-from evalsuite.results.runs import find_folder, load_run
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse

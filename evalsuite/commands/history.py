@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.counted_nouns import number_of
 from evalsuite.errors import RunError, for_terminal
-from evalsuite.results.runs import INFO, RunFolder, find_folder, interruption, load_run
+from evalsuite.results.run_folders import INFO, RunFolder, find_folder, interruption
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse

@@ -19,7 +19,8 @@ from evalsuite.judging.rubrics import rubric
 from evalsuite.protocols import JudgedScorer, Setup
 from evalsuite.reporting.judges.certificate import certificate
 from evalsuite.reporting.markdown import decision_line, in_terminal, render
-from evalsuite.results.runs import find_folder, load_run
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
 from evalsuite.settings import OPTIONS
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from evalsuite.judging.rubric_judge import Rubric
     from evalsuite.protocols import Benchmark
     from evalsuite.reporting.judges.certificate import JudgeResults
-    from evalsuite.results.runs import Run, RunFolder
+    from evalsuite.results.run_folders import RunFolder
+    from evalsuite.results.runs import Run
     from evalsuite.types import Record
 
 TAKEN = (

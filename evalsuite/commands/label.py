@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.errors import RunError
 from evalsuite.exports.spreadsheets import inert
-from evalsuite.results.runs import find_folder, load_run
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

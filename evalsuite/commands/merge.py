@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.results.runs import REPORT, check_name, find_folder
+from evalsuite.results.run_folders import REPORT, check_name, find_folder
 
 if TYPE_CHECKING:
     import argparse

@@ -11,7 +11,8 @@ from evalsuite.errors import RunError
 from evalsuite.exports.paper import write_paper
 from evalsuite.reporting.compare import label_runs
 from evalsuite.reporting.plots import can_draw
-from evalsuite.results.runs import find_folder, load_run
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse

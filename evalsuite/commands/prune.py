@@ -16,7 +16,7 @@ from evalsuite.page.run_index import all_runs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evalsuite.results.runs import RunFolder
+    from evalsuite.results.run_folders import RunFolder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

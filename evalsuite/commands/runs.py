@@ -11,14 +11,14 @@ from evalsuite.errors import RunError
 from evalsuite.page.run_index import all_runs
 from evalsuite.reporting.markdown import terminal_table
 from evalsuite.reporting.section import Column, Table
-from evalsuite.results.runs import SUMMARY, begun
+from evalsuite.results.run_folders import SUMMARY, begun
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from evalsuite.reporting.section import Cell
-    from evalsuite.results.runs import RunFolder
+    from evalsuite.results.run_folders import RunFolder
 
 COLUMNS = (
     Column("run"),

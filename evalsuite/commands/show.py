@@ -12,7 +12,8 @@ from evalsuite.counted_nouns import number_of
 from evalsuite.errors import RunError, for_terminal
 from evalsuite.json_codec import encode_record
 from evalsuite.reporting.case_block import case_block
-from evalsuite.results.runs import find_folder, load_run
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.counted_nouns import number_of
 from evalsuite.errors import RunError
-from evalsuite.results.runs import find_folder, load_run
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse

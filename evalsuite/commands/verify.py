@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalsuite.journal.journal import Journal
-    from evalsuite.results.runs import RunFolder
+    from evalsuite.results.run_folders import RunFolder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints what was checked; 1 where something is not what the journal says, else 0."""
     from evalsuite.commands.bundle import unpack
-    from evalsuite.results.runs import RunFolder, find_folder
+    from evalsuite.results.run_folders import RunFolder, find_folder
 
     bundle = Path(options.name)
     if bundle.suffix != ".zip" or not bundle.is_file():
@@ -85,7 +85,8 @@ def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
     """`summary.json` and the report's text against what the records come to now."""
     from evalsuite.reporting.summary import summarise
     from evalsuite.reporting.write import heading, make_report
-    from evalsuite.results.runs import REPORT, SUMMARY, load_run
+    from evalsuite.results.run_folders import REPORT, SUMMARY
+    from evalsuite.results.runs import load_run
 
     report = make_report(load_run(folder, own_declarations()))
     summary = summarise(report.run, report.verdict, report.measured, report.sections)

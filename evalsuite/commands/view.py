@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.counted_nouns import number_of
 from evalsuite.errors import RunError
-from evalsuite.results.runs import find_folder
+from evalsuite.results.run_folders import find_folder
 
 if TYPE_CHECKING:
     import argparse
 
-    from evalsuite.results.runs import RunFolder
+    from evalsuite.results.run_folders import RunFolder
 
 BETWEEN_LOOKS = 2.0
 """Seconds between two looks at a run in progress."""

@@ -198,7 +198,7 @@ class Common:
 
     def tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
         """Both runs' cases of the shared questions, except those of some clusters."""
-        kept = [case for case in self.shared if self.after[case][0].cluster not in without]
+        kept = [question for question in self.shared if self.after[question][0].cluster not in without]
         return (
             Tally.of(row for question in kept for row in self.before[question]),
             Tally.of(row for question in kept for row in self.after[question]),

@@ -18,7 +18,7 @@ from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_r
 from evalsuite.decisions.sequential_gates import CONFIDENCE, at_the_end
 from evalsuite.option_values import parse_margin
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled
-from evalsuite.results.runs import interruption
+from evalsuite.results.run_folders import interruption
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:

@@ -27,6 +27,10 @@ SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
 """
 """What was paid, plus what may have been billed for calls that were sent and not answered."""
 
+REFUSED = """
+SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts
+"""
+"""All calls, and those that the server refused for being too many; the words are `models.failures`'s."""
 
 TAKEN_OVER = {
     "parts": "?, ?",
@@ -155,6 +159,12 @@ class Answers:
         """US dollars that all sessions of the run paid, or may have been billed for."""
         self._flush()
         return float(self._database.one(BILLED)[0])
+
+    def refused(self) -> tuple[int, int]:
+        """How many calls all sessions of the run made, and how many of them the server refused with 429."""
+        self._flush()
+        calls, refused = self._database.one(REFUSED)
+        return calls, refused
 
     def _later(self, statement: str, values: Sequence[object]) -> None:
         """Queues a statement for the next answer's transaction, or for one at the end of this turn of the loop."""

@@ -12,13 +12,14 @@ from evalsuite.page.chunks import FOLDER
 from evalsuite.page.write import PAGE, write_page
 from evalsuite.reporting.report import build_report
 from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.runs import load_run, replace_text
+from evalsuite.results.run_folders import replace_text
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalsuite.declarations import Declarations
-    from evalsuite.results.runs import RunFolder
+    from evalsuite.results.run_folders import RunFolder
 
 LIVE = "live.js"
 """A script beside the page whose content changes with it; the page in the browser asks for it."""

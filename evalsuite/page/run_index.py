@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.errors import RunError
 from evalsuite.page.document import page
 from evalsuite.page.write import PAGE
-from evalsuite.results.runs import SUMMARY, RunFolder, interruption, is_run, replace_text
+from evalsuite.results.run_folders import SUMMARY, RunFolder, interruption, is_run, replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,7 +18,8 @@ from evalsuite.page.overview import (
     section_facts,
     verdict_facts,
 )
-from evalsuite.results.runs import RECORDS, replace_text
+from evalsuite.results.record_file import RECORDS
+from evalsuite.results.run_folders import replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

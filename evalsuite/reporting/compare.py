@@ -23,7 +23,8 @@ from evalsuite.reporting.section import Block, Cell, Chart, Column, Section, Tab
 from evalsuite.reporting.summary import plain_tables
 from evalsuite.reporting.table_looks import best_of, distinct
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.runs import load_run, replace_text
+from evalsuite.results.run_folders import replace_text
+from evalsuite.results.runs import load_run
 from evalsuite.results.tally import whatever_the_mode
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.declarations import Declarations
-    from evalsuite.results.runs import Bench, Run, RunFolder
+    from evalsuite.results.run_folders import RunFolder
+    from evalsuite.results.runs import Bench, Run
     from evalsuite.results.tally import Question, Tally
 
 GLANCE = "At a glance"

@@ -11,7 +11,7 @@ from evalsuite.reporting.markdown import escape, render
 from evalsuite.reporting.plots import draw_all
 from evalsuite.reporting.section import Cell, Chart, Column, Section, Series, Table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.runs import replace_text
+from evalsuite.results.run_folders import replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

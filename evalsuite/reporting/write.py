@@ -17,7 +17,8 @@ from evalsuite.reporting.plots import can_draw, draw_all
 from evalsuite.reporting.report import build_report
 from evalsuite.reporting.section import Chart, Passage
 from evalsuite.reporting.summary import summarise
-from evalsuite.results.runs import COMMENT, REPORT, SUMMARY, find_folder, load_run, replace_text
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder, replace_text
+from evalsuite.results.runs import load_run
 from evalsuite.shortening import both_ends
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from evalsuite.decisions.measured import Measured
     from evalsuite.declarations import Declarations
     from evalsuite.reporting.section import Section
-    from evalsuite.results.runs import Run, RunFolder
+    from evalsuite.results.run_folders import RunFolder
+    from evalsuite.results.runs import Run
 
     MoreSections = Callable[[Run, Verdict], Sequence[Section]]
 

@@ -9,7 +9,8 @@ from evalsuite.journal.journal import Journal
 from evalsuite.json_codec import decode_usage, encode_usage
 from evalsuite.option_values import parse_shard
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
-from evalsuite.results.runs import RunFolder, interruption, is_run, load_run
+from evalsuite.results.run_folders import RunFolder, interruption, is_run
+from evalsuite.results.runs import load_run
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:

@@ -32,30 +32,27 @@ def _replace(file: Path, lines: Iterable[str]) -> None:
     draft.replace(file)
 
 
-def bring_up_to_date(folder: Path) -> None:
+def bring_up_to_date(folder: Path) -> bool:
     """Writes the records from the journal, of a run that was killed or still goes on, or where some are lost.
+
+    Returns:
+        whether there is a journal to hold them against.
 
     Raises:
         RunError: the journal cannot be read, and there are no records without it.
     """
     journal = _journal(folder)
     if journal is None:
-        return
+        return False
     try:
         if not journal.exported or _holds_fewer(folder / RECORDS, journal):
             export_records(journal, folder)
     except OSError as error:
         raise RunError(f"{folder / RECORDS} cannot be written from the journal: {error.strerror}") from error
+    else:
+        return True
     finally:
         journal.close()
-
-
-def has_journal(folder: Path) -> bool:
-    """Whether the records can be had from a journal in the folder."""
-    journal = _journal(folder)
-    if journal is not None:
-        journal.close()
-    return journal is not None
 
 
 def _journal(folder: Path) -> Journal | None:

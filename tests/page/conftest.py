@@ -11,7 +11,8 @@ import pytest
 from evalsuite.json_codec import dumps, encode_metric, encode_record
 from evalsuite.reporting.compare import write_comparison
 from evalsuite.reporting.write import write_run
-from evalsuite.results.runs import INSTALLED, RunFolder
+from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.runs import INSTALLED
 from evalsuite.types import Metric, Record, Transcript, Usage
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import pytest
 from evalsuite.cli import main
 from evalsuite.json_codec import dumps, encode_record
 from evalsuite.page.live import follow, goes_on, write_live_page
-from evalsuite.results.runs import INSTALLED, RunFolder
+from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.runs import INSTALLED
 
 if TYPE_CHECKING:
     from pathlib import Path

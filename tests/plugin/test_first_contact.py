@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from evalsuite.cli import main
-from evalsuite.results.runs import find_folder
+from evalsuite.results.run_folders import find_folder
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite

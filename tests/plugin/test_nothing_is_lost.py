@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.results.runs import RunFolder, load_run
+from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -31,6 +31,7 @@ ROWS = (
         "shortening",
         "counted_nouns",
         "content",
+        "sample_readers",
         "sample_files",
         "lazy_samples",
         "keywords",

@@ -19,7 +19,8 @@ from evalsuite.builders.output_folder import building, ending_cleanly, write
 from evalsuite.errors import RunError, SettingsError
 from evalsuite.exports.spreadsheets import inert
 from evalsuite.metrics.tables import FORMATS
-from evalsuite.results.runs import find_folder, load_run
+from evalsuite.results.run_folders import find_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

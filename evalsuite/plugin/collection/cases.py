@@ -91,7 +91,7 @@ def make_cases(
         for sample in samples
         for epoch in range(1, bound.epochs + 1)
     ]
-    asked = [one for one in asked if may_match(one[2])] or asked[:1]
+    asked = [entry for entry in asked if may_match(entry[-1])] or asked[:1]
     cases = [Case(bound, sample, epoch, sample.id not in chosen) for sample, epoch, _ in asked]
     return cases, [id_ for *_, id_ in asked]
 

@@ -86,7 +86,7 @@ class Findings:
     ) -> list[Exception]:
         """Collects the judges' scores and those of scorers that need no call; returns what failed."""
         scorings: list[tuple[str, Callable[[], Mapping[str, float | Score]]]] = [
-            ("a scorer", partial(dict, rule)) for rule in judged
+            ("a scorer", partial(dict, scores)) for scores in judged
         ]
         scorings += [
             (f"the scorer {name_of(scorer)}", partial(_score, scorer, case.sample, transcript))

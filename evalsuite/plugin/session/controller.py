@@ -17,7 +17,7 @@ from evalsuite.plugin.session.early_end import EarlyEnd
 from evalsuite.plugin.session.open_run import OpenRun, remarks
 from evalsuite.plugin.session.provenance import versions
 from evalsuite.plugin.session.run_gateway import RunGateway
-from evalsuite.results.runs import COMMENT, REPORT, find_folder
+from evalsuite.results.run_folders import COMMENT, REPORT, find_folder
 from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from evalsuite.plugin.session.watchers import Watchers
     from evalsuite.protocols import Benchmark
     from evalsuite.reporting.write import RunReport
-    from evalsuite.results.runs import Run, RunFolder
+    from evalsuite.results.run_folders import RunFolder
+    from evalsuite.results.runs import Run
     from evalsuite.settings import Settings
 
 CRASH = "WorkerDied"
@@ -199,10 +200,12 @@ class Controller:
     def _keep(self, case: str, same: str, line: str) -> None:
         self._run.journal.record(case, same, line)
         self._watchers.record(line)
-        if self._gates:
-            self._look_at(json.loads(line))
+        if not (self._gates or self.early.possible):
+            return
+        record = json.loads(line)
+        self._look_at(record)
         if self.early.possible:
-            self._count(decode_record(json.loads(line)))
+            self._count(decode_record(record))
 
     def _count(self, record: Record) -> None:
         """Counts a record towards ending the session early."""

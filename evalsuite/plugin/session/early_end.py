@@ -125,7 +125,8 @@ def _tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlySto
     from evalsuite.decisions.early_comparisons import early_comparisons
     from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.decisions.verdict import comparison_rules
-    from evalsuite.results.runs import find_folder, load_run
+    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.runs import load_run
 
     if not settings.baseline:
         return EarlyStop(gates)

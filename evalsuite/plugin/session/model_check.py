@@ -79,7 +79,8 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
         EvalsuiteError: with one message that names the option and the remedy.
     """
     from evalsuite.decisions.conditions import parse_gates
-    from evalsuite.results.runs import check_name, find_folder, load_run
+    from evalsuite.results.run_folders import check_name, find_folder
+    from evalsuite.results.runs import load_run
 
     parse_gates(settings.gate)
     if settings.price:

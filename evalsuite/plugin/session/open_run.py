@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
-from evalsuite.results.runs import RunFolder, find_folder, make_folder
+from evalsuite.results.run_folders import RunFolder, find_folder, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -108,9 +108,6 @@ def to_seconds(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-REFUSED = (
-    "SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts"
-)
 NOTABLE = 0.03
 """The share of refused requests from which the report speaks of them."""
 
@@ -132,7 +129,7 @@ def remarks(journal: Journal, counted: Counted) -> list[str]:
         lines.append(
             f"the records of {len(counted.damaged)} cases are damaged and left out: {counted.damaged[0]} ..."
         )
-    requests, refused = journal.database.one(REFUSED)
+    requests, refused = journal.answers.refused()
     if refused > NOTABLE * requests:
         lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429) and asked again")
     if journal.lost:

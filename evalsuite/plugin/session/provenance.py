@@ -32,13 +32,13 @@ def versions(program_env: str) -> dict[str, str]:
     Args:
         program_env: what programs of the model import from; one of its own is described after its name.
     """
-    versions = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            versions[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return versions | _programs(program_env)
+    return installed | _programs(program_env)
 
 
 def _programs(program_env: str) -> dict[str, str]:

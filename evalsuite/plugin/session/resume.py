@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.errors import SettingsError
 from evalsuite.gateway.concealment import demand_secrets
 from evalsuite.redaction import HIDDEN
-from evalsuite.results.runs import find_folder
+from evalsuite.results.run_folders import find_folder
 from evalsuite.settings import Settings, restore, take_over
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.json_codec import encode_usage
 from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.runs import RunFolder, find_folder
+from evalsuite.results.run_folders import RunFolder, find_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from evalsuite.errors import for_terminal
 from evalsuite.plugin.run.explanation import block_of
 from evalsuite.plugin.session.resume import flags_to_repeat
 from evalsuite.reporting.markdown import decision_line
-from evalsuite.results.runs import REPORT, interruption
+from evalsuite.results.run_folders import REPORT, interruption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pytest
 
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.results.runs import RunFolder
+    from evalsuite.results.run_folders import RunFolder
 
 
 MOST_ANNOTATIONS = 10

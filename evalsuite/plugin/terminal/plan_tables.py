@@ -48,7 +48,8 @@ def _lines(
     from evalsuite.decisions.planning import expenses, sights
     from evalsuite.reporting.markdown import terminal_table
     from evalsuite.reporting.plan_section import advice, expense_table, sight_table
-    from evalsuite.results.runs import find_folder, load_run
+    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.runs import load_run
 
     reports = config.rootpath / settings.reports
     baseline = load_run(find_folder(reports, settings.baseline[0])) if settings.baseline else None
@@ -81,7 +82,8 @@ def _lines(
 def _earlier(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
     """A second baseline, or the first one's own, where it is still there."""
     from evalsuite.errors import RunError
-    from evalsuite.results.runs import find_folder, load_run
+    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.runs import load_run
 
     name = next(iter([*settings.baseline[1:], *baseline.baselines]), None)
     try:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from evalsuite.decisions.verdict import Status, judge_run
-from evalsuite.results.runs import Bench, Run, RunFolder
+from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.runs import Bench, Run
 from evalsuite.results.tally import Row, Tally
 
 REPETITIONS = 60

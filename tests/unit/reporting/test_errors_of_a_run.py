@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from evalsuite.json_codec import dumps, encode_record
 from evalsuite.reporting.section import Table
 from evalsuite.reporting.write import make_report
-from evalsuite.results.runs import RunFolder, load_run
+from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.runs import load_run
 from evalsuite.types import Record
 
 if TYPE_CHECKING:

@@ -11,22 +11,19 @@ import pytest
 
 from evalsuite.errors import RunError
 from evalsuite.journal.journal import Journal
-from evalsuite.results.record_file import export_records, take_in
-from evalsuite.results.runs import (
+from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
+from evalsuite.results.run_folders import (
     INFO,
-    JOURNAL,
-    RECORDS,
     SUMMARY,
-    Bench,
     RunFolder,
     check_name,
     find_folder,
     interruption,
-    load_run,
     make_folder,
     new_folder,
     replace_text,
 )
+from evalsuite.results.runs import Bench, load_run
 from evalsuite.results.tally import Tally
 from evalsuite.types import Usage
 
@@ -282,7 +279,7 @@ def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(
 ) -> None:
     first = make_folder(tmp_path, None, "m", NOW)
     names = iter([first, new_folder(tmp_path, None, "m", NOW)])  # both looked before either made one
-    monkeypatch.setattr("evalsuite.results.runs.new_folder", lambda *_: next(names))
+    monkeypatch.setattr("evalsuite.results.run_folders.new_folder", lambda *_: next(names))
     second = make_folder(tmp_path, None, "m", NOW)
     assert first.path.is_dir()
     assert second.path.is_dir()

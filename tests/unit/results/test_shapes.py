@@ -9,7 +9,7 @@ import pytest
 from evalsuite.errors import RunError
 from evalsuite.json_codec import encode_record
 from evalsuite.results import shapes
-from evalsuite.results.runs import RunFolder
+from evalsuite.results.run_folders import RunFolder
 from evalsuite.settings import Settings
 from evalsuite.types import Record, Transcript
 

@@ -59,7 +59,7 @@ def _f1(predicted: dict[str, str], wanted: dict[str, str]) -> float:
     if max(len(predicted), len(wanted)) > MOST_POINTS:
         raise ScoringError(f"RMS pairs at most {MOST_POINTS} values, not {max(len(predicted), len(wanted))}")
     names, others = list(wanted), list(predicted)
-    alike = np.array([[_text_similarity(name, two) for two in others] for name in names])
+    alike = np.array([[_text_similarity(name, other) for other in others] for name in names])
     score = sum(
         alike[one, two] * _value_similarity(wanted[names[one]], predicted[others[two]])
         for one, two in zip(*linear_sum_assignment(alike, maximize=True), strict=True)

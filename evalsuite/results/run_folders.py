@@ -1,0 +1,198 @@
+"""A run's folder: `reports/<run>/`, its name, its `run.json`, and how it is found again."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.errors import RunError
+from evalsuite.results import shapes
+from evalsuite.results.record_file import JOURNAL, RECORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+VERSION = 1
+INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
+
+LONGEST_NAME = 200
+"""Bytes; file systems take 255, and other tools add to it."""
+
+LAST = "last"
+"""Stands for the run that was begun last, other than to try out some cases (`-k`, ids) under no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where a run is kept.
+
+    Attributes:
+        path: the folder, which may not be there yet.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.path.name
+
+    def info(self) -> dict[str, Any]:
+        """What the run knows of itself: settings, times, what was paid; empty where nothing was written.
+
+        Raises:
+            RunError: the file is damaged, or of another version.
+        """
+        file = self.path / INFO
+        try:
+            info: dict[str, Any] = json.loads(file.read_text("utf-8"))
+            version = info["version"]
+        except FileNotFoundError:
+            return {}
+        except (KeyError, TypeError) as error:
+            raise RunError(f"{file} is damaged: it names no version") from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"{file} cannot be read: {error}") from error
+        if version == VERSION and (problem := shapes.info(info)):
+            raise RunError(f"{file} is damaged: {problem}")
+        if version != VERSION:
+            raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
+        return info
+
+    def write_info(self, info: Mapping[str, Any]) -> None:
+        """Replaces `run.json` in one step."""
+        replace_text(
+            self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n"
+        )
+
+
+def replace_text(file: Path, text: str) -> None:
+    """Writes a file so that it is, at every instant, the old one or the new one."""
+    draft = file.with_name(f".{file.name}.draft")
+    draft.write_bytes(text.encode("utf-8", "replace"))
+    draft.replace(file)
+
+
+def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
+    """The folder of a new run; not made yet.
+
+    Raises:
+        RunError: a run of this name is there already, or the name is none.
+    """
+    if name is None:
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40]
+        stem = f"{now:%Y%m%d-%H%M%S}-{slug or 'model'}"
+        names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+        return RunFolder(next(reports / name for name in names if not (reports / name).exists()))
+    check_name(reports, name)
+    return RunFolder(reports / name)
+
+
+def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
+    """Makes the folder of a new run.
+
+    Raises:
+        RunError: as `new_folder`, or the folder cannot be made.
+    """
+    while True:
+        folder = new_folder(reports, name, model, now)
+        try:
+            folder.path.mkdir(parents=True)
+        except OSError as error:
+            if not isinstance(error, FileExistsError) or not folder.path.is_dir():
+                raise RunError(
+                    f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
+                ) from error
+            if name is None:
+                # Another session was quicker to take the name.
+                continue
+        return folder
+
+
+def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
+    """Sees that a new run may have this name.
+
+    Args:
+        reports: the folder of runs.
+        name: of the new run.
+        otherwise: what to do where there is a run of this name, if not to resume it.
+
+    Raises:
+        RunError: a run of this name is there already, or the name is none.
+    """
+    if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
+        raise RunError(
+            f"{name:.80}: a run's name is letters, digits and . _ - + @ =, at most {LONGEST_NAME} bytes of them, "
+            "since it names a folder"
+        )
+    if name == LAST:
+        raise RunError(f"{name}: this word means the newest run; choose another name")
+    if is_run(reports / name):
+        advice = otherwise or f"go on with it with --resume {name}, or choose another name"
+        raise RunError(f"a run {name} is there already: {advice}")
+
+
+def find_folder(reports: Path, name: str) -> RunFolder:
+    """The folder of an earlier run: by name, by path, by one of its files, or `last` for the one begun last.
+
+    Raises:
+        RunError: there is none; the message lists the newest that are there.
+    """
+    if name != LAST:
+        for path in (reports / name, Path(name)):
+            folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
+            if is_run(folder):
+                return RunFolder(folder)
+    if name != LAST and _is_file(Path(name)):
+        raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
+    runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=begun)
+    if name == LAST and runs:
+        return RunFolder(next((folder for folder in reversed(runs) if not _tries_out(folder)), runs[-1]))
+    newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
+    raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}")
+
+
+def _tries_out(folder: Path) -> bool:
+    """Whether a run only tries out some cases: picked by -k or by their ids, under no name of its own."""
+    try:
+        info = RunFolder(folder).info()
+    except RunError:
+        return False
+    selection, settings = info.get("selection") or {}, info.get("settings") or {}
+    picked = selection.get("keyword") or any("::" in str(arg) for arg in selection.get("args") or ())
+    return bool(picked) and not settings.get("run")
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run, were it only its beginning."""
+    return any(_is_file(path / name) for name in (RECORDS, INFO, JOURNAL))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # A name that is too long for a file.
+        return False
+
+
+def begun(folder: Path) -> tuple[str, int]:
+    """When a run was begun; of those begun in one second, and of damaged ones, when it was last written to."""
+    try:
+        started = str(RunFolder(folder).info().get("started", ""))
+    except RunError:
+        # Its damage matters to whoever asks for it, and not to whoever asks for another.
+        started = ""
+    return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
+
+
+def interruption(info: Mapping[str, Any]) -> str | None:
+    """Why a run did not come to its end, by what it knows of itself; None where it did."""
+    if info.get("stopped"):
+        return str(info["stopped"])
+    return None if "seconds" in info else "it was killed, or it still goes on"
