@@ -16,9 +16,9 @@ from evalsuite.results.value_columns import (
     FingerprintColumn,
     MappingColumn,
     ScoreColumn,
+    SharedColumn,
     TextColumn,
     UsageColumn,
-    WordColumn,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class CaseColumn:
     """Node ids of cases: the function, and what stands in brackets behind it, which often is the sample's id."""
 
     def __init__(self) -> None:
-        self._functions, self._ends = WordColumn(), TextColumn()
+        self._functions, self._ends = SharedColumn[str](), TextColumn()
         self._samples, self._places = TextColumn(), array("I")
         self._other_samples = 0
 
@@ -83,7 +83,8 @@ class RowColumns:
     def __init__(self) -> None:
         self.case = CaseColumn()
         self.sample = SampleColumn(self.case)
-        self.benchmark, self.outcome, self.excused = WordColumn(), WordColumn(), WordColumn()
+        self.benchmark, self.outcome = SharedColumn[str](), SharedColumn[str]()
+        self.excused = SharedColumn[str | None]()
         self.epoch, self.offset = array("Q"), array("Q")
         self.seconds, self.solving_seconds = array("d"), array("d")
         self.tags, self.facts, self.scores = MappingColumn(), MappingColumn(), ScoreColumn()

@@ -8,13 +8,15 @@ import weakref
 from array import array
 from collections.abc import Mapping
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO
+
+Value = TypeVar("Value")
 
 LONGEST = 400
 """Characters of an object that is likely to stand in other rows, too."""
@@ -42,27 +44,29 @@ class TextColumn:
         return self._bytes[self._ends[at] : self._ends[at + 1]].decode("utf-8", "surrogatepass")
 
 
-class WordColumn:
-    """Texts of which there are few different ones, and None."""
+class SharedColumn(Generic[Value]):
+    """Values of which there are few different ones, each kept once."""
 
     def __init__(self) -> None:
-        self._codes, self._words = array("I"), list[str | None]()
-        self._known = dict[str | None, int]()
+        self._codes, self._values, self._known = array("I"), list[Value](), dict[Value, int]()
 
-    def append(self, word: str | None) -> None:
-        """Adds a word."""
-        code = self._known.get(word)
-        if code is None:
-            code = self._known[word] = len(self._words)
-            self._words.append(word if word is None else sys.intern(word))
+    def append(self, value: Value) -> None:
+        """Adds a value."""
+        code = self._known.setdefault(value, len(self._values))
+        if code == len(self._values):
+            self._values.append(value)
         self._codes.append(code)
 
-    def __getitem__(self, at: int) -> str | None:
-        """One word."""
-        return self._words[self._codes[at]]
+    def __getitem__(self, at: int) -> Value:
+        """One value."""
+        return self._values[self._codes[at]]
+
+    def __len__(self) -> int:
+        """How many values were added."""
+        return len(self._codes)
 
     def code(self, at: int) -> int:
-        """A number that equal words have in common."""
+        """A number that equal values have in common."""
         return self._codes[at]
 
 
@@ -121,27 +125,22 @@ class ScoreColumn:
     """Scores by name: the names once, the values as numbers."""
 
     def __init__(self) -> None:
-        self._shapes, self._names = array("I"), list[tuple[str, ...]]()
-        self._known = dict[tuple[str, ...], int]()
+        self._names = SharedColumn[tuple[str, ...]]()
         self._starts, self._values = array("I"), array("d")
 
     def append(self, scores: Mapping[str, float]) -> None:
         """Adds a case's scores."""
-        names = tuple(map(sys.intern, scores))
-        shape = self._known.setdefault(names, len(self._names))
-        if shape == len(self._names):
-            self._names.append(names)
-        self._shapes.append(shape)
+        self._names.append(tuple(map(sys.intern, scores)))
         self._starts.append(len(self._values))
         self._values.extend(scores.values())
 
     def names(self, at: int) -> tuple[str, ...]:
         """The names of one case's scores."""
-        return self._names[self._shapes[at]]
+        return self._names[at]
 
     def get(self, at: int, name: str) -> float | None:
         """One score; None where the case has none of this name."""
-        names = self._names[self._shapes[at]]
+        names = self._names[at]
         return self._values[self._starts[at] + names.index(name)] if name in names else None
 
     def __getitem__(self, at: int) -> dict[str, float]:
@@ -206,21 +205,16 @@ class FingerprintColumn:
     """Fingerprints of 16 hexadecimal digits as numbers; others, which no run of ours has, as they are."""
 
     def __init__(self) -> None:
-        self._shapes, self._names = array("I"), list[tuple[str, ...]]()
-        self._known = dict[tuple[str, ...], int]()
+        self._names = SharedColumn[tuple[str, ...]]()
         self._starts, self._numbers = array("Q"), array("Q")
         self._others = dict[int, Mapping[str, str]]()
 
     def append(self, fingerprints: Mapping[str, str]) -> None:
         """Adds a case's fingerprints."""
         if not all(map(_is_digest, fingerprints.values())):
-            self._others[len(self._shapes)] = dict(fingerprints)
+            self._others[len(self._names)] = dict(fingerprints)
             fingerprints = {}
-        names = tuple(map(sys.intern, fingerprints))
-        shape = self._known.setdefault(names, len(self._names))
-        if shape == len(self._names):
-            self._names.append(names)
-        self._shapes.append(shape)
+        self._names.append(tuple(map(sys.intern, fingerprints)))
         self._starts.append(len(self._numbers))
         self._numbers.extend(int(text, 16) for text in fingerprints.values())
 
@@ -228,7 +222,7 @@ class FingerprintColumn:
         """One case's fingerprints."""
         if at in self._others:
             return self._others[at]
-        names, start = self._names[self._shapes[at]], self._starts[at]
+        names, start = self._names[at], self._starts[at]
         return Fingerprints(names, self._numbers[start : start + len(names)])
 
 
