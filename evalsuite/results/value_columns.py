@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO
 
-Value = TypeVar("Value")
+Shared = TypeVar("Shared")
 
 LONGEST = 400
 """Characters of an object that is likely to stand in other rows, too."""
@@ -44,20 +44,20 @@ class TextColumn:
         return self._bytes[self._ends[at] : self._ends[at + 1]].decode("utf-8", "surrogatepass")
 
 
-class SharedColumn(Generic[Value]):
+class SharedColumn(Generic[Shared]):
     """Values of which there are few different ones, each kept once."""
 
     def __init__(self) -> None:
-        self._codes, self._values, self._known = array("I"), list[Value](), dict[Value, int]()
+        self._codes, self._values, self._known = array("I"), list[Shared](), dict[Shared, int]()
 
-    def append(self, value: Value) -> None:
+    def append(self, value: Shared) -> None:
         """Adds a value."""
         code = self._known.setdefault(value, len(self._values))
         if code == len(self._values):
             self._values.append(value)
         self._codes.append(code)
 
-    def __getitem__(self, at: int) -> Value:
+    def __getitem__(self, at: int) -> Shared:
         """One value."""
         return self._values[self._codes[at]]
 
