@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from evalsuite.commands.again import add_save, report_again, save
 from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.commands.report_again import add_save, report_again, save
 from evalsuite.errors import for_terminal
 from evalsuite.reporting.markdown import decision_line
 

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands.again import AGAIN
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.commands.judge_gates import decided, status
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
+from evalsuite.commands.report_again import AGAIN
 from evalsuite.decisions.conditions import parse_gates
 from evalsuite.errors import RunError, SettingsError, for_terminal
 from evalsuite.given_settings import read_settings

@@ -8,7 +8,7 @@ from evalsuite.judging.criteria import Likert, YesNo
 from evalsuite.judging.each_item import Each
 from evalsuite.judging.forms import Aspect
 from evalsuite.judging.judge_scorer import JudgeScorer
-from evalsuite.judging.ready import conversation, factual, faithful, follows, relevant
+from evalsuite.judging.ready_rubrics import conversation, factual, faithful, follows, relevant
 from evalsuite.judging.roles import DebaterRole
 from evalsuite.judging.rubrics import rubric
 from evalsuite.judging.scorers import (

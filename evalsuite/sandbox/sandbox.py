@@ -13,9 +13,9 @@ from evalsuite.sandbox.environments import own_environment
 from evalsuite.sandbox.inside.limits import Limits
 from evalsuite.sandbox.script_hosts import installed
 from evalsuite.sandbox.session import ProgramSession
+from evalsuite.sandbox.tiers import TIERS, script_host, ways
 from evalsuite.sandbox.unavailable import why
 from evalsuite.sandbox.warm import WarmInterpreter
-from evalsuite.sandbox.ways import TIERS, script_host, ways
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

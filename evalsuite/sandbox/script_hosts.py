@@ -34,9 +34,9 @@ sys.path.insert(0, folder)
 for name in ("numpy", "pandas"):
     try: __import__(name)
     except ImportError: pass
-from inside import elsewhere
+from inside import single_program
 sys.path.remove(folder)
-elsewhere.main(os.path.join(folder, "payload"), {word!r}, {seconds!r})
+single_program.main(os.path.join(folder, "payload"), {word!r}, {seconds!r})
 """
 _INSTALLED = f"""\
 import json, platform

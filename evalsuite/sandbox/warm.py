@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evalsuite.sandbox.environments import ProgramEnvironment
     from evalsuite.sandbox.inside.limits import Limits
-    from evalsuite.sandbox.ways import Way
+    from evalsuite.sandbox.tiers import Way
 
 START_SECONDS = 60.0
 # The warm interpreter stops programs by itself; where it is silent this much longer, it is given up.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
-from evalsuite.benchmarks.tool_eyes.paper_results import LIBRARY, Query, read_library, read_queries
+from evalsuite.benchmarks.tool_eyes.published_files import LIBRARY, Query, read_library, read_queries
 from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.protocols import Dataset
 from evalsuite.tools.documents import ASK_TO_USER, FINISH

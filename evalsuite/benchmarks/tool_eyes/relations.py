@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL
 from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample, named
-from evalsuite.benchmarks.tool_eyes.paper_results import SCENARIOS
+from evalsuite.benchmarks.tool_eyes.published_files import SCENARIOS
 from evalsuite.reporting.section import Chart, Column, Series, Table
 
 if TYPE_CHECKING:

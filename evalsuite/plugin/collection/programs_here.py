@@ -45,7 +45,7 @@ def _problem(cases: Iterable[Case], settings: Settings) -> str:
     import asyncio
 
     from evalsuite.sandbox.environments import environment
-    from evalsuite.sandbox.ways import TIERS, tiers_of
+    from evalsuite.sandbox.tiers import TIERS, tiers_of
 
     tried = set()
     for sandbox, affected in needing.items():

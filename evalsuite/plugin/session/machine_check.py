@@ -133,7 +133,7 @@ async def _listed(role: str, name: str, backend: Any) -> Finding:
 def _sandbox(settings: Settings, *, fault: bool) -> Finding:
     """Tries the sandbox; does not build a named environment that is not there yet."""
     from evalsuite.sandbox import Sandbox
-    from evalsuite.sandbox.ways import tiers_of
+    from evalsuite.sandbox.tiers import tiers_of
 
     try:
         sandbox = Sandbox(tiers=tiers_of(settings.sandbox))

@@ -149,7 +149,7 @@ def prepare_programs(settings: Settings) -> None:
         SandboxUnavailable: it cannot be built.
     """
     if settings.sandbox != Settings().sandbox:
-        from evalsuite.sandbox.ways import TIERS, tiers_of
+        from evalsuite.sandbox.tiers import TIERS, tiers_of
 
         elsewhere = not set(tiers_of(settings.sandbox)) & set(TIERS)
         if elsewhere and settings.program_env != Settings().program_env:

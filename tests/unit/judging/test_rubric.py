@@ -14,7 +14,7 @@ from evalsuite import rubric
 from evalsuite.errors import JudgeError, RequestRefused, ScoringError, SettingsError
 from evalsuite.judging import Checklist, Each, Likert, Tree, YesNo
 from evalsuite.judging.criteria import Reading
-from evalsuite.judging.ready import conversation, factual, faithful, follows, relevant
+from evalsuite.judging.ready_rubrics import conversation, factual, faithful, follows, relevant
 from evalsuite.protocols import JudgedScorer
 from evalsuite.types import Message, Sample, Score, ToolCall, Transcript
 

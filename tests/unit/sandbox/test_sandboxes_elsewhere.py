@@ -10,7 +10,7 @@ import pytest
 from evalsuite.errors import SandboxError, SandboxUnavailable, SettingsError
 from evalsuite.sandbox import Limits, Sandbox, TableFile, bubblewrap
 from evalsuite.sandbox.docker import Docker
-from evalsuite.sandbox.ways import TIERS, tiers_of
+from evalsuite.sandbox.tiers import TIERS, tiers_of
 from tests.fusion_server import fusion_server
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
-from evalsuite.benchmarks.tool_eyes.paper_results import DOCUMENTS, LIBRARY, SCENARIOS, read_library
+from evalsuite.benchmarks.tool_eyes.published_files import DOCUMENTS, LIBRARY, SCENARIOS, read_library
 from evalsuite.errors import DatasetError, SettingsError
 from evalsuite.protocols import Setup
 from evalsuite.tools.registry import Registry, Tool

@@ -13,7 +13,7 @@ import pytest
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES
 from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.benchmarks.tool_eyes.paper_results import SCENARIOS
+from evalsuite.benchmarks.tool_eyes.published_files import SCENARIOS
 from evalsuite.protocols import Setup
 from evalsuite.reporting.section import Table
 from evalsuite.results.tally import Row, RunView, Tally
