@@ -122,14 +122,15 @@ class WarmPython:
 
     def _serve(self) -> subprocess.Popen[bytes]:
         life, self._life = os.pipe()
-        # Copies measure their coverage by themselves; threads of OpenBLAS would not survive a fork.
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+        # Threads of OpenBLAS would not survive a fork.
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(self._address)
             listener.listen(64)
             files = (listener.fileno(), life)
             command = [sys.executable, "-P", str(SERVER), *map(str, files)]
-            server = subprocess.Popen(command, pass_fds=files, env={**environ, "OPENBLAS_NUM_THREADS": "1"})
+            server = subprocess.Popen(
+                command, pass_fds=files, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+            )
         os.close(life)
         return server
 

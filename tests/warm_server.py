@@ -21,6 +21,7 @@ import threading
 import types
 from typing import Any, NamedTuple
 
+import coverage
 from execnet import gateway_io
 from execnet.gateway_base import Popen2IO
 from execnet.gateway_io import Popen2IOMaster
@@ -29,6 +30,9 @@ from matplotlib.figure import Figure
 from tests.imported_first import import_all
 from tests.warm_python import ADDRESS, WarmProcess
 
+# Begun as this process was, where coverage is measured at all; it has classified the files of every library, and each
+# copy goes on with it.
+MEASUREMENT = coverage.Coverage.current()
 STREAMS = (("stdin", "rb", "strict"), ("stdout", "wb", "strict"), ("stderr", "wb", "backslashreplace"))
 
 
@@ -128,10 +132,8 @@ def become(command: Command) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"} & command.env.keys():
-        import coverage
-
-        coverage.process_startup(force=True)
+    if MEASUREMENT and {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"} & command.env.keys():
+        MEASUREMENT.start()
 
 
 class WarmWorker(Popen2IOMaster):
@@ -187,6 +189,9 @@ if __name__ == "__main__":
     drawing.subplots().set_title("warm")
     drawing.savefig(io.BytesIO(), format="svg")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if MEASUREMENT:
+        MEASUREMENT.stop()
+        MEASUREMENT.save()
     gc.collect()
     gc.freeze()
     wanted = serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
