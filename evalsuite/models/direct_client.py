@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from evalsuite.models.transport import PreparedCall
+
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from evalsuite.models.transport import AiohttpTransport
+
+_REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", default=None)
+"""Where the requests of a rehearsal go in place of the server."""
 
 
 class DirectClient(httpx2.AsyncClient):
@@ -46,4 +54,23 @@ class DirectClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Sends a request; the answer has been read."""
+        rehearsed = _REHEARSED.get()
+        if rehearsed is not None:
+            rehearsed.append(request)
+            return httpx2.Response(204, request=request)
         return await self._straight.handle_async_request(request)
+
+
+async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
+    """What a call by way of a `DirectClient` sends besides its content; nothing is sent.
+
+    Args:
+        call: makes one call, and copes with an empty answer.
+    """
+    requests: list[httpx2.Request] = []
+    token = _REHEARSED.set(requests)
+    try:
+        await call()
+    finally:
+        _REHEARSED.reset(token)
+    return PreparedCall.of(requests[0])

@@ -23,13 +23,14 @@ from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, U
 from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
-    import httpx2
     from openai import AsyncOpenAI
 
     from evalsuite.models.address import Address
     from evalsuite.models.client_errors import Cause
+    from evalsuite.models.openai_calls import OpenAICalls
+    from evalsuite.models.transport import ServerAnswer
     from evalsuite.types import Completion, Request
 
 T = TypeVar("T")
@@ -64,8 +65,7 @@ class OpenAIBackend:
         self._access = access or Access()
         self.base_url = self._address.shown
         self.identity = f"openai {self.base_url}"
-        self._client: AsyncOpenAI | None = None
-        self._headers: dict[str, Any] = {}
+        self._calls: OpenAICalls | None = None
         self.on_exhausted: Callable[[float], None] | None = None
         self._opening = asyncio.Lock()
 
@@ -95,34 +95,25 @@ class OpenAIBackend:
 
     async def _outcome(self, request: Request) -> Completion | Exception:
         try:
-            response = await self._post(request)
+            answer = await self._post(request)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises
             return self._failure(error)
+        if not 200 <= answer.status < 300:
+            return self._refusal(answer.status, answer.headers, answer.content)
         try:
-            return self._read(request, response)
+            return self._read(request, answer)
         except Exception as error:  # noqa: BLE001 - without the frames that hold the answer
             return error.with_traceback(None)
 
-    async def _post(self, request: Request) -> httpx2.Response:
-        import httpx2
-
-        client = await self._opened()
+    async def _post(self, request: Request) -> ServerAnswer:
         path, api = self._api(request)
-        plain = api.request_body(request, request.model)
-        body = dumps(plain).encode()
-        # Azure reads the deployment's name from the body, which must be an object for that.
-        sent: dict[str, Any] = {"body": json.loads(body)} if self._address.is_azure else {"content": body}
-        more, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
-        sent["options"] = {"headers": {**self._headers, **more}, "params": query}
+        content = dumps(api.request_body(request, request.model)).encode()
+        headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
+        calls = self._calls or await self._opened()
         async with asyncio.timeout(self._access.timeouts.whole):
-            response: httpx2.Response = await client.post(self._place(path), cast_to=httpx2.Response, **sent)
-        return response
-
-    def _place(self, path: str) -> str:
-        """Where a path is; Azure's client makes it of the deployment. A whole address need not be put together."""
-        return path if self._address.is_azure else f"{self._address.root}{path}"
+            return await calls.post(path, content, headers, query)
 
     def _api(self, request: Request) -> tuple[str, Any]:
         name = str(request.params.get("api") or "chat")
@@ -130,20 +121,19 @@ class OpenAIBackend:
             raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
         return APIS[name]
 
-    async def _opened(self) -> AsyncOpenAI:
+    async def _opened(self) -> OpenAICalls:
         async with self._opening:
-            if self._client is None:
+            if self._calls is None:
                 # Importing the package takes a second, during which others go on.
-                opened = await asyncio.to_thread(_package)
-                self._headers = opened.call_headers(self._address, self._access)
-                self._client = opened.open_client(self._address, self._access)
-        return self._client
+                package = await asyncio.to_thread(_package)
+                self._calls = package.OpenAICalls(self._address, self._access)
+        return self._calls
 
-    def _read(self, request: Request, response: httpx2.Response) -> Completion:
-        content = self._masked(response.content)
-        streamed = response.headers.get("content-type", "").startswith("text/event-stream")
+    def _read(self, request: Request, answer: ServerAnswer) -> Completion:
+        content = self._masked(answer.content)
+        streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         completion = self._completion(request, join_stream(content) if streamed else _json(content), content)
-        if self.on_exhausted is not None and (seconds := exhausted_for(response.headers)):
+        if self.on_exhausted is not None and (seconds := exhausted_for(answer.headers)):
             self.on_exhausted(seconds)
         return completion
 
@@ -192,7 +182,8 @@ class OpenAIBackend:
 
     async def _used(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
         try:
-            return await work(await self._opened(), self._headers)
+            calls = await self._opened()
+            return await work(calls.client, calls.headers)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises
@@ -214,10 +205,10 @@ class OpenAIBackend:
         import httpx2
 
         try:
-            client = await self._opened()
+            calls = await self._opened()
             async with asyncio.timeout(self._access.timeouts.connect):
-                options: Any = {"headers": self._headers}
-                response = await client.get("/models", cast_to=httpx2.Response, options=options)
+                options: Any = {"headers": calls.headers}
+                response = await calls.client.get("/models", cast_to=httpx2.Response, options=options)
             listed = json.loads(response.content)
             return [str(model["id"]) for model in listed["data"]]
         except (ValueError, KeyError, TypeError):
@@ -234,10 +225,15 @@ class OpenAIBackend:
         if links.ours is not None:
             return links.ours.with_traceback(None)
         if links.response is not None:
-            words = redact(server_words(self._masked(links.response.content)))
-            headers = {name.lower(): value for name, value in links.response.headers.items()}
-            return failure(links.response.status_code, headers, words, self.base_url, self._access.advice)
+            response = links.response
+            return self._refusal(response.status_code, response.headers, response.content)
         return self._unanswered(error, links)
+
+    def _refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
+        """What it means that the server answered with a status that is no success."""
+        words = redact(server_words(self._masked(content)))
+        plain = {name.lower(): value for name, value in headers.items()}
+        return failure(status, plain, words, self.base_url, self._access.advice)
 
     def _unanswered(self, error: Exception, links: Cause) -> Exception:
         """What it means that there was no response."""
@@ -271,15 +267,15 @@ class OpenAIBackend:
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        if self._calls is not None:
+            await self._calls.aclose()
+            self._calls = None
 
 
 def _package() -> Any:
-    from evalsuite.models import openai_client
+    from evalsuite.models import openai_calls
 
-    return openai_client
+    return openai_calls
 
 
 def _json(content: bytes) -> Any:

@@ -12,13 +12,14 @@ from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 from evalsuite.errors import BackendUnavailable
 from evalsuite.models.access import AZURE_TOKEN
 from evalsuite.models.direct_client import DirectClient
-from evalsuite.models.transport import ACCEPTED, AiohttpTransport
+from evalsuite.models.transport import ACCEPTED
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
 
     from evalsuite.models.access import Access
     from evalsuite.models.address import Address
+    from evalsuite.models.transport import AiohttpTransport
 
 NO_KEY = "none"
 """What the package gets where there is no key; the header that would carry it is omitted."""
@@ -26,15 +27,14 @@ NO_KEY = "none"
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
-def open_client(address: Address, access: Access) -> AsyncOpenAI:
-    """A client without retries of its own; the gateway retries.
+def open_client(address: Address, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
+    """A client without retries of its own, since the gateway retries.
 
     Organisation, project and further headers come from `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
     `OPENAI_CUSTOM_HEADERS` as the package documents; they are sent wherever a key is.
     """
     times = access.timeouts
     timeout = httpx2.Timeout(times.silence, connect=times.connect, pool=None)
-    transport = AiohttpTransport(access, tls=address.root.startswith("https://"))
     shared: dict[str, Any] = {
         "max_retries": 0,
         "timeout": timeout,

@@ -5,17 +5,21 @@ from __future__ import annotations
 import socket
 import ssl
 import zlib
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
 import aiohttp
 import httpx2
+from multidict import CIMultiDict
 from yarl import URL
 
 from evalsuite.models.protocol import Withheld
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from evalsuite.models.access import Access
 
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
@@ -24,6 +28,56 @@ KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
 ACCEPTED = "gzip, deflate"
 DECOMPRESSED_AT_ONCE = 2**20
 UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """All of a request but its content, so that it can be sent again with another.
+
+    Attributes:
+        method: of HTTP.
+        url: the whole address.
+        headers: without the length of the content, which aiohttp adds.
+        timeout: how long to wait.
+    """
+
+    method: str
+    url: URL
+    headers: CIMultiDict[str]
+    timeout: aiohttp.ClientTimeout
+
+    @classmethod
+    def of(cls, request: httpx2.Request) -> PreparedCall:
+        """What a request has."""
+        times = request.extensions.get("timeout", {})
+        return cls(
+            request.method,
+            _yarl(str(request.url)),
+            # Text came as ASCII; httpx2 would find that out anew for each request.
+            CIMultiDict(
+                (name.decode("latin-1"), value.decode("latin-1"))
+                for name, value in request.headers.raw
+                if name.lower() != b"content-length"
+            ),
+            aiohttp.ClientTimeout(total=None, sock_connect=times.get("connect"), sock_read=times.get("read")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAnswer:
+    """What a server sent back, whole and decompressed.
+
+    Attributes:
+        status: of HTTP.
+        headers: by name, in whatever case.
+        raw_headers: as they came.
+        content: the body.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    raw_headers: Sequence[tuple[bytes, bytes]]
+    content: bytes
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -44,28 +98,30 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         """Sends a request and reads the whole answer.
 
         Raises:
+            Exception: as `exchange`.
+        """
+        answer = await self.exchange(PreparedCall.of(request), await request.aread())
+        headers = [pair for pair in answer.raw_headers if pair[0].lower() not in UNPACKED]
+        return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)
+
+    async def exchange(self, prepared: PreparedCall, content: bytes) -> ServerAnswer:
+        """Sends content and reads the whole answer.
+
+        Raises:
             Withheld: the answer is too large, or compressed in an unexpected way.
             aiohttp.ClientError: the connection failed.
             TimeoutError: the server was silent for too long.
         """
-        times = request.extensions.get("timeout", {})
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=times.get("connect"), sock_read=times.get("read")
-        )
         async with self._opened().request(
-            request.method,
-            _yarl(str(request.url)),
-            # Text came as ASCII; httpx2 would find that out anew for each request.
-            headers=[
-                (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw
-            ],
-            data=await request.aread(),
+            prepared.method,
+            prepared.url,
+            headers=prepared.headers,
+            data=content,
             allow_redirects=False,
-            timeout=timeout,
+            timeout=prepared.timeout,
         ) as response:
             body = await self._read(response)
-        headers = [pair for pair in response.raw_headers if pair[0].lower() not in UNPACKED]
-        return httpx2.Response(response.status, headers=headers, content=body, request=request)
+        return ServerAnswer(response.status, response.headers, response.raw_headers, body)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

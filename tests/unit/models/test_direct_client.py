@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from evalsuite.models.access import Access
-from evalsuite.models.direct_client import DirectClient
+from evalsuite.models.direct_client import DirectClient, rehearse
 from evalsuite.models.transport import AiohttpTransport
 
 TIMEOUT = httpx2.Timeout(7.0, connect=3.0, pool=None)
@@ -48,3 +48,18 @@ def test_parameters_of_the_address_are_kept() -> None:
     ours, theirs = built(content=b"{}", params={"api-version": "1"})
     assert ours.url == theirs.url
     assert ours.url.query == b"api-version=1"
+
+
+def test_a_rehearsal_sends_nothing_and_shows_what_would_bear_the_content() -> None:
+    # A transport that sent it would wait for a server that there is not.
+    straight = DirectClient(AiohttpTransport(Access(), tls=False), TIMEOUT)
+
+    async def call() -> None:
+        request = straight.build_request(**POST, content=b"{}", params={"api-version": "1"})
+        assert (await straight.send(request)).content == b""
+
+    prepared = asyncio.run(rehearse(call))
+    assert (prepared.method, str(prepared.url)) == ("POST", f"{POST['url']}?api-version=1")
+    assert prepared.headers["Authorization"] == "Bearer k"
+    assert "Content-Length" not in prepared.headers
+    assert (prepared.timeout.sock_connect, prepared.timeout.sock_read) == (3.0, 7.0)

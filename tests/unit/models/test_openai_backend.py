@@ -54,6 +54,36 @@ def test_one_post_bears_headers_body_and_tools(once: Once, chat_server: ChatServ
     ]
 
 
+def test_each_call_bears_what_the_package_sends_and_headers_of_its_own_stay_with_it(
+    chat_server: ChatServer, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-key")
+    backend = given(f"{chat_server.url}?key=own")
+
+    async def ask(text: str, **params: Any) -> None:
+        await backend.complete(Request("m", (Message("user", text),), params))
+
+    async def main() -> None:
+        await ask("first")
+        await ask("with headers", extra_headers={"X-Own": "1"}, extra_query={"more": "2"})
+        await ask("a longer text than the first")
+        await backend.aclose()
+
+    asyncio.run(main())
+    first, with_headers, last = ({**headers} for headers in chat_server.headers)
+    assert (with_headers.pop("X-Own"), "X-Own" in last) == ("1", False)
+    for headers in (first, with_headers, last):
+        assert int(headers.pop("Content-Length")) > 2
+        assert headers["Authorization"] == "Bearer sk-key"
+        assert headers["User-Agent"].startswith("AsyncOpenAI/Python")
+    assert first == with_headers == last
+    assert [body["messages"][0]["content"] for body in chat_server.bodies] == [
+        "first",
+        "with headers",
+        "a longer text than the first",
+    ]
+
+
 def test_without_a_key_none_is_sent(once: Once, chat_server: ChatServer) -> None:
     once(OpenAIBackend(chat_server.url))
     assert "Authorization" not in chat_server.headers[0]
