@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from evalsuite import heap
 from evalsuite.entry_points import SHIPPED, find_target, load, names
 from evalsuite.errors import EvalsuiteError, SettingsError
 
@@ -62,7 +63,8 @@ def import_client(model: str) -> None:
     """Imports the client that asking a model takes, ahead of the first call: openai's takes most of a second."""
     kind, colon, _ = model.partition(":")
     if not colon or find_target("evalsuite.models", kind) is None:
-        import_module("evalsuite.models.openai_client")
+        with heap.importing():
+            import_module("evalsuite.models.openai_calls")
 
 
 def runs_other_code(model: str) -> bool:

@@ -12,6 +12,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evalsuite import heap
 from evalsuite.errors import BackendUnavailable, RequestRefused
 from evalsuite.json_codec import dumps
 from evalsuite.models import chat_format, embeddings_format, responses_format
@@ -273,9 +274,10 @@ class OpenAIBackend:
 
 
 def _package() -> Any:
-    from evalsuite.models import openai_calls
+    with heap.importing():
+        from evalsuite.models import openai_calls
 
-    return openai_calls
+        return openai_calls
 
 
 def _json(content: bytes) -> Any:

@@ -27,6 +27,7 @@ ROWS = (
         "option_values",
         "given_settings",
         "threads",
+        "heap",
         "vectors",
         "shortening",
         "counted_nouns",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite import heap
 from evalsuite.errors import EvalsuiteError, SettingsError
 from evalsuite.plugin.collection.selection import select_again, selection_of
 from evalsuite.plugin.marks import MARK, started_sessions
@@ -48,6 +49,7 @@ def start(config: pytest.Config) -> None:
     """
     config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
     started_sessions.append(str(config.rootpath))
+    config.add_cleanup(heap.look_rarely())
     try:
         if hasattr(config, "workerinput"):
             _start_worker(config, config.workerinput)
