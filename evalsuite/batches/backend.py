@@ -12,22 +12,27 @@ import json
 import time
 import uuid
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.batches.server import BatchServer, as_line
+from evalsuite.batches.outcome import Gone, completion_of, copied, missing
+from evalsuite.batches.server import BatchServer, as_line, read_lines
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import Detached, RequestRefused
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.wire import request_key
-from evalsuite.models.protocol import Hopeless, RateLimited, Transient
+from evalsuite.models.protocol import RateLimited, Transient
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from evalsuite.batches.desk import BatchDesk
     from evalsuite.batches.server import BatchState
     from evalsuite.journal.batches import Batches, KeptBatch
     from evalsuite.models.openai import OpenAIBackend
     from evalsuite.types import Completion, Request
+
+T = TypeVar("T")
 
 QUIET = 3.0
 """Seconds without a further request after which a batch is sent."""
@@ -36,17 +41,15 @@ MOST_LINES, MOST_BYTES = 50_000, 64 * 2**20
 """Of one batch; OpenAI takes 50,000 lines and 200 MB."""
 
 FIRST_LOOK, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds until the first look at a batch, and between two looks; between them, a twentieth of its age."""
+"""Seconds until the first look at a batch, and at most between two looks; in between, a twentieth of its age."""
 
-BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
-"""Codes of a batch that was refused because too much is waiting already."""
 
-AGAIN = 60.0
-"""Seconds until such a batch is tried again."""
+FETCHES = 3
+"""Times that a file with unreadable lines is fetched."""
 
 
 class BatchBackend:
-    """See the module. Belongs to the gateway's event loop.
+    """Answers requests by way of batches. Belongs to the gateway's event loop.
 
     Args:
         backend: the server.
@@ -123,7 +126,7 @@ class BatchBackend:
     def _read(self, key: str, request: Request, result: str) -> Completion:
         """A completion, or what became of the request instead."""
         try:
-            return _completion(self._backend, request, json.loads(result))
+            return completion_of(self._backend, request, json.loads(result))
         except Exception:
             self._batches.heard(key)
             if self._earlier:
@@ -139,9 +142,8 @@ class BatchBackend:
     def waits(self, now: float) -> list[str]:
         """See `Sender.waits`."""
         return [
-            f"batch {state.batch}: {state.done} of {state.total} since "
-            f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} "
-            f"({(now - self._since[number]) / 60:.0f} min)"
+            f"{state.batch}: {_progress(state)}, sent at "
+            f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} ({_age(now - self._since[number])} ago)"
             for number, state in list(self._under_way.items())
             if state is not None
         ]
@@ -185,7 +187,7 @@ class BatchBackend:
                 self._batches.drop(kept.number)
             self._fail(lines, error)
         else:
-            self._desk.tell(f"batch {state.batch}: {len(lines)} requests sent")
+            self._desk.tell(f"{state.batch}: {number_of(len(lines), 'request')} sent")
             self._start(self._follow(kept, state))
 
     async def _create(self, kept: KeptBatch, file: str) -> BatchState:
@@ -193,23 +195,37 @@ class BatchBackend:
             state = await self._server.create(file, kept.path, kept.mark)
         except Transient:
             # The server may have made it, and not been heard.
-            made = await self._server.find(kept.mark)
+            made = await self._insist(lambda: self._server.find(kept.mark))
             if made is None:
                 raise
             state = made
         self._batches.created(kept.number, state.batch)
         return state
 
+    async def _insist(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Asks until the server answers: what was sent is paid for, so it is never given up for an outage."""
+        pause, told = FIRST_LOOK, ""
+        while True:
+            try:
+                return await ask()
+            except RateLimited as error:
+                pause = max(pause, error.retry_after or 0.0)
+            except Transient as error:
+                if str(error) != told:
+                    told = str(error)
+                    self._desk.tell(f"batches: {told}; trying again until the server answers")
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE, 2 * pause)
+
     async def _go_on(self, kept: KeptBatch) -> None:
         """Goes on with a batch that an earlier session began to send."""
         self._under_way[kept.number] = None
         keys = self._batches.keys(kept.number)
         try:
-            state = await (self._server.look(kept.batch) if kept.batch else self._found(kept))
+            state = await self._insist(lambda: self._found(kept))
         except Exception as error:  # noqa: BLE001 - each who asks must hear of it
             self._under_way.pop(kept.number, None)
-            self._disown(keys)
-            self._fail(keys, error)
+            self._give_up(kept, keys, error)
             return
         if state is None:
             self._under_way.pop(kept.number, None)
@@ -219,57 +235,85 @@ class BatchBackend:
             return
         await self._follow(kept, state)
 
+    def _give_up(self, kept: KeptBatch, keys: Sequence[str], error: Exception) -> None:
+        """Fails the requests of a batch that cannot be read; the next session may, unless it is gone."""
+        if isinstance(error, Gone):
+            self._desk.tell(str(error))
+            self._batches.drop(kept.number)
+        self._disown(keys)
+        self._fail(keys, error)
+
     def _disown(self, keys: Iterable[str]) -> None:
         if self._earlier:
             self._earlier.difference_update(keys)
 
     async def _found(self, kept: KeptBatch) -> BatchState | None:
-        """A batch whose id was never heard: the server's, or one that is made now of the file that it has."""
+        """A batch of an earlier session, by its id; or, where that was never heard, by its mark.
+
+        One that the server never had is made now of the file that it has.
+        """
+        if kept.batch:
+            return await self._looked(kept.batch)
         state = await self._server.find(kept.mark)
         if state is None and kept.file:
-            state = await self._server.create(kept.file, kept.path, kept.mark)
+            return await self._create(kept, kept.file)
         if state is not None:
             self._batches.created(kept.number, state.batch)
+        return state
+
+    async def _looked(self, batch: str) -> BatchState:
+        state = await self._server.look(batch)
+        if state is None:
+            raise Gone(f"{batch}: the server has no such batch")
         return state
 
     async def _follow(self, kept: KeptBatch, state: BatchState) -> None:
         self._since[kept.number] = kept.created
         pause = FIRST_LOOK
-        while True:
-            self._under_way[kept.number] = state
-            if state.over:
-                break
-            await asyncio.sleep(pause)
-            pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
-            state = await self._looked(state)
-            self._desk.looked()
-        await self._collect(kept, state)
-
-    async def _looked(self, state: BatchState) -> BatchState:
-        try:
-            return await self._server.look(state.batch)
-        except Transient as error:
-            self._desk.tell(f"batch {state.batch}: {error}; it is looked at again")
-            return state
-        except RateLimited:
-            return state
-
-    async def _collect(self, kept: KeptBatch, state: BatchState) -> None:
         keys = self._batches.keys(kept.number)
         try:
-            for file in state.files:
-                results = await self._server.results(file)
-                self._batches.read(kept.number, results)
-                there = self._hand_out(results)
-                keys = [key for key in keys if key not in there]
-            self._batches.close(kept.number, state.status)
+            while True:
+                self._under_way[kept.number] = state
+                if state.over:
+                    break
+                await asyncio.sleep(pause)
+                pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
+                state = await self._insist(partial(self._looked, state.batch))
+                self._desk.looked()
+            keys = await self._collected(kept, state)
         except Exception as error:  # noqa: BLE001 - each who asked must hear of it
-            self._fail(keys, error)
+            self._give_up(kept, keys, error)
         else:
             self._disown(keys)
             self._leave_out(keys, state)
         finally:
             self._under_way.pop(kept.number, None)
+
+    async def _collected(self, kept: KeptBatch, state: BatchState) -> list[str]:
+        """Reads and hands out what a finished batch answered; returns the requests that it did not."""
+        keys = self._batches.keys(kept.number)
+        for file in state.files:
+            results = await self._whole(file)
+            self._batches.read(kept.number, results)
+            there = self._hand_out(results)
+            keys = [key for key in keys if key not in there]
+        self._batches.close(kept.number, state.status)
+        return keys
+
+    async def _whole(self, file: str) -> list[tuple[str, str]]:
+        """A file's lines; one with unreadable lines is fetched again before it is read without them."""
+        for _ in range(FETCHES):
+            content = await self._insist(partial(self._server.fetch, file))
+            if content is None:
+                raise Gone(f"{file}: the server has no such file")
+            results, unreadable = read_lines(content)
+            if not unreadable:
+                break
+        else:
+            self._desk.tell(
+                f"{file}: {number_of(unreadable, 'line')} cannot be read; the other answers are kept"
+            )
+        return results
 
     def _hand_out(self, results: list[tuple[str, str]]) -> set[str]:
         for key, result in results:
@@ -282,21 +326,19 @@ class BatchBackend:
         return {key for key, _ in results}
 
     def _leave_out(self, keys: Sequence[str], state: BatchState) -> None:
-        """Tells what became of requests without a line in any file."""
+        """Tells what becomes of requests without an answer in any file, and lets those who asked hear it."""
         if state.status == "completed" and not keys:
             return
-        words = "; ".join(str(error.get("message") or error.get("code")) for error in state.errors[:3])
-        about = f"batch {state.batch} {state.status}{f': {words}' if words else ''}"
-        self._desk.tell(f"{about}; what it left without an answer is sent again, where that makes sense")
-        refused = _refused(keys, state)
+        refused, about, reason = missing(keys, state)
+        self._desk.tell(about)
         self._fail(refused, RequestRefused(about))
-        self._fail([key for key in keys if key not in refused], _reason(state, about))
+        self._fail([key for key in keys if key not in refused], reason)
 
     def _fail(self, keys: Iterable[str], error: Exception) -> None:
         for key in keys:
             waiting = self._waiting.get(key)
             if waiting is not None and not waiting.done():
-                waiting.set_exception(_copy(error))
+                waiting.set_exception(copied(error))
 
     async def aclose(self) -> None:
         """Stops looking; batches go on at the server."""
@@ -307,40 +349,10 @@ class BatchBackend:
         await self._backend.aclose()
 
 
-def _copy(error: Exception) -> Exception:
-    """One for each who waits: an exception that is raised in many places gathers all their frames."""
-    made = type(error)(*error.args)
-    if isinstance(error, RateLimited) and isinstance(made, RateLimited):
-        made.retry_after = error.retry_after
-    return made
+def _progress(state: BatchState) -> str:
+    return f"{state.done:,} of {number_of(state.total, 'request')}" if state.total else "not begun"
 
 
-def _refused(keys: Sequence[str], state: BatchState) -> set[str]:
-    """The requests for whose sake the server took nothing of a batch, as it counts its lines."""
-    numbers = {error.get("line") for error in state.errors}
-    return {key for number, key in enumerate(keys, 1) if number in numbers}
-
-
-def _reason(state: BatchState, about: str) -> Exception:
-    """Why a request has no answer that was refused by nobody."""
-    if state.status == "cancelled":
-        return RequestRefused(about)
-    if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):
-        return RateLimited(about, AGAIN)
-    if state.status == "failed" and not any(error.get("line") for error in state.errors):
-        return Hopeless(about)
-    # What was not answered was not billed.
-    return Transient(about)
-
-
-def _completion(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
-    """What a line of a batch's output says.
-
-    Raises:
-        Exception: as `Backend.complete`.
-    """
-    response, error = line.get("response"), line.get("error")
-    if isinstance(response, dict) and "status_code" in response:
-        return backend.read_line(request, int(response["status_code"]), response.get("body"))
-    words = error.get("message") or error.get("code") if isinstance(error, dict) else error
-    raise Transient(f"the batch gave no answer: {words}")
+def _age(seconds: float) -> str:
+    hours, minutes = divmod(int(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -27,7 +27,7 @@ class Sender(Protocol):
 
 
 class BatchDesk:
-    """See the module.
+    """Knows what is waited for, and ends the session where it is not to wait.
 
     Args:
         detach: whether the session ends once everything is sent.
@@ -59,7 +59,7 @@ class BatchDesk:
         """A backend has sent, or looked at, a batch: with `--detach`, the session may be over."""
         if self._detach and not self.left and all(sender.still for sender in self._senders):
             waits = self.waits()
-            self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "nothing is waited for")
+            self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
 
     def leave(self, reason: str) -> None:
         """Ends all waiting."""

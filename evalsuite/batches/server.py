@@ -1,4 +1,4 @@
-"""What a server with OpenAI's batch interface is asked: files, batches, and what came of them.
+"""A server with OpenAI's batch interface: files, batches, and what came of them.
 
 Source: the OpenAI API reference, "Files" and "Batch". vLLM's `run-batch` reads and writes the same lines.
 """
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.json_codec import dumps
-from evalsuite.models.protocol import LostAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from openai import AsyncOpenAI
 
@@ -62,7 +61,7 @@ def as_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
 
 
 class BatchServer:
-    """See the module.
+    """Sends files and batches to a server, and asks after them.
 
     Args:
         backend: the server, its key and its time-outs.
@@ -98,11 +97,17 @@ class BatchServer:
 
         return await self._backend.use(make)
 
-    async def look(self, batch: str) -> BatchState:
-        """How a batch stands."""
+    async def look(self, batch: str) -> BatchState | None:
+        """How a batch stands; None where the server has no such batch."""
 
-        async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
-            return _state((await client.batches.retrieve(batch, extra_headers=headers)).model_dump())
+        async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
+            from openai import NotFoundError
+
+            try:
+                plain = await client.batches.retrieve(batch, extra_headers=headers)
+            except NotFoundError:
+                return None
+            return _state(plain.model_dump())
 
         return await self._backend.use(ask)
 
@@ -122,14 +127,18 @@ class BatchServer:
 
         return await self._backend.use(search)
 
-    async def results(self, file: str) -> list[tuple[str, str]]:
-        """The lines of a file of answers or errors, each with the key of its request."""
+    async def fetch(self, file: str) -> bytes | None:
+        """A file of answers or errors; None where the server has no such file."""
 
-        async def fetch(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes:
-            content = await client.files.content(file, extra_headers=_without_type(headers))
-            return content.content
+        async def download(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes | None:
+            from openai import NotFoundError
 
-        return list(_lines(await self._backend.use(fetch)))
+            try:
+                return (await client.files.content(file, extra_headers=_without_type(headers))).content
+            except NotFoundError:
+                return None
+
+        return await self._backend.use(download)
 
     async def probe(self) -> None:
         """Sees whether there is a batch interface."""
@@ -162,10 +171,22 @@ def _state(plain: Mapping[str, Any]) -> BatchState:
     )
 
 
-def _lines(content: bytes) -> Iterator[tuple[str, str]]:
-    for line in content.splitlines():
-        if line.strip():
-            try:
-                yield str(json.loads(line)["custom_id"]), line.decode("utf-8", "replace")
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise LostAnswer(f"a batch's output has a line that is none: {line[:200]!r}") from error
+def read_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
+    """Reads a file of answers or errors.
+
+    Args:
+        content: JSON Lines.
+
+    Returns:
+        The lines, each with the key of its request, and how many more are there that cannot be read.
+    """
+    lines = [line for line in content.splitlines() if line.strip()]
+    results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _key_of(line)) is not None]
+    return results, len(lines) - len(results)
+
+
+def _key_of(line: bytes) -> str | None:
+    try:
+        return str(json.loads(line)["custom_id"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

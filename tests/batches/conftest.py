@@ -50,6 +50,8 @@ class BatchServer:
         batches: all that were made, in order.
         calls: paths of requests that are no part of the batch interface.
         deaf: the next batch is made, and its maker never hears of it.
+        hiccups: each is the end of a path whose next GET is answered with 503, as by a server that restarts.
+        errors: why a batch fails, if it does.
     """
 
     url: str = ""
@@ -60,6 +62,10 @@ class BatchServer:
     files: dict[str, bytes] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     deaf: bool = False
+    hiccups: list[str] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(
+        default_factory=lambda: [{"code": "invalid", "message": "no such parameter", "line": 1}]
+    )
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def asked(self) -> list[str]:
@@ -85,14 +91,14 @@ class BatchServer:
         self.batches.append(Batch(lines, plain))
         return self.batches[-1]
 
-    def look(self, name: str) -> dict[str, Any]:
-        batch = next(one for one in self.batches if one.plain["id"] == name)
+    def look(self, name: str) -> dict[str, Any] | None:
+        batch = next((one for one in self.batches if one.plain["id"] == name), None)
+        if batch is None:
+            return None
         if batch.plain["status"] == "in_progress" and (fate := self.fate(batch)) is not None:
             batch.plain["status"] = fate
             if fate == "failed":
-                batch.plain["errors"] = {
-                    "data": [{"code": "invalid", "message": "no such parameter", "line": 1}]
-                }
+                batch.plain["errors"] = {"data": self.errors}
             else:
                 self._finish(batch, fate)
         return batch.plain
@@ -118,6 +124,17 @@ class BatchServer:
         batch.plain["request_counts"] |= {"completed": len(good), "failed": len(bad)}
 
 
+def hiccup(state: BatchServer, method: str, path: str) -> tuple[int, Any] | None:
+    """An answer of a server that restarts, where the test wants one."""
+    end = next(
+        (end for end in state.hiccups if method == "GET" and path.partition("?")[0].endswith(end)), None
+    )
+    if end is None:
+        return None
+    state.hiccups.remove(end)
+    return 503, {"error": {"message": "restarting"}}
+
+
 def route(state: BatchServer, method: str, path: str, content: bytes) -> tuple[int, Any]:
     """Status and body of one request."""
     path = path.partition("?")[0].removeprefix("/v1")
@@ -131,7 +148,8 @@ def route(state: BatchServer, method: str, path: str, content: bytes) -> tuple[i
     if (method, path) == ("GET", "/batches"):
         return 200, {"object": "list", "data": [batch.plain for batch in state.batches], "has_more": False}
     if method == "GET" and path.startswith("/batches/"):
-        return 200, state.look(path.removeprefix("/batches/"))
+        plain = state.look(path.removeprefix("/batches/"))
+        return (404, {"error": {"message": "no such batch"}}) if plain is None else (200, plain)
     if method == "GET" and path.endswith("/content"):
         return 200, state.files[path.split("/")[2]]
     state.calls.append(path)
@@ -155,7 +173,9 @@ def batch_server() -> Iterator[BatchServer]:
 
         def _answer(self, content: bytes) -> None:
             with state._lock:
-                status, body = route(state, self.command, self.path, content)
+                status, body = hiccup(state, self.command, self.path) or route(
+                    state, self.command, self.path, content
+                )
             if state.deaf and self.command == "POST" and self.path.endswith("/batches"):
                 state.deaf = False
                 self.close_connection = True

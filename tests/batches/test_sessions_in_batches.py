@@ -110,7 +110,7 @@ def test_a_suite_is_asked_in_one_batch_at_half_the_price(suite: Suite, batch_ser
     assert not batch_server.calls
     # 15 tokens at 100 dollars a million are 0.0015 dollars, of which half.
     assert suite.usage()["cost"] == pytest.approx(6 * 0.00075)
-    assert "batch batch_0: 6 requests sent" in output
+    assert "batch_0: 6 requests sent" in output
 
 
 def test_further_steps_make_further_batches_and_one_that_was_never_heard_of_is_found_again(
@@ -143,7 +143,7 @@ def test_failed_and_expired_lines_are_sent_again_and_refused_ones_are_not(
     status, output = suite.run()
     assert status == 1
     assert "word 1 is not liked" in output
-    assert "batch batch_0 expired" in output
+    assert "batch_0 expired" in output
     first = [line["body"]["messages"][-1]["content"] for line in batch_server.batches[0].lines]
     again = {"word 2", *first[len(first) // 2 :]}
     assert sorted(batch_server.asked()) == sorted([*(f"word {number}" for number in range(6)), *again])
@@ -181,7 +181,7 @@ def test_a_detached_session_ends_with_13_until_its_batches_are_finished(
     batch_server.fate = lambda batch: None
     status, output = suite.run("--detach", "-n2")
     assert status == 13, output
-    assert "not finished yet, batch batch_0" in output
+    assert "not finished yet, batch_0" in output
     assert "--resume run" in output
     assert suite.run("--resume=last", "--detach")[0] == 13
     assert len(batch_server.asked()) == 6

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import for_terminal
 
 if TYPE_CHECKING:
@@ -114,7 +115,6 @@ class LiveLine:
         self._listener, self._terminal = listener, terminal
         self._file: StatusFile | None = None
         self._total = self._done = self._announced = 0
-        self._answered_before: int | None = None
         self._started = 0.0
         self._tokens: deque[tuple[float, int]] = deque()
         self._ended = threading.Event()
@@ -200,15 +200,16 @@ class LiveLine:
         """What is shown, each part with its rank: the greater it is, the sooner a narrow terminal goes without."""
         gateway = self._listener.controller.asked.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
-        if self._answered_before is None:
-            # A resumed run has the answers of its earlier sessions.
-            self._answered_before = paid.calls
-        answers = paid.calls - self._answered_before
-        parts = [(0, f"evalsuite {self._done}/{self._total} cases"), (4, f"{answers} answers")]
+        # Of this session: what earlier ones of a resumed run paid is taken over without its calls.
+        answers = paid.calls
+        parts = [
+            (0, f"evalsuite {self._done}/{number_of(self._total, 'case')}"),
+            (4, number_of(answers, "answer")),
+        ]
         parts += [(1, outage) for outage in gateway.outages()]
         parts += [(1, waits) for waits in self._listener.controller.asked.waits()]
         parts += [
-            (5, f"{places.in_flight} calls in flight"),
+            (5, f"{number_of(places.in_flight, 'call')} in flight"),
             (6, f"{self._speed(now, paid.completion_tokens):.0f} tokens/s"),
         ]
         if paid.cost:
