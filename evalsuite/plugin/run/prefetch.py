@@ -251,7 +251,8 @@ class Prefetcher:
         """Starts the present case, and what the window has room for; to be called when an item begins."""
         under_way = case is None or case in self._results
         if not (under_way and self._in_flight >= self._window):
-            self._background.soon(self._begin, case)
+            # By the time the loop hears of it, a case that is under way may have been taken away, and would begin anew.
+            self._background.soon(self._begin, None if under_way else case)
 
     def result(self, case: Case) -> Solved:
         """Waits for a case's result, starting it if need be."""
