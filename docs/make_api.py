@@ -102,10 +102,10 @@ class _Entry:
     def lines(self) -> Iterator[str]:
         yield f"### {self.title}"
         if isinstance(self.value, partial):
-            given = ", ".join(f"{name}={value!r}" for name, value in self.value.keywords.items())
+            keywords = ", ".join(f"{name}={value!r}" for name, value in self.value.keywords.items())
             words = (repr(argument) for argument in self.value.args)
             yield from _code(
-                f"{self.name} = partial({self.value.func.__name__}, {', '.join([*words, given])})"
+                f"{self.name} = partial({self.value.func.__name__}, {', '.join([*words, keywords])})"
             )
             return
         if isinstance(self._node, ast.ClassDef):
@@ -150,13 +150,13 @@ def _at_the_top(heading: str) -> Iterator[_Entry]:
 
 
 def _of_module(module: str) -> Iterator[_Entry]:
-    found = importlib.import_module(module)
-    public = getattr(found, "__all__", None) or [
-        name for name, value in vars(found).items() if getattr(value, "__module__", None) == module
+    imported = importlib.import_module(module)
+    public = getattr(imported, "__all__", None) or [
+        name for name, value in vars(imported).items() if getattr(value, "__module__", None) == module
     ]
     for name in public:
         if not name.startswith("_"):
-            yield _Entry(name, getattr(found, name), module)
+            yield _Entry(name, getattr(imported, name), module)
 
 
 def _definition(value: Any) -> ast.AST | None:
@@ -180,8 +180,8 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 
 def _field(node: ast.AnnAssign) -> str:
     default = "" if node.value is None else f" = {ast.unparse(node.value)}"
-    made = re.fullmatch(r" = field\(default_factory=(\w+)\)", default)
-    default = f" = {made[1]}()" if made else default
+    factory = re.fullmatch(r" = field\(default_factory=(\w+)\)", default)
+    default = f" = {factory[1]}()" if factory else default
     return f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}{default}"
 
 

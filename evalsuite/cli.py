@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def make_parser(given: Sequence[str]) -> argparse.ArgumentParser:
+def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """All commands; the module of one, with its options, is imported where it is named among the arguments."""
     parser = argparse.ArgumentParser(
         prog="evalsuite",
@@ -67,9 +67,9 @@ def make_parser(given: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"evalsuite {version('evalsuite')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, what in COMMANDS.items():
-        command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
-        if name in given:
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name in arguments:
             module = import_module(f"evalsuite.commands.{name}")
             module.add_arguments(command)
             command.set_defaults(run=module.run, takes_further=hasattr(module, "FURTHER"))

@@ -85,9 +85,9 @@ def _value(item: Mapping[str, Any], field: Field, path: str, where: str) -> Any:
     value: Any = item
     for name in field.split("."):
         if not isinstance(value, Mapping) or name not in value:
-            there = ", ".join(map(repr, item)) or "none"
+            available = ", ".join(map(repr, item)) or "none"
             raise DatasetError(
-                path, where, f"the fields {there}", f"the field {field!r}; name fields that are there"
+                path, where, f"the fields {available}", f"the field {field!r}; name fields that are there"
             )
         value = value[name]
     return value

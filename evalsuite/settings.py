@@ -327,13 +327,13 @@ def _shown(name: str, value: Any) -> Any:
 
 
 OPTIONS = tuple(
-    replace(made.metadata["option"], name=made.name) for made in fields(Settings) if "option" in made.metadata
+    replace(item.metadata["option"], name=item.name) for item in fields(Settings) if "option" in item.metadata
 )
 
 
 def restore(plain: Mapping[str, Any]) -> Settings:
     """The reverse of `Settings.plain`; unknown names, which another version wrote, are ignored."""
-    values = {made.name: plain[made.name] for made in fields(Settings) if made.name in plain}
+    values = {item.name: plain[item.name] for item in fields(Settings) if item.name in plain}
     for option in OPTIONS:
         if option.repeat and option.name in values:
             values[option.name] = tuple(values[option.name])

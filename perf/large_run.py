@@ -106,8 +106,8 @@ def main() -> None:
         make_run(folder / "other", range(cases), "other")
         for shard in (1, 2):
             make_run(folder / f"shard-{shard}", range(shard - 1, cases, 2), "base", f"{shard}/2")
-        for made in ("merged", "compare-base-other"):
-            shutil.rmtree(folder / made, ignore_errors=True)
+        for earlier_output in ("merged", "compare-base-other"):
+            shutil.rmtree(folder / earlier_output, ignore_errors=True)
         where = f"--reports={folder}"
         for command in (
             ("gate", "base"), ("gate", "other", "--baseline", "base"), ("report", "base", "--save"),

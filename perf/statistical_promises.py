@@ -176,10 +176,10 @@ def unequal_clusters(runs: int) -> Iterator[Line]:
         for _ in range(runs):
             shared = rng.normal(size=11)[clusters]
             values = np.sqrt(common) * shared + np.sqrt(1 - common) * rng.normal(size=100)
-            found = stats.clustered_mean(values, clusters)
-            interval = found.interval(0.95)
+            estimate = stats.clustered_mean(values, clusters)
+            interval = estimate.interval(0.95)
             covered += bool(interval.low <= 0 <= interval.high)
-            usual += bool(abs(found.mean) <= stdtrit(10, 0.975) * found.error)
+            usual += bool(abs(estimate.mean) <= stdtrit(10, 0.975) * estimate.error)
         yield (
             f"half the cases in one cluster, {common:.0%} in common: coverage",
             "95%",
@@ -198,11 +198,13 @@ def few_labels(runs: int) -> Iterator[Line]:
             for _ in range(runs):
                 right = (rng.random(n + 1000) >= failing).astype(float)
                 judged = np.where(rng.random(n + 1000) < 0.3, 1.0, right)
-                found = stats.ppi_mean(right[:n], judged[:n], judged[n:])
-                covered += bool(found.low <= 1 - failing <= found.high)
-                rectified = right[:n] - found.tuning * judged[:n]
-                reach = 1.96 * float(rectified.var() / n + found.tuning**2 * judged[n:].var() / 1000) ** 0.5
-                plain += bool(abs(found.estimate - (1 - failing)) <= reach)
+                estimate = stats.ppi_mean(right[:n], judged[:n], judged[n:])
+                covered += bool(estimate.low <= 1 - failing <= estimate.high)
+                rectified = right[:n] - estimate.tuning * judged[:n]
+                reach = (
+                    1.96 * float(rectified.var() / n + estimate.tuning**2 * judged[n:].var() / 1000) ** 0.5
+                )
+                plain += bool(abs(estimate.estimate - (1 - failing)) <= reach)
             least, usual = min(least, covered / runs), min(usual, plain / runs)
         yield (
             f"prediction-powered, {n} labels, 1 to 20% failures: least coverage",
@@ -252,8 +254,8 @@ def near_perfect_correlations(runs: int) -> Iterator[Line]:
         truth = stats.spearman(*marks(200_000, turned)).statistic
         for _ in range(runs):
             x, y = marks(n, turned)
-            found = rho(list(zip(x, y, strict=True)))
-            missed += found is not None and found.low is not None and found.low > truth
+            estimate = rho(list(zip(x, y, strict=True)))
+            missed += estimate is not None and estimate.low is not None and estimate.low > truth
             usual += interval_of_replicates(*without_each_cluster(x, y, range(n), "spearman")).low > truth
             usual += stats.spearman(x, y).statistic > 1 - 1e-9
         yield (
@@ -289,11 +291,11 @@ def same_model(runs: int) -> Iterator[Line]:
         base = rng.random(200) < 0.8
         flipped = rng.random(200) < 0.1
         other = np.where(flipped, rng.random(200) < 0.8, base)
-        found = stats.verdicts([stats.compare_paired(base.astype(float), other.astype(float), margin=0.02)])[
-            0
-        ]
-        worse += found == "worse"
-        undecided += found == "undecided"
+        verdict = stats.verdicts(
+            [stats.compare_paired(base.astype(float), other.astype(float), margin=0.02)]
+        )[0]
+        worse += verdict == "worse"
+        undecided += verdict == "undecided"
     yield "the same model against itself: worse", "at most 2.5%", share(worse, runs), ""
 
 

@@ -210,14 +210,14 @@ def response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     (part,) = item["content"]
-    empty, here = {**part, "text": ""}, {**place, "content_index": 0}
+    empty, content_place = {**part, "text": ""}, {**place, "content_index": 0}
     begun = {**item, "status": "in_progress", "content": []}
     yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": begun}
-    yield {"type": "response.content_part.added", **here, "part": empty}
+    yield {"type": "response.content_part.added", **content_place, "part": empty}
     for piece in pieces(part["text"]):
-        yield {"type": "response.output_text.delta", **here, "delta": piece, "logprobs": []}
-    yield {"type": "response.output_text.done", **here, "text": part["text"], "logprobs": []}
-    yield {"type": "response.content_part.done", **here, "part": part}
+        yield {"type": "response.output_text.delta", **content_place, "delta": piece, "logprobs": []}
+    yield {"type": "response.output_text.done", **content_place, "text": part["text"], "logprobs": []}
+    yield {"type": "response.content_part.done", **content_place, "part": part}
 
 
 def _call_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -75,8 +75,10 @@ class BatchServer:
 
         async def send(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
             file = (f"{name}.jsonl", content, "application/jsonl")
-            made = await client.files.create(file=file, purpose="batch", extra_headers=_without_type(headers))
-            return str(made.id)
+            uploaded = await client.files.create(
+                file=file, purpose="batch", extra_headers=_without_type(headers)
+            )
+            return str(uploaded.id)
 
         return await self._backend.use(send)
 
@@ -86,14 +88,14 @@ class BatchServer:
         async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             # The package's types name the paths of today; a server may know more.
             endpoint: Any = path
-            made = await client.batches.create(
+            batch = await client.batches.create(
                 completion_window=WINDOW,
                 endpoint=endpoint,
                 input_file_id=file,
                 metadata={MARK: mark},
                 extra_headers=headers,
             )
-            return _state(made.model_dump())
+            return _state(batch.model_dump())
 
         return await self._backend.use(make)
 

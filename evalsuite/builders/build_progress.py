@@ -45,10 +45,10 @@ class BuildProgress:
             self._bar.refresh()
             self._bar.close()
 
-    def begin(self, what: str) -> None:
+    def begin(self, stage: str) -> None:
         """Says what is being done now."""
         if self._bar is not None:
-            self._bar.set_description(what)
+            self._bar.set_description(stage)
 
     def advance(self, count: int) -> None:
         """So much more is done."""

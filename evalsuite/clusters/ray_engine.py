@@ -58,8 +58,8 @@ class RayCluster:
     @property
     def is_on_one_host(self) -> bool:
         """Whether every node is on this host, so that its loopback can be reached."""
-        here = self._ray.util.get_node_ip_address()
-        return all(node["NodeManagerAddress"] == here for node in self._alive())
+        own_address = self._ray.util.get_node_ip_address()
+        return all(node["NodeManagerAddress"] == own_address for node in self._alive())
 
     def _alive(self) -> list[dict[str, Any]]:
         return [node for node in self._ray.nodes() if node["Alive"]]
@@ -82,16 +82,16 @@ class RayCluster:
             RunError: a shard could not be run, however often it was tried.
         """
         ray = self._ray
-        here = ray.get_runtime_context().get_node_id()
-        nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        own_node = ray.get_runtime_context().get_node_id()
+        nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
         # With the records of nodes that may die, so on this one.
         collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
         task = ray.remote(_task).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}
         while waiting:
-            done, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
+            ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
             hear(ray.get(collector.take.remote()))
-            for reference in done:
+            for reference in ended:
                 job = waiting.pop(reference)
                 yield self._result(reference, job)
             tell(f"{len(jobs) - len(waiting)} of {len(jobs)} shards, on {self.nodes()} nodes")

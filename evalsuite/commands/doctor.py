@@ -51,13 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the table, from within pytest: its ini files and conftests are those of a run."""
-    given = [
+    options_given = [
         f"{option.flag}={getattr(options, option.name)}"
         for option in OPTIONS
         if option.name in ASKED and getattr(options, option.name)
     ]
     quietly = ["-p", "evalsuite.plugin", "-p", "evalsuite.plugin.doctor", "-p", "no:cacheprovider"]
     more = ["--doctor-without-programs"] if options.without_programs else []
-    command = [sys.executable, "-m", "pytest", *quietly, *more, *given, *options.suite]
+    command = [sys.executable, "-m", "pytest", *quietly, *more, *options_given, *options.suite]
     # The command line is the user's own, passed on without a shell.
     return subprocess.run(command, check=False).returncode  # noqa: S603 - see above

@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
     from evalsuite.reporting.write import append_step_summary, comment
 
     parse_gates(options.gate)
-    given = {"gate": options.gate, "baseline": options.baseline, "on_undecided": options.on_undecided}
-    report = report_again(options, {name: value for name, value in given.items() if value})
+    overrides = {"gate": options.gate, "baseline": options.baseline, "on_undecided": options.on_undecided}
+    report = report_again(options, {name: value for name, value in overrides.items() if value})
     verdict, saved = report.verdict, save(report, options, "gate")
     aside = append_step_summary(report.text(), comment(report))
     for decision in verdict.decisions:

@@ -113,14 +113,14 @@ def _write_files(root: Path) -> Iterator[str]:
 
 
 def _write_gate(root: Path) -> Iterator[str]:
-    there = next((name for name, mark in CONFIGURED.items() if _holds(root / name, mark)), None)
-    if there is None:
+    configured = next((name for name, mark in CONFIGURED.items() if _holds(root / name, mark)), None)
+    if configured is None:
         yield _write(root / "pytest.toml", f"[pytest]\n{GATE}")
-    elif not _holds(root / there, "evalsuite_gate"):
+    elif not _holds(root / configured, "evalsuite_gate"):
         # A further file of settings would hide the one that is there.
-        yield f"kept     {root / there}: add this gate to its pytest settings yourself:\n{GATE.rstrip()}"
+        yield f"kept     {root / configured}: add this gate to its pytest settings yourself:\n{GATE.rstrip()}"
     else:
-        yield f"kept     {root / there}: it has gates"
+        yield f"kept     {root / configured}: it has gates"
 
 
 def _write(file: Path, text: str, needed: str = "") -> str:

@@ -34,8 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Has pytest collect the suite and print the plan."""
     named = ("baseline", "detect", "model", "epochs", "limit", "reports")
-    given = [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
+    arguments = [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
     suite = [options.suite] if options.suite else []
-    command = [sys.executable, "-m", "pytest", "--plan", "-qq", "--no-header", *given, *suite, *options.rest]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--plan",
+        "-qq",
+        "--no-header",
+        *arguments,
+        *suite,
+        *options.rest,
+    ]
     # The command line is the user's own, passed on without a shell.
     return subprocess.run(command, check=False).returncode  # noqa: S603 - see above

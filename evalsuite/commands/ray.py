@@ -99,11 +99,11 @@ def _ways(
     from evalsuite.clusters.own_gateway import own_gateway
     from evalsuite.clusters.sharded_run import STORE
 
-    told, rest = _divided(options.further)
+    own, rest = _divided(options.further)
     if options.gateway:
-        if told:
+        if own:
             raise SettingsError(
-                f"{shlex.join(told)}: these are the gateway's; give them to `evalsuite gateway`"
+                f"{shlex.join(own)}: these are the gateway's; give them to `evalsuite gateway`"
             )
         return options.gateway, [options.suite, *rest]
     if not cluster.is_on_one_host:
@@ -111,7 +111,7 @@ def _ways(
             "nodes of this cluster are on other hosts, which cannot reach this one's loopback: start `evalsuite "
             "gateway --host ... --tls-cert ... --clients ...` and name it with --gateway"
         )
-    served = own_gateway([*told, *_upstream(rest)], Path.cwd(), folder / STORE)
+    served = own_gateway([*own, *_upstream(rest)], Path.cwd(), folder / STORE)
     return ends.enter_context(served), [options.suite, *rest]
 
 
@@ -121,9 +121,9 @@ def _divided(arguments: list[str]) -> tuple[list[str], list[str]]:
     for option in OPTIONS:
         if option.name in SHARED:
             parser.add_argument(option.flag, action="append", default=[])
-    known, rest = parser.parse_known_args(arguments)
+    recognised, rest = parser.parse_known_args(arguments)
     flags = {option.name: option.flag for option in OPTIONS}
-    return [f"{flags[name]}={value}" for name, values in vars(known).items() for value in values], rest
+    return [f"{flags[name]}={value}" for name, values in vars(recognised).items() for value in values], rest
 
 
 def _upstream(arguments: list[str]) -> list[str]:
@@ -132,12 +132,12 @@ def _upstream(arguments: list[str]) -> list[str]:
     for option in OPTIONS:
         if option.name in {*MODELS, *(name for pair in ADDRESSES for name in pair)}:
             parser.add_argument(option.flag)
-    known: dict[str, Any] = vars(parser.parse_known_args(arguments)[0])
-    options = [f"--model={known[name]}" for name in MODELS if known.get(name)]
+    values: dict[str, Any] = vars(parser.parse_known_args(arguments)[0])
+    options = [f"--model={values[name]}" for name in MODELS if values.get(name)]
     for address, key in ADDRESSES:
-        if known.get(address):
-            variable = known.get(key)
-            options.append(f"--upstream={known[address]}{f',{variable}' if variable else ''}")
+        if values.get(address):
+            variable = values.get(key)
+            options.append(f"--upstream={values[address]}{f',{variable}' if variable else ''}")
     return options
 
 
@@ -151,13 +151,13 @@ def _results(
         ShardJob(part, options.shards, arguments, gateway, os.environ.get(TOKEN))
         for part in range(1, options.shards + 1)
     ]
-    told = ""
+    last_line = ""
 
     def tell(words: str) -> None:
-        nonlocal told
+        nonlocal last_line
         line = f"{words}, {number_of(sharded.cases, 'case')}\n"
-        if line != told:
-            told = line
+        if line != last_line:
+            last_line = line
             sys.stdout.write(line)
             sys.stdout.flush()
 

@@ -49,8 +49,8 @@ def _verify(folder: RunFolder) -> int:
         checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder)]
     finally:
         journal.close()
-    for what, fault in checks:
-        sys.stdout.write(f"{'WRONG' if fault else 'ok':<6} {what}{f': {fault}' if fault else ''}\n")
+    for subject, fault in checks:
+        sys.stdout.write(f"{'WRONG' if fault else 'ok':<6} {subject}{f': {fault}' if fault else ''}\n")
     return int(any(fault for _, fault in checks))
 
 

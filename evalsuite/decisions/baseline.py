@@ -113,8 +113,8 @@ def _obstacle(
     """The reason why a subject cannot be compared; empty if it can."""
     name = baseline.folder.name
     if not common.before:
-        there = ", ".join(baseline.benchmarks) or "nothing"
-        return f"{name} holds no such case (it holds {there}); make a baseline of this suite"
+        available = ", ".join(baseline.benchmarks) or "nothing"
+        return f"{name} holds no such case (it holds {available}); make a baseline of this suite"
     share, of = _paired_share(common, run)
     if share < rules.min_paired:
         replaced = len(common.replaced)
@@ -162,7 +162,7 @@ def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, 
 def _changes(matches: Mapping[str, Common], name: str) -> list[str]:
     lines = []
     for benchmark, common in matches.items():
-        parts = [f"{what} of {count}" for what, count in common.changed.items()]
+        parts = [f"{change} of {count}" for change, count in common.changed.items()]
         if common.replaced:
             parts.insert(0, f"input or target of {len(common.replaced)} (left out)")
         if parts:

@@ -41,12 +41,14 @@ def _moved(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]
         changed = sum(pair.before != pair.after for pair in pairs)
         if not changed:
             continue
-        what = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged otherwise than in {baseline}"
+        difference = (
+            f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged otherwise than in {baseline}"
+        )
         accuracy = _agreement(before, now)
         if count_interval(changed, len(pairs)).low > SURELY:
-            yield f"{what}{accuracy}: the judge has moved, so what the comparison shows is not the model's alone"
+            yield f"{difference}{accuracy}: the judge has moved, so what the comparison shows is not the model's alone"
         else:
-            yield f"{what}{accuracy}, which is within what a judge may vary"
+            yield f"{difference}{accuracy}, which is within what a judge may vary"
 
 
 def _agreement(before: Tally, now: Tally) -> str:

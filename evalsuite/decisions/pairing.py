@@ -253,5 +253,5 @@ def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str
 
 
 def _mean(scores: list[float | None]) -> float | None:
-    there = [score for score in scores if score is not None]
-    return math.fsum(there) / len(there) if there else None
+    present = [score for score in scores if score is not None]
+    return math.fsum(present) / len(present) if present else None

@@ -216,10 +216,10 @@ def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) ->
     """
     scores = [token for token in logprobs if _score(token.token, aspect) is not None]
     # `1. Score: 4` has a number before its score.
-    said = [token for token in scores if _score(token.token, aspect) == score] or scores
-    if not said:
+    matching = [token for token in scores if _score(token.token, aspect) == score] or scores
+    if not matching:
         return None
-    return _expected_value({**dict(said[0].top), said[0].token: said[0].logprob}, aspect)
+    return _expected_value({**dict(matching[0].top), matching[0].token: matching[0].logprob}, aspect)
 
 
 def _expected_value(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float] | None:

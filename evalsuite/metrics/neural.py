@@ -154,7 +154,7 @@ class BartScore:
             for pair in ((reference, prediction), (prediction, reference))
         ]
         values = self.log_likelihoods(directions)
-        return [(there + back) / 2 for there, back in zip(values[::2], values[1::2], strict=True)]
+        return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
 
     def log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
         """Of each pair the mean natural-log probability of the second's tokens, its end included, given the first."""

@@ -52,10 +52,10 @@ def numeric_match(prediction: object, target: object) -> float:
     the target is a percentage; currency signs do not matter unless both have one and they differ. What is
     no finite number (text, a truth value, infinity, not-a-number) equals nothing, not even itself.
     """
-    said, wanted = parse_number(prediction), parse_number(target)
-    if said is None or wanted is None:
+    predicted, wanted = parse_number(prediction), parse_number(target)
+    if predicted is None or wanted is None:
         return 0.0
-    return float(_same_unit(said.unit, wanted.unit) and _equal(said.value, wanted.value))
+    return float(_same_unit(predicted.unit, wanted.unit) and _equal(predicted.value, wanted.value))
 
 
 def parse_number(written: object) -> Number | None:
@@ -80,8 +80,8 @@ def _in_ascii(text: str) -> str:
     return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
 
 
-def _number(found: re.Match[str]) -> Number | None:
-    sign, before, inner, digits, exponent, after = map(str, found.groups(""))
+def _number(match: re.Match[str]) -> Number | None:
+    sign, before, inner, digits, exponent, after = map(str, match.groups(""))
     unit = before or after
     if (before and after) or (sign and inner) or before == "%":
         return None
@@ -94,10 +94,10 @@ def _number(found: re.Match[str]) -> Number | None:
     return Number(value, unit)
 
 
-def _same_unit(said: str, wanted: str) -> bool:
-    if "%" in (said, wanted):
-        return wanted == "%" and said in ("", "%")
-    return said == wanted or "" in (said, wanted)
+def _same_unit(predicted: str, wanted: str) -> bool:
+    if "%" in (predicted, wanted):
+        return wanted == "%" and predicted in ("", "%")
+    return predicted == wanted or "" in (predicted, wanted)
 
 
 def _equal(one: Decimal, other: Decimal) -> bool:

@@ -72,9 +72,9 @@ class ReadyAnswers:
             for key in ((benchmark, name), ("", name)):
                 if key in self._by_key:
                     return self._by_key[key]
-        there = ", ".join(repr(name) for _, name in list(self._by_key)[:NAMES_SHOWN])
+        available = ", ".join(repr(name) for _, name in list(self._by_key)[:NAMES_SHOWN])
         raise RequestRefused(
-            f"{self._file} holds no answer for {names[0]!r} of {benchmark}; its ids are {there}"
+            f"{self._file} holds no answer for {names[0]!r} of {benchmark}; its ids are {available}"
             + (" and so on" if len(self._by_key) > NAMES_SHOWN else "")
         )
 

@@ -107,10 +107,10 @@ class Credentials:
 
     def _grant(self, model: str, base_url: str | None) -> Grant | None:
         public = base_url and redact(base_url)
-        here = [grant for grant in self._grants if grant.public_url == public]
-        exact = [grant for grant in here if grant.model == model]
+        matching = [grant for grant in self._grants if grant.public_url == public]
+        exact = [grant for grant in matching if grant.model == model]
         # Another model at an address that was given is reached with that address's key.
-        return next(iter(exact or (here if base_url else ())), None)
+        return next(iter(exact or (matching if base_url else ())), None)
 
     def _usual_key(self, address: Address) -> str:
         if not address.host.endswith(".azure.com"):

@@ -56,8 +56,8 @@ class CaseTable:
 
     def get(self, case: str) -> PageRow | None:
         """The row of a case, if it is there."""
-        found = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_key(case),)).fetchone()
-        return json.loads(found[0]) if found else None
+        stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_key(case),)).fetchone()
+        return json.loads(stored[0]) if stored else None
 
     def columns(self) -> Iterator[str]:
         """JSON, in pieces: for each benchmark a table of columns, its cases in the order of their ids."""

@@ -82,8 +82,8 @@ class ProgramEnvironment:
     def mentioned(self) -> str:
         """Python and its packages for people and models: `Python 3.11 with numpy 2.0.2, pandas 2.2.3`."""
         python = ".".join(self.interpreter.version.split(".")[:2])
-        there = [f"{name} {self.installed[name]}" for name in MENTIONED if name in self.installed]
-        return f"Python {python} with {', '.join(there) or 'no further packages'}"
+        present = [f"{name} {self.installed[name]}" for name in MENTIONED if name in self.installed]
+        return f"Python {python} with {', '.join(present) or 'no further packages'}"
 
     @property
     def is_own(self) -> bool:

@@ -73,9 +73,9 @@ def exposition(gateway: Gateway, counts: Counts) -> str:
     return "".join(families)
 
 
-def _family(name: str, kind: str, told: str, labels: Iterable[str], values: Mapping[Any, float]) -> str:
+def _family(name: str, kind: str, help_text: str, labels: Iterable[str], values: Mapping[Any, float]) -> str:
     whole = f"evalsuite_gateway_{name}"
-    lines = [f"# HELP {whole} {told}", f"# TYPE {whole} {kind}"]
+    lines = [f"# HELP {whole} {help_text}", f"# TYPE {whole} {kind}"]
     for key, value in sorted(values.items()):
         pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in zip(labels, key, strict=True))
         lines.append(f"{whole}{{{pairs}}} {value:.10g}" if pairs else f"{whole} {value:.10g}")

@@ -42,11 +42,11 @@ class FunctionApplication:
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         """Calls the function once."""
         asynchronous = is_async(self.function)
-        things = self._things(sample, model, asynchronous=asynchronous)
+        arguments = self._things(sample, model, asynchronous=asynchronous)
         call = self.function if asynchronous else _threaded(self.function)
         try:
             async with asyncio.timeout(self.timeout):
-                result = await call(_question(sample), **things)
+                result = await call(_question(sample), **arguments)
                 if inspect.isawaitable(result):
                     result = await result
         except TimeoutError as error:

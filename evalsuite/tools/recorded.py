@@ -95,10 +95,10 @@ class Recording:
             )
         return results[0]
 
-    def lacks(self, what: str) -> ToolError:
+    def lacks(self, missing: str) -> ToolError:
         """The error for what was never recorded."""
         return ToolError(
-            f"the recording {self.run} does not hold {beginning(what, LONGEST_CALL)}; record it in a run with "
+            f"the recording {self.run} does not hold {beginning(missing, LONGEST_CALL)}; record it in a run with "
             "executor='simulated' or 'live', or let this run do so"
         )
 

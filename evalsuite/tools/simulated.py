@@ -65,9 +65,9 @@ class Simulator:
         peer = player_of(asker, self.model, self.base_url, epoch=1)
         completion = await peer.chat(messages, temperature=0, max_tokens=self.max_tokens)
         if completion.finish_reason == "length" or not completion.text.strip():
-            what = "cut off" if completion.text.strip() else "empty"
+            fault = "cut off" if completion.text.strip() else "empty"
             raise ToolError(
-                f"the answer of {self.model}, which plays a tool or a user, is {what} ({completion.finish_reason}, "
+                f"the answer of {self.model}, which plays a tool or a user, is {fault} ({completion.finish_reason}, "
                 f"max_tokens {self.max_tokens}); nothing is kept of it"
             )
         return self.library.keep(question, completion.text.strip())

@@ -126,18 +126,18 @@ class OpenWorld:
 
     async def _make(self) -> Any:
         make = self.world.make
-        made = await make(self.sample) if is_async(make) else await in_thread(make, self.sample)
-        made = await made if inspect.isawaitable(made) else made
-        if hasattr(made, "__aenter__"):
-            return await self.stack.enter_async_context(made)
-        if hasattr(made, "__enter__"):
-            return self.stack.enter_context(made)
+        world = await make(self.sample) if is_async(make) else await in_thread(make, self.sample)
+        world = await world if inspect.isawaitable(world) else world
+        if hasattr(world, "__aenter__"):
+            return await self.stack.enter_async_context(world)
+        if hasattr(world, "__enter__"):
+            return self.stack.enter_context(world)
         for name in ("aclose", "close"):
-            close = getattr(made, name, None)
+            close = getattr(world, name, None)
             if callable(close) and not isinstance(close, Tool):
                 self.stack.push_async_callback(_closed, close)
                 break
-        return made
+        return world
 
     async def object(self) -> Any:
         """The object, in the state after the calls that the journal holds.
@@ -182,8 +182,8 @@ class OpenWorld:
     async def _state(self) -> dict[str, Any]:
         from evalsuite.tools.execution import as_json
 
-        made = await self.object()
-        state = await made.state() if is_async(made.state) else await in_thread(made.state)
+        world = await self.object()
+        state = await world.state() if is_async(world.state) else await in_thread(world.state)
         return {"state": as_json(state)}
 
 
@@ -198,8 +198,8 @@ class InWorld:
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         async with self.world.lock:
-            made = await self.world.object()
-            return await getattr(made, self.method).executor.run(document, arguments, model)
+            world = await self.world.object()
+            return await getattr(world, self.method).executor.run(document, arguments, model)
 
 
 async def _quietly(tool: Tool, arguments: Mapping[str, Any]) -> None:

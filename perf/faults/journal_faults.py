@@ -58,10 +58,10 @@ def look(path: Path, kept: int = ANSWERS) -> tuple[int, int, int]:
         return kept, 0, 0
     except Exception:  # noqa: BLE001 - that is what is counted
         return kept, 0, 1
-    there = [answers.get(str(index)) for index in range(kept)]
+    present = [answers.get(str(index)) for index in range(kept)]
     answers.close()
-    wrong = sum(completion not in (None, answer(index)) for index, completion in enumerate(there))
-    return there.count(None), wrong, 0
+    wrong = sum(completion not in (None, answer(index)) for index, completion in enumerate(present))
+    return present.count(None), wrong, 0
 
 
 def flip(path: Path, chance: random.Random) -> int:
@@ -85,27 +85,27 @@ def kill(path: Path, chance: random.Random) -> int:
     command = [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
-        told = 0
+        acknowledged = 0
         for _ in range(chance.randrange(1, ANSWERS)):
-            told += bool(writer.stdout.readline())
+            acknowledged += bool(writer.stdout.readline())
         writer.send_signal(signal.SIGKILL)
-        told += sum(line.endswith("\n") for line in writer.stdout)
-    return told
+        acknowledged += sum(line.endswith("\n") for line in writer.stdout)
+    return acknowledged
 
 
 def fill_disk(path: Path, chance: random.Random) -> int:
     """SQLite's own full disk, from a random page on."""
     answers = Answers.open(path)
-    told = 0
+    acknowledged = 0
     answers._database.write((f"PRAGMA max_page_count = {chance.randrange(30, 80)}", ()))  # noqa: SLF001 - a fault from within
     with suppress(RunError):
         for index in range(ANSWERS):
             answers.put(
                 str(index), Request("m", (Message("user", f"question {index} " * 40),)), answer(index)
             )
-            told += 1
+            acknowledged += 1
     answers.close()
-    return told
+    return acknowledged
 
 
 FAULTS = {
@@ -125,9 +125,9 @@ def measure(name: str, fault: Callable[[Path, random.Random], int], attempts: in
     for _ in range(attempts):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "journal.sqlite"
-            told = fault(path, chance)
-            kept += told
-            totals = [sum(pair) for pair in zip(totals, look(path, told), strict=True)]
+            acknowledged = fault(path, chance)
+            kept += acknowledged
+            totals = [sum(pair) for pair in zip(totals, look(path, acknowledged), strict=True)]
     note = f"of {kept} answers in all"
     return Row(f"journal: {name}", attempts, *totals, note=note, may_lose=name in DAMAGE)
 

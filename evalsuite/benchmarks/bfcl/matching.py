@@ -24,25 +24,25 @@ class Correct:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         """Scores the calls of one turn; where none fits, that none was made."""
-        made = tool_uses(transcript)
+        calls = tool_uses(transcript)
         if any("unparseable" in event["faults"] for event in transcript.events):
             return {"correct": Score(0.0, "the arguments of a call cannot be read")}
         if sample.metadata["any_call"]:
-            return {"correct": Score(float(bool(made)), "" if made else "nothing was called")}
+            return {"correct": Score(float(bool(calls)), "" if calls else "nothing was called")}
         expected = [
             ToolUse(name, partial(accepts, accepted))
             for call in sample.metadata["calls"]
             for name, accepted in call.items()
         ]
-        right = agrees("any_order", expected, made)
-        return {"correct": Score(float(right), "" if right else _note(sample, expected, made))}
+        right = agrees("any_order", expected, calls)
+        return {"correct": Score(float(right), "" if right else _note(sample, expected, calls))}
 
 
-def _note(sample: Sample, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> str:
+def _note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
     if not expected:
-        return f"no function fits, and {len(made)} calls were made"
-    paired = sum(at is not None for at in pair(expected, made))
-    shown = "; ".join(difference([ToolUse(use.tool, _first(sample, use.tool)) for use in expected], made))
+        return f"no function fits, and {len(calls)} calls were made"
+    paired = sum(at is not None for at in pair(expected, calls))
+    shown = "; ".join(difference([ToolUse(use.tool, _first(sample, use.tool)) for use in expected], calls))
     return f"{paired} of {len(expected)} calls are right: {shown}"[:500]
 
 

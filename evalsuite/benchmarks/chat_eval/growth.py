@@ -37,8 +37,8 @@ def growth(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _lines(

@@ -44,11 +44,11 @@ def _endings(words: Sequence[str]) -> Iterable[str]:
         yield from (ending, f"{first} {ending}", f"{first[0]}. {ending}")
 
 
-def _with_initials(given: Sequence[str], surname: str) -> Iterable[str]:
+def _with_initials(first_names: Sequence[str], surname: str) -> Iterable[str]:
     """J. R. R. Tolkien, J.R.R. Tolkien, John R. R. Tolkien, John R.R. Tolkien."""
-    initials = [f"{word[0]}." for word in given]
+    initials = [f"{word[0]}." for word in first_names]
     yield " ".join((*initials, surname))
     yield f"{''.join(initials)} {surname}"
-    if len(given) > 1:
-        yield " ".join((given[0], *initials[1:], surname))
-        yield f"{given[0]} {''.join(initials[1:])} {surname}"
+    if len(first_names) > 1:
+        yield " ".join((first_names[0], *initials[1:], surname))
+        yield f"{first_names[0]} {''.join(initials[1:])} {surname}"

@@ -110,13 +110,13 @@ class _Named:
 
 def _compare_pair(predicted: _Named, wanted: _Named, comparison: TableComparison) -> None:
     rows, columns = align(predicted.rows, wanted.rows), align(predicted.columns, wanted.columns)
-    for what, pairs, names in (
+    for dimension, pairs, names in (
         ("rows", rows, (predicted.rows, wanted.rows)),
         ("columns", columns, (predicted.columns, wanted.columns)),
     ):
-        comparison.structure[f"missing {what}"] += sum(one is None for one, _ in pairs)
-        comparison.structure[f"extra {what}"] += sum(other is None for _, other in pairs)
-        comparison.structure[f"moved {what}"] += _moved(pairs)
+        comparison.structure[f"missing {dimension}"] += sum(one is None for one, _ in pairs)
+        comparison.structure[f"extra {dimension}"] += sum(other is None for _, other in pairs)
+        comparison.structure[f"moved {dimension}"] += _moved(pairs)
         both = (
             (names[0][one], names[1][other]) for one, other in pairs if one is not None and other is not None
         )

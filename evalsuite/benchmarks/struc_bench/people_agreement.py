@@ -120,10 +120,10 @@ def _each_and_others(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], 
     import numpy as np
 
     ratings = _ratings(outputs, place)
-    there = ~np.isnan(ratings)
-    total, count = np.where(there, ratings, 0.0).sum(axis=0), there.sum(axis=0)
+    present = ~np.isnan(ratings)
+    total, count = np.where(present, ratings, 0.0).sum(axis=0), present.sum(axis=0)
     others = np.where(
-        there & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan
+        present & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan
     )
     return ratings, others, count > 1
 

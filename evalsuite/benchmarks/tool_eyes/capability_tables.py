@@ -111,9 +111,9 @@ def radars(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
     everywhere = [(line.label, line.tally) for line in judged]
     yield _radar("tool_eyes_capabilities", "Five capabilities", everywhere)
     for name in scenarios_of(judged):
-        here = [(line.label, line.tally.where(scenario=name)) for line in judged]
+        tallies = [(line.label, line.tally.where(scenario=name)) for line in judged]
         title = f"Five capabilities in {name}: {SCENARIOS[name]}"
-        yield _radar(f"tool_eyes_capabilities_{name}", title, here)
+        yield _radar(f"tool_eyes_capabilities_{name}", title, tallies)
 
 
 def _radar(name: str, title: str, tallies: Sequence[tuple[str, Tally]]) -> Chart:

@@ -47,7 +47,7 @@ class Thesis:
     year: int
     schools: tuple[str, ...]
 
-    def asked(self, what: str) -> RawQuestion:
+    def asked(self, subject: str) -> RawQuestion:
         """The question about its title, year or school, and the answers."""
         word = THESES[self.kind][1]
         school = f" ({self.schools[0]})" if self.schools else ""
@@ -62,7 +62,7 @@ class Thesis:
                 self.schools,
             ),
         }
-        return questions[what]
+        return questions[subject]
 
 
 class Dblp:
@@ -95,9 +95,9 @@ class Dblp:
         theses = self._theses_drawn()
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            kind, what = TEMPLATES[template]
+            kind, subject = TEMPLATES[template]
             if thesis := theses.get((entity, kind)):
-                yield thesis.asked(what)
+                yield thesis.asked(subject)
 
         return drawn(self._workspace, sizes, ask)
 
@@ -142,9 +142,9 @@ class Dblp:
         }
 
 
-def _credits(found: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
+def _credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
     """A row for each person of each work up to the last year; that of a thesis by one person says more."""
-    for work in found:
+    for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue
         if work.kind in THESES and len(work.people) == 1 and work.title:

@@ -50,7 +50,7 @@ def run(args: Namespace) -> int:
         args,
         ask,
         lambda item, text: replace(item, format_description=text),
-        what="descriptions",
+        noun="descriptions",
         beside=lambda items: {instructions_path(args.to): instruction_set(items)},
     )
 

@@ -53,7 +53,7 @@ def build_texts(
     ask: Ask,
     put: Put,
     *,
-    what: str,
+    noun: str,
     beside: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
     """Has a model write a text for each item, writes the items with it, and reports successes and failures.
@@ -62,7 +62,7 @@ def build_texts(
         args: with `file`, `to` and the options of the model.
         ask: asks the model for an item's text.
         put: the item with its text.
-        what: what the texts are called, in the plural.
+        noun: what the texts are called, in the plural.
         beside: further files to write, made of the items that have their text.
 
     Returns:
@@ -92,7 +92,7 @@ def build_texts(
             f"interrupted; what was answered is in {answers_path(args.to)}: the same command goes on from there\n"
         )
         return INTERRUPTED
-    return _tell(work, opened.cut_off, args, what)
+    return _tell(work, opened.cut_off, args, noun)
 
 
 def answers_path(target: Path) -> Path:
@@ -137,7 +137,7 @@ class ModelTexts:
             self.progress.advance(1)
 
 
-def _tell(work: ModelTexts, cut_off: int, args: Namespace, what: str) -> int:
+def _tell(work: ModelTexts, cut_off: int, args: Namespace, noun: str) -> int:
     for reason, places in _by_reason(work.failures).items():
         named = ", ".join(map(str, places[:MOST_NAMED]))
         more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
@@ -147,9 +147,9 @@ def _tell(work: ModelTexts, cut_off: int, args: Namespace, what: str) -> int:
             f"{cut_off:,} answers were cut off for their length: give more with --model-param max_tokens=N\n"
         )
     if work.texts:
-        sys.stdout.write(f"{len(work.texts):,} of {len(work.items):,} items with {what} in {args.to}\n")
+        sys.stdout.write(f"{len(work.texts):,} of {len(work.items):,} items with {noun} in {args.to}\n")
     else:
-        sys.stdout.write(f"no item has {what}; {args.to} is not written\n")
+        sys.stdout.write(f"no item has {noun}; {args.to} is not written\n")
     return int(bool(work.failures))
 
 

@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Builds; see `build_texts`."""
-    return build_texts(args, tell, lambda item, text: replace(item, input=text), what="texts")
+    return build_texts(args, tell, lambda item, text: replace(item, input=text), noun="texts")
 
 
 async def tell(item: TableItem, written: Format, model: Model, **params: Any) -> str:
@@ -81,12 +81,12 @@ async def tell(item: TableItem, written: Format, model: Model, **params: Any) ->
 
 def missing_values(text: str, table: str, written: Format) -> list[str]:
     """The cells and captions of a table, in order and each once, whose words and numbers do not all stand in a text."""
-    held = Text(text)
+    text_values = Text(text)
     tables = read_wanted(table, written).tables
     cells = dict.fromkeys(
         plain_text(cell) for read_table in tables for cell in (read_table.name, *read_table.cells)
     )
-    return [cell for cell in cells if not is_blank(cell) and not held.holds_all_of(cell)]
+    return [cell for cell in cells if not is_blank(cell) and not text_values.holds_all_of(cell)]
 
 
 def _what_is_missing(text: str, table: str, written: Format) -> str:

@@ -104,8 +104,8 @@ def csv_files(folder: Path) -> list[Path]:
         raise DatasetError(
             folder, "", "a file" if folder.exists() else "no such folder", "a folder of tables as *.csv"
         )
-    if made := sorted(folder.glob("*.csv")):
-        return made
+    if tables := sorted(folder.glob("*.csv")):
+        return tables
     raise DatasetError(folder, "", "no CSV file", "a folder of tables as *.csv")
 
 
@@ -177,10 +177,10 @@ def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, Templ
     """Pairs with their ids, no question twice."""
     for subtask, templates in TEMPLATES.items():
         for template in templates:
-            made: dict[str, TemplatePair] = {}
+            pairs_by_question: dict[str, TemplatePair] = {}
             for _ in range(TRIES * each):
-                pair = template(sheet, random) if len(made) < each else None
+                pair = template(sheet, random) if len(pairs_by_question) < each else None
                 if pair:
-                    made.setdefault(pair.question, pair)
-            for number, pair in enumerate(made.values(), 1):
+                    pairs_by_question.setdefault(pair.question, pair)
+            for number, pair in enumerate(pairs_by_question.values(), 1):
                 yield f"{subtask}|generated|{sheet.name}|{template.__name__}_{number}", pair

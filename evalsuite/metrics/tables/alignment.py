@@ -178,10 +178,10 @@ def _ordered_pairs(similarity: Floats) -> Pairs:
     pairs: Pairs = []
     row, column = height, width
     while row and column:
-        here = table[row][column]
-        if here == table[row - 1][column]:
+        cell = table[row][column]
+        if cell == table[row - 1][column]:
             row -= 1
-        elif here == table[row][column - 1]:
+        elif cell == table[row][column - 1]:
             column -= 1
         else:
             row, column = row - 1, column - 1

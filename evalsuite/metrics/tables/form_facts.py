@@ -81,14 +81,14 @@ def _facts_of_text(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[
     count = len(wanted.tables)
     tables = "is one table" if count == 1 else f"are {count} tables"
     yield FormFact("tables", f"There {tables}", len(predicted.tables) == count)
-    for fact, pattern, what in (
+    for fact, pattern, noun in (
         ("label", LABEL, "label"), ("references", REFERENCE, "reference"), ("links", LINK, "link"),
     ):  # fmt: skip
         if targets := Counter(pattern.findall(wanted.text)):
             listed = ", ".join(targets)
             have = Counter(pattern.findall(predicted.text))
             yield FormFact(
-                fact, f"It has the {what}{'s' * (len(targets) > 1)} {listed[:200]}", not targets - have
+                fact, f"It has the {noun}{'s' * (len(targets) > 1)} {listed[:200]}", not targets - have
             )
 
 

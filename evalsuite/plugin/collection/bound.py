@@ -171,14 +171,14 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
     return Bound(declaration, setup, epochs, nodeid, settings.answers or "")
 
 
-def chosen_modes(declared: Benchmark, given: Sequence[str]) -> tuple[str, ...]:
+def chosen_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
     """The modes of a benchmark in this run: `name=mode` for it alone, a bare mode where it knows it.
 
     Raises:
         SettingsError: a mode given for this benchmark is unknown to it.
     """
     chosen = []
-    for text in given:
+    for text in wanted:
         name, equals, mode = text.partition("=")
         if not equals and name in declared.modes:
             chosen.append(name)

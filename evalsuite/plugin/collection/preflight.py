@@ -71,10 +71,8 @@ def _baseless_gate(texts: Sequence[str], cases: Sequence[Case]) -> str:
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if gate.value and not _has_tag(gate, tags):
             wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
-            there = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
-            return (
-                f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{near(wanted, there)}"
-            )
+            tags_present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
+            return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{near(wanted, tags_present)}"
     return ""
 
 
@@ -106,14 +104,14 @@ def _margin_of_nothing(texts: Sequence[str], cases: Sequence[Case]) -> str:
     metrics = {case.bound.name: case.bound.every_metric for case in cases}
     if any(names is None for names in metrics.values()):
         return ""
-    there = {name for names in metrics.values() for name in names or ()} | {PASS_RATE}
-    there |= {
+    metrics_present = {name for names in metrics.values() for name in names or ()} | {PASS_RATE}
+    metrics_present |= {
         f"{benchmark}.{name}" for benchmark, names in metrics.items() for name in (*(names or ()), PASS_RATE)
     }
     for text in texts:
         name, _ = parse_margin(text)
-        if name not in there and built_in(name.rpartition(".")[2]) is None:
-            return f"--margin {text}: no such metric{near(name, there)}"
+        if name not in metrics_present and built_in(name.rpartition(".")[2]) is None:
+            return f"--margin {text}: no such metric{near(name, metrics_present)}"
     return ""
 
 

@@ -105,8 +105,10 @@ def _model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]
     yield asyncio.run(_listed(role, name, backend))
 
 
-def _key(there: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, and plain where it is called
-    return (OK, f"{name} is set") if there else (UNKNOWN, f"{name} is not set, or not meant for this address")
+def _key(is_set: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, and plain where it is called
+    return (
+        (OK, f"{name} is set") if is_set else (UNKNOWN, f"{name} is not set, or not meant for this address")
+    )
 
 
 async def _listed(role: str, name: str, backend: Any) -> Finding:
@@ -142,10 +144,10 @@ def _sandbox(settings: Settings, *, fault: bool) -> Finding:
         return Finding("sandbox", MISSING, str(error), fault=fault)
     if settings.program_env != type(settings)().program_env:
         return Finding("sandbox", OK, f"{tier}, with --program-env {settings.program_env}")
-    there = sandbox.environment.mentioned
+    versions = sandbox.environment.mentioned
     if "pandas" not in sandbox.environment.installed:
-        return Finding("sandbox", MISSING, f"{tier}, but programs find no pandas: {there}", fault=fault)
-    return Finding("sandbox", OK, f"{tier}: {there}")
+        return Finding("sandbox", MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
+    return Finding("sandbox", OK, f"{tier}: {versions}")
 
 
 def _extras() -> Iterator[Finding]:
@@ -164,13 +166,13 @@ def _is_there(module: str) -> bool:
 
 def _folder(settings: Settings, root: Path) -> Finding:
     folder = root / settings.reports
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         return Finding(
             "runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True
         )
     try:
-        free = shutil.disk_usage(there).free
+        free = shutil.disk_usage(nearest).free
     except OSError as error:
         return Finding("runs", UNKNOWN, f"{folder}: {in_words(error)}")
     room = f"{folder}: {free / GIBIBYTE:.1f} GiB free"

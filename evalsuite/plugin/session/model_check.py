@@ -115,13 +115,13 @@ def check_reports(folder: Path) -> None:
     import tempfile
     from pathlib import Path
 
-    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
         # Permissions alone do not tell: a superuser has them all, and still makes no folder in /proc.
-        Path(tempfile.mkdtemp(prefix=".evalsuite-", dir=there)).rmdir()
+        Path(tempfile.mkdtemp(prefix=".evalsuite-", dir=nearest)).rmdir()
     except OSError as error:
         raise SettingsError(
-            f"--reports {folder}: no run can be kept there, as {there} takes no new folder: {error.strerror}"
+            f"--reports {folder}: no run can be kept there, as {nearest} takes no new folder: {error.strerror}"
         ) from error
 
 

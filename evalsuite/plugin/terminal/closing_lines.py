@@ -95,5 +95,5 @@ def _escaped(text: str, further: str = "") -> str:
 
 def _from_here(path: Path, config: pytest.Config) -> Path:
     """The path as one would type it where pytest was started, if it is below."""
-    here = config.invocation_params.dir
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    start = config.invocation_params.dir
+    return path.relative_to(start) if path.is_relative_to(start) else path

@@ -198,9 +198,9 @@ def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str
     }
     kappas: list[tuple[str, str, float | None]] = []
     for one, other in combinations(raters, 2):
-        both = [thing for thing in by_rater[one] if thing in by_rater[other]]
+        both = [item for item in by_rater[one] if item in by_rater[other]]
         value = (
-            cohen_kappa([by_rater[one][thing] for thing in both], [by_rater[other][thing] for thing in both])
+            cohen_kappa([by_rater[one][item] for item in both], [by_rater[other][item] for item in both])
             if both
             else math.nan
         )

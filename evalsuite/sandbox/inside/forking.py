@@ -51,11 +51,11 @@ class ForkingInterpreter:
 
     def _load(self, modules: list[str]) -> None:
         # Where this process stands there may be modules of ours with names that a package tries, such as `tables`.
-        here = sys.path.pop(0)
+        own_folder = sys.path.pop(0)
         with self.walls.room_to_load() as folder, warming.writing_to(folder):
             for name in modules:
                 _load(name)
-        sys.path.insert(0, here)
+        sys.path.insert(0, own_folder)
         gc.collect()
         gc.freeze()  # a collection in a forked process would copy every page
         self.baseline = census.address_space(os.getpid())

@@ -55,9 +55,9 @@ def isolate(limits: Limits, user: int, call_filter: bytes, kept: Sequence[str] =
     os.setsid()
     kernel.unshare(kernel.NEW_MOUNTS)
     process = os.open("/proc/self", os.O_PATH)
-    held = {path: os.open(path, os.O_PATH) for path in kept}
+    descriptors = {path: os.open(path, os.O_PATH) for path in kept}
     kernel.mount_tmpfs(OWN_FILES, f"size={limits.files},nr_inodes=4096,mode=1777")
-    for path, descriptor in held.items():
+    for path, descriptor in descriptors.items():
         _show_again(path, descriptor)
     # Programs do without /proc, and so without what it tells of the machine.
     kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)

@@ -57,8 +57,8 @@ def show(source: str, target: str) -> None:
     _call("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
-def _set(what: int, value: int) -> None:
-    _call("prctl", ctypes.c_int(what), *(ctypes.c_ulong(each) for each in (value, 0, 0, 0)))
+def _set(option: int, value: int) -> None:
+    _call("prctl", ctypes.c_int(option), *(ctypes.c_ulong(each) for each in (value, 0, 0, 0)))
 
 
 def make_dumpable() -> None:

@@ -40,8 +40,8 @@ def load(setup: Setup) -> Dataset:
 def gap(tally: Tally) -> Estimate | None:
     """The distance between the languages' accuracies; no mean over cases, and therefore derived."""
     means = [cases.mean("exact_match") for cases in tally.groups("language").values()]
-    known = [mean for mean in means if mean is not None]
-    return Estimate(max(known) - min(known), n=len(tally)) if len(known) > 1 else None
+    measured = [mean for mean in means if mean is not None]
+    return Estimate(max(measured) - min(measured), n=len(tally)) if len(measured) > 1 else None
 
 
 def report(views: Sequence[RunView]) -> Section:

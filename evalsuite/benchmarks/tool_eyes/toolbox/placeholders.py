@@ -66,8 +66,8 @@ class Placeholders:
 
     def _sentence(self) -> str:
         pick = self.random.choice
-        subject, verb, thing = pick(_NOUNS), pick(_VERBS), pick(_NOUNS)
-        return f"The {pick(_ADJECTIVES)} {subject} {verb} a {pick(_ADJECTIVES)} {thing}."
+        subject, verb, noun = pick(_NOUNS), pick(_VERBS), pick(_NOUNS)
+        return f"The {pick(_ADJECTIVES)} {subject} {verb} a {pick(_ADJECTIVES)} {noun}."
 
     def _person(self) -> dict[str, str]:
         first, last = self.random.choice(_FIRST), self.random.choice(_LAST)

@@ -70,16 +70,16 @@ class _Table:
         laid_out = lay_out(rows, allowance=100 + 20 * sum(map(len, rows)), groups=self.groups)
         grid = tuple(tuple(row) for row in laid_out if row)
         cells = [
-            (made, read)
+            (built, read)
             for row, texts in zip(self.rows, rows, strict=True)
-            for made, read in zip(row, texts, strict=True)
+            for built, read in zip(row, texts, strict=True)
         ]
         return CellGrid(
             grid,
             name=self.caption.text(),
             head_rows=self._head_rows(),
             spans=self._spans(rows, len(grid)),
-            bold=tuple(cell.text for made, cell in cells if made.is_bold and not made.is_head),
+            bold=tuple(cell.text for built, cell in cells if built.is_bold and not built.is_head),
             rules=self.border,
         )
 
