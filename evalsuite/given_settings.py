@@ -47,12 +47,9 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
             "--gateway and --max-cost exclude each other: the spend limit is the gateway's, which knows what all of "
             "its clients spend; give it there, and each client its share"
         )
-    if settings.detach and not settings.batch:
-        raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
-    if settings.batch and settings.gateway:
-        raise SettingsError(
-            "--batch and --gateway exclude each other: a gateway answers call by call; leave out one of them"
-        )
+    if not settings.resume:
+        # What is resumed may bring --batch or --gateway with it.
+        check_batch(settings)
     _check_comparison(settings)
     return settings
 
@@ -74,4 +71,18 @@ def _check_comparison(settings: Settings) -> None:
     if settings.max_error_share > 1:
         raise SettingsError(
             f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
+        )
+
+
+def check_batch(settings: Settings) -> None:
+    """Checks what goes with --batch and what does not.
+
+    Raises:
+        SettingsError: --detach is given without it, or --gateway with it.
+    """
+    if settings.detach and not settings.batch:
+        raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
+    if settings.batch and settings.gateway:
+        raise SettingsError(
+            "--batch and --gateway exclude each other: a gateway answers call by call; leave out one of them"
         )

@@ -67,12 +67,12 @@ class Suite:
     url: str
 
     def start(self, *options: str) -> subprocess.Popen[str]:
-        # Only one that resumes, and takes it over, goes without the model's name.
-        model = () if any("--resume" in option for option in options) else ("--model=gpt-test", "--run=run")
+        # One that resumes takes them over.
+        resumed = any("--resume" in option for option in options)
+        model = () if resumed else ("--model=gpt-test", "--run=run", "--batch")
         fixed = (
             "-q",
             "-pno:cacheprovider",
-            "--batch",
             f"--model-base-url={self.url}",
             "--price=gpt-test=100/100",
         )
@@ -179,8 +179,10 @@ def test_a_detached_session_ends_with_13_until_its_batches_are_finished(
     suite: Suite, batch_server: BatchServer
 ) -> None:
     batch_server.fate = lambda batch: None
-    status, output = suite.run("--detach", "-n2")
+    status, output = suite.run("--detach", "-n2", "--gate=words.exact_match >= 0.9")
     assert status == 13, output
+    assert "no data" not in output
+    assert "failed" not in output
     assert "not finished yet, batch_0" in output
     assert "--resume run" in output
     assert suite.run("--resume=last", "--detach")[0] == 13

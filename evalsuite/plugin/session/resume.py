@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
 from evalsuite.gateway.concealment import demand_secrets
+from evalsuite.given_settings import check_batch
 from evalsuite.redaction import HIDDEN
 from evalsuite.results.run_folders import find_folder
 from evalsuite.settings import Settings, restore, take_over
@@ -47,6 +48,7 @@ def adopt(settings: Settings, reports: Path, selection: dict[str, Any]) -> tuple
             f"--resume {name}: that run asked {model}; another model is another run, so leave out --model, "
             "or leave out --resume"
         )
+    check_batch(taken)
     # By its path, since `last` will mean this run once it has begun.
     path = str(folder.path.resolve())
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)

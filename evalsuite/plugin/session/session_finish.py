@@ -37,7 +37,8 @@ def conclude(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     session.exitstatus = listener.status = exit_status(session, controller, stopped=bool(stopped))
-    if controller.report is not None:
+    # A detached session decides nothing yet, so nothing of it is reported as missed.
+    if controller.report is not None and not controller.detached:
         from evalsuite.plugin.session.decision_reports import (
             remember_cases,
             report_decisions,

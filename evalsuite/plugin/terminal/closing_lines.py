@@ -42,6 +42,9 @@ def show_failure(terminal: pytest.TerminalReporter, reason: str) -> None:
 
 def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Verdict, status: int) -> None:
     """Writes the section, with the status that the session ends with, which may be pytest's own."""
+    if status == Status.DETACHED:
+        _promise(terminal, folder)
+        return
     good = verdict.status is Status.GOOD
     terminal.section("evalsuite", sep="=", **{"green" if good else "red": True})
     for decision in verdict.decisions:
@@ -54,11 +57,24 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline}{aside} (exit status {status})", bold=True, **colour)
     terminal.write_line(f"report: {_from_here(folder.path / REPORT, terminal.config)}")
+    _invite(terminal, folder)
+    annotate(terminal, verdict)
+
+
+def _promise(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
+    """What is left of a detached session: nothing is decided yet, so nothing is red."""
+    terminal.section("evalsuite", sep="=", yellow=True)
+    terminal.write_line(for_terminal(interruption(folder.info()) or "not finished yet"))
+    terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
+    _invite(terminal, folder)
+
+
+def _invite(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
+    """How to go on with a run that did not come to its end."""
     info = folder.info()
     if interruption(info):
         again = f"--resume {folder.name}{flags_to_repeat(info.get('settings', {}))}"
         terminal.write_line(f"go on with it: {again}   (what was answered is not asked again)")
-    annotate(terminal, verdict)
 
 
 def annotate(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
