@@ -31,11 +31,12 @@ class CaseApi:
 
     Args:
         model: answers, whatever model's name an application sends: the run names the model under test.
+        answers: number of those before, which the ids of answers go on from.
     """
 
-    def __init__(self, model: CaseModel) -> None:
+    def __init__(self, model: CaseModel, *, answers: int = 0) -> None:
         self._model = model
-        self._answers = 0
+        self._answers = answers
         # What `previous_response_id` may name: conversations without their instructions.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from evalsuite.errors import (
     BackendUnavailable,
@@ -91,9 +91,13 @@ def read_object(content: bytes) -> dict[str, Any]:
         BadRequest: it is no JSON object.
     """
     try:
-        value = json.loads(content)
-    except ValueError as error:
+        value = json.loads(content, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadRequest(f"the body is {type(value).__name__}, not a JSON object")
     return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")

@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}; 0 takes a free one")
-    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate; beyond loopback a must")
+    parser.add_argument(
+        "--tls-cert", type=Path, metavar="FILE", help="certificate (PEM); required beyond loopback"
+    )
     parser.add_argument(
         "--tls-key", type=Path, metavar="FILE", help="its private key, if not in the same file"
     )
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=24.0,
         metavar="HOURS",
-        help="how long an answer serves again, so that a model that has changed is noticed (default 24; inf: for ever)",
+        help="how long an answer serves again, so that a model that has changed is noticed (default 24; inf: forever)",
     )
     parser.add_argument(
         "--upstream",
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="URL[,KEY_ENV]",
         help="a model server that may be asked, with the variable of its key where that is not OPENAI_API_KEY; may "
-        "be repeated, and the first serves who names none (default: OPENAI_BASE_URL, or OpenAI)",
+        "be repeated, and the first serves programs that name none (default: OPENAI_BASE_URL, or OpenAI)",
     )
     parser.add_argument(
         "--model",
@@ -88,6 +90,8 @@ def run(options: argparse.Namespace) -> int:
 
     if not options.max_age >= 0:
         raise SettingsError(f"--max-age {options.max_age}: it is a number of hours from 0, or inf")
+    if not 0 <= options.port < 2**16:
+        raise SettingsError(f"--port {options.port}: it is a number from 0 (any free port) to 65535")
     if any(model.startswith("function:") for model in options.model):
         # A function is looked for from here, as a session looks for it from its root.
         sys.path.insert(0, str(Path.cwd()))

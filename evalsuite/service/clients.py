@@ -95,10 +95,14 @@ def _client(name: str, entry: Any, path: Path) -> Client:
     fields = entry if isinstance(entry, dict) else {}
     token, share = fields.get("token"), fields.get("share", 1.0)
     where = f"--clients {path}, {name!r}"
+    if not name or not name.isprintable():
+        raise SettingsError(f"{where}: not a name of printable characters; {_expected()}")
     if not isinstance(token, str) or len(token) < SHORTEST or not token.isascii() or not token.isprintable():
         raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_expected()}")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise SettingsError(f"{where}: share is {share!r}, and lies above 0 and at most at 1; {_expected()}")
+        raise SettingsError(
+            f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_expected()}"
+        )
     if unknown := sorted(set(fields) - {"token", "share"}):
         raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_expected()}")
     return Client(name, Secret(token), float(share))

@@ -121,6 +121,22 @@ def check_services(services: Sequence[ServiceAddress]) -> None:
         asyncio.run(_check(service))
 
 
+def _in_vain(url: str, error: Exception) -> str:
+    """Why a service cannot be spoken to, and what to do."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+        return (
+            f"its certificate is not trusted here ({why}); SSL_CERT_FILE=ca.pem names the one that signed it"
+        )
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"what answers there speaks no TLS: {error}; without --tls-cert a gateway takes http://"
+    if isinstance(error, aiohttp.ServerDisconnectedError) and url.startswith("http:"):
+        return "what answers there hangs up on plain HTTP; a gateway with --tls-cert takes https://"
+    return f"{str(error) or type(error).__name__}; is `evalsuite gateway` running there?"
+
+
 async def _check(service: ServiceAddress) -> None:
     import aiohttp
 
@@ -131,9 +147,7 @@ async def _check(service: ServiceAddress) -> None:
         ):
             content = await response.read()
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise BackendUnavailable(
-            f"--gateway {service.url}: {str(error) or type(error).__name__}; is `evalsuite gateway` running there?"
-        ) from error
+        raise BackendUnavailable(f"--gateway {service.url}: {_in_vain(service.url, error)}") from error
     if response.status != 200:
         raise BackendUnavailable(f"--gateway {service.url}: {_words(content)}")
     try:

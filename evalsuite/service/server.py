@@ -137,11 +137,15 @@ class GatewayServer:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         answer = asyncio.create_task(self._answered(await request.read()))
-        while not answer.done():
-            await asyncio.wait([answer], timeout=SIGN_OF_LIFE)
-            if not answer.done():
-                await response.write(b"\n")
-        await response.write_eof(dumps(answer.result()).encode())
+        try:
+            while not answer.done():
+                await asyncio.wait([answer], timeout=SIGN_OF_LIFE)
+                if not answer.done():
+                    await response.write(b"\n")
+            await response.write_eof(dumps(answer.result()).encode())
+        except ConnectionResetError:
+            # The client has gone. What was asked for it is kept for whoever asks again.
+            await asyncio.wait([answer])
         return response
 
     async def _answered(self, content: bytes) -> dict[str, Any]:

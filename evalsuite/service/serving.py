@@ -100,7 +100,9 @@ def _tls(service: Service) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(service.certificate, service.key)
     except (OSError, ssl.SSLError) as error:
-        raise SettingsError(f"--tls-cert {service.certificate}, --tls-key {service.key}: {error}") from error
+        files = f"--tls-cert {service.certificate}" + (f", --tls-key {service.key}" if service.key else "")
+        expected = "expected PEM files with a certificate and its private key, which may be in one"
+        raise SettingsError(f"{files}: {error.strerror or error}; {expected}") from error
     return context
 
 

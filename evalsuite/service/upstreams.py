@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from evalsuite.entry_points import find_target
 from evalsuite.errors import RequestRefused, SettingsError
 from evalsuite.models import open_backend
+from evalsuite.models.address import parse_address
 from evalsuite.models.credentials import Credentials, Grant
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Upstreams:
         self._grants = [Grant("", url, name.strip() or None) for url, _, name in pairs]
         self.credentials = Credentials(self._grants, access)
         self.models = tuple(models)
+        for url, _, _ in pairs:
+            _demand_address(url)
         usual = [] if self._grants else [self.credentials.locate(None).shown]
         self._allowed = {
             *usual,
@@ -76,7 +79,15 @@ class Upstreams:
             raise RequestRefused(str(error)) from error
         if shown not in self._allowed:
             raise RequestRefused(
-                f"this gateway asks {', '.join(sorted(self._allowed))}, and not {shown}; whoever runs it has to "
-                f"name that address: evalsuite gateway --upstream {shown}"
+                f"this gateway asks {', '.join(sorted(self._allowed))}, and not {shown}; a session names one of "
+                "its addresses with --model-base-url, or whoever runs it has to name that address: evalsuite "
+                f"gateway --upstream {shown}"
             )
         return request
+
+
+def _demand_address(url: str) -> None:
+    try:
+        parse_address(url)
+    except SettingsError as error:
+        raise SettingsError(f"--upstream: {error}") from error

@@ -121,6 +121,15 @@ def test_nonsense_is_one_message(start_gateway: Any, chat_server: Any) -> None:
     for body in (None, [1, 2], {"request": {"model": 1}}):
         assert "cannot read this request" in service.post("/evalsuite/ask", body)[1]
     assert "model: name one" in service.post("/v1/chat/completions", {"messages": []})[1]
+    assert "NaN is no number of JSON" in service.chat("a", temperature=float("nan"))[1]
+
+
+def test_each_answer_has_an_id_of_its_own(start_gateway: Any, chat_server: Any) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}")
+    body = {"model": "gpt-test", "messages": [{"role": "user", "content": "x"}]}
+    answers = [json.loads(service.post("/v1/chat/completions", body)[1]) for _ in range(2)]
+    assert answers[0]["choices"] == answers[1]["choices"]
+    assert answers[0]["id"] != answers[1]["id"]
 
 
 def test_what_makes_no_sense_is_refused_before_it_starts(
@@ -130,6 +139,8 @@ def test_what_makes_no_sense_is_refused_before_it_starts(
     for name, mode, text in (
         ("open.json", 0o644, json.dumps({"ci": {"token": TOKENS["ci"]}})),
         ("short.json", 0o600, '{"ci": {"token": "short"}}'),
+        ("name.json", 0o600, json.dumps({"c\ni": {"token": TOKENS["ci"]}})),
+        ("much.json", 0o600, json.dumps({"ci": {"token": TOKENS["ci"], "share": 2}})),
         ("share.json", 0o600, json.dumps({"ci": {"token": TOKENS["ci"], "share": 0.5}})),
     ):
         (tmp_path / name).write_text(text)
@@ -137,10 +148,14 @@ def test_what_makes_no_sense_is_refused_before_it_starts(
     refused = {
         "--clients=open.json": "chmod 600",
         "--clients=short.json": "at least 16",
+        "--clients=name.json": "not a name of printable characters",
+        "--clients=much.json": "expected a number above 0 and at most 1",
         "--clients=share.json": "--max-cost, which is not given",
         "--clients=nowhere.json": "No such file",
         "--host=0.0.0.0": "--tls-cert",
-        "--upstream=nonsense": "http://host:port",
+        "--upstream=nonsense": "--upstream: base URL 'nonsense': not an address; write http://host:port",
+        "--tls-cert=name.json": "expected PEM files",
+        "--port=99999": "from 0 (any free port) to 65535",
         "--max-age=-1": "hours from 0",
     }
     for option, words in refused.items():

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.errors import BackendUnavailable
+from evalsuite.service.address import parse_services
+from evalsuite.service.remote import check_services
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -52,6 +56,9 @@ def test_shards_pay_each_request_once_and_no_session_needs_a_key(
     second = session(tmp_path, *by_way, "--run=second")
     assert second.returncode == 0, second.stdout
     assert len(chat_server.bodies) == 8
+    # Nor is one demanded for OpenAI, which the gateway would have to ask.
+    openai = session(tmp_path, f"--gateway={service.url}", "--run=openai")
+    assert "and not https://api.openai.com/v1; a session names one of its addresses" in openai.stdout
     records = [(tmp_path / "reports" / run / "records.jsonl").read_text() for run in ("first", "second")]
     assert '"cost":0.0015' in records[0]
     # Each run keeps its own answers, and is replayed without any gateway.
@@ -65,6 +72,20 @@ def test_a_gateway_that_is_not_there_is_one_message_before_any_case(tmp_path: Pa
     assert "is `evalsuite gateway` running there?" in result.stderr
     beyond = session(tmp_path, "--gateway=http://build.example:4747")
     assert "ssh -L 4747:127.0.0.1:4747 build.example" in beyond.stderr
+
+
+def test_a_gateway_asked_by_the_other_scheme_says_so(start_gateway: Any, tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path, "127.0.0.1")
+    plain = start_gateway("--upstream=http://127.0.0.1:9/v1", "--store=plain.sqlite")
+    secured = start_gateway(
+        "--upstream=http://127.0.0.1:9/v1", f"--tls-cert={certificate}", f"--tls-key={key}"
+    )
+    for url, words in (
+        (plain.url.replace("http:", "https:"), "speaks no TLS.*takes http://"),
+        (secured.url.replace("https:", "http:"), "a gateway with --tls-cert takes https://"),
+    ):
+        with pytest.raises(BackendUnavailable, match=words):
+            check_services(parse_services(url))
 
 
 def own_address() -> str:
@@ -119,7 +140,7 @@ def test_beyond_loopback_a_session_trusts_the_certificate_or_sends_nothing(
     token = {"EVALSUITE_GATEWAY_TOKEN": "token-of-the-ci-server"}
     stranger = session(tmp_path, *asked, **token)
     assert stranger.returncode == 4
-    assert "CERTIFICATE_VERIFY_FAILED" in stranger.stderr
+    assert "its certificate is not trusted here (self-signed certificate); SSL_CERT_FILE" in stranger.stderr
     assert not chat_server.bodies
     trusted = session(tmp_path, *asked, **token, SSL_CERT_FILE=str(certificate))
     assert trusted.returncode == 0, trusted.stdout + trusted.stderr

@@ -35,8 +35,10 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     settings, name = process.settings, process.model_name
     try:
         if not (settings.replay or metafunc.config.option.collectonly or runs_other_code(name or "")):
-            # Keys stay in the controlling process, which says what is missing when a worker asks.
-            check = check_name if hasattr(metafunc.config, "workerinput") else check_model
+            # Keys stay with the gateway: in the controlling process, which says what is missing when a worker asks,
+            # or in a service.
+            elsewhere = hasattr(metafunc.config, "workerinput") or settings.gateway
+            check = check_name if elsewhere else check_model
             check(replace(settings, model=name))
         generate(metafunc, mark.args[0], settings, name or "", process.deal.is_mine)
         listener = metafunc.config.stash.get(LISTENER, None)
