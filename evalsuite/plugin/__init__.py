@@ -19,7 +19,7 @@ from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model
 from evalsuite.plugin.run.item_stages import begin_item, make_report
 from evalsuite.plugin.session.plan import note_deselected, send_plan
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
-from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
+from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, warm, watch
 from evalsuite.plugin.terminal.plan_tables import show_plan
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Refuses workers that would be reached in plain text over a network, unless allowed."""
+    """Refuses workers that would be reached in plain text over a network, unless allowed, and forks local ones."""
     check_hosts(config, specs)
+    warm(config, specs)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,0 +1,145 @@
+"""Has execnet start this host's workers as forks of one template process, where that is worth it and safe.
+
+    pytest ── template ──┬── worker gw0
+       │                 └── worker gw1
+       ├── launcher of gw0      its pid, status and signals are the worker's
+       └── launcher of gw1
+
+A worker that starts from nothing spends half of its time before its first case on importing pytest. xdist and
+execnet know nothing of this: to them a launcher is an interpreter (`popen//python=...`), and where a fork would
+differ from a fresh interpreter, the launcher becomes one.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+
+WORTH_IT = 3
+"""Workers from which on a template, which takes as long to start as one worker, saves time."""
+
+SWITCH = "EVALSUITE_FRESH_WORKERS"
+"""A variable of the environment: if it is set, workers are fresh interpreters."""
+
+WATCHERS = ("coverage", "debugpy", "pydevd")
+"""Modules that watch a process from its start, and so want to see each worker start."""
+
+PROGRAM = (
+    # No module of the current folder may stand in for one of the standard library.
+    "import sys; home = sys.path[:]; sys.path[:] = filter(None, home); "
+    "sys.path += [place for place in {places!r} if place not in home]; "
+    "from evalsuite.workers.template_process import serve; serve(home, {listener}, {files!r})"
+)
+
+
+def is_plain(spec: Any) -> bool:
+    """Whether a worker is this interpreter, on this host, as it comes."""
+    special = ("python", "chdir", "via", "installvia", "nice", "dont_write_bytecode")
+    return bool(spec.popen) and not spec.env and not any(getattr(spec, name) for name in special)
+
+
+def can_fork(environment: Mapping[str, str]) -> bool:
+    """Whether forks may stand for fresh interpreters in this process, on this system."""
+    watched = sys.gettrace() or sys.getprofile() or any(name in sys.modules for name in WATCHERS)
+    able = sys.platform == "linux" and sys.implementation.name == "cpython" and hasattr(os, "pidfd_open")
+    return able and not watched and SWITCH not in environment and not _is_measured(environment)
+
+
+def _is_measured(environment: Mapping[str, str]) -> bool:
+    return any(name.startswith(("COVERAGE_", "COV_CORE_")) for name in environment)
+
+
+@dataclass(frozen=True)
+class Template:
+    """The process that a session's workers are forked from.
+
+    Attributes:
+        process: lives until its standard input is closed.
+        folder: holds `address`; no other user may enter it.
+        address: of the socket on which it hears launchers.
+    """
+
+    process: subprocess.Popen[bytes]
+    folder: str
+    address: str
+
+    @property
+    def command(self) -> str:
+        """What execnet is to start instead of an interpreter."""
+        return shlex.join([sys.executable, "-I", "-S", "-E", str(LAUNCHER), self.address])
+
+    def close(self) -> None:
+        """Ends it; its workers have ended before."""
+        assert self.process.stdin is not None  # noqa: S101 - for the type checker: it is a pipe
+        self.process.stdin.close()
+        self.process.wait()
+        # The template does so, unless it was killed.
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+TEMPLATE = pytest.StashKey[Template]()
+
+
+def start_template(config: pytest.Config) -> None:
+    """Starts a template, if the session has workers enough; it imports while the session goes on."""
+    count = len(config.option.tx)
+    if config.option.collectonly or count < WORTH_IT or not can_fork(os.environ):
+        return
+    template = open_template(count)
+    if template is not None:
+        config.stash[TEMPLATE] = template
+        config.add_cleanup(template.close)
+
+
+def open_template(count: int) -> Template | None:
+    """A template for so many workers at once; None where temporary files have too long a path for a socket."""
+    folder = tempfile.mkdtemp(prefix="evalsuite-")
+    address = str(Path(folder) / "launchers")
+    with socket.socket(socket.AF_UNIX) as listener:
+        try:
+            listener.bind(address)
+        except OSError:
+            shutil.rmtree(folder)
+            return None
+        listener.listen(count)
+        return Template(_start_process(listener.fileno()), folder, address)
+
+
+def warm_workers(config: pytest.Config, specs: Iterable[Any]) -> None:
+    """Has execnet start a launcher for each worker that is this interpreter."""
+    template = config.stash.get(TEMPLATE, None)
+    if template is not None:
+        for spec in filter(is_plain, specs):
+            spec.python = template.command
+
+
+def _start_process(listener: int) -> subprocess.Popen[bytes]:
+    import execnet
+
+    import evalsuite
+
+    files = {module.__name__: str(module.__file__) for module in (pytest, execnet, evalsuite)}
+    places = sorted({str(Path(file).parent.parent) for file in files.values()})
+    program = PROGRAM.format(places=places, listener=listener, files=files)
+    return subprocess.Popen(  # noqa: S603 - this interpreter and a program of ours
+        [sys.executable, "-u", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[listener],
+    )
