@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 # Sessions within this process put sys.modules back as it was; what they import late must be there before.
 import openai  # noqa: F401
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.warm_python import WarmPython
 
@@ -28,9 +28,14 @@ WITHOUT_PLUGINS = "-p no:langsmith_plugin -p no:anyio -p no:hypothesispytest"
 os.environ["PYTEST_ADDOPTS"] = WITHOUT_PLUGINS
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# A shared machine may take a second for what takes a millisecond elsewhere; no test is about time.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+# pytest reads this file even where it runs no test of ours: for --help, or to --resume a run of the cases with the
+# packages that these need alone.
+with suppress(ModuleNotFoundError):
+    from hypothesis import HealthCheck, settings
+
+    # A shared machine may take a second for what takes a millisecond elsewhere; no test is about time.
+    settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any machine")
 
 
 @dataclass
