@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import openai  # noqa: F401
 import pytest
 
-from tests.warm_python import WarmPython
+from tests.warm_python import WITHOUT, WarmPython
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -120,11 +120,29 @@ def completion(reply: Reply) -> dict[str, Any]:
 
 
 @pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """As where matplotlib is not installed, unless the test has the mark `draws`.
+
+    To draw takes half of a small session's time, and a picture that fails costs a session nothing but itself.
+    """
+    if not request.node.get_closest_marker("draws"):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        monkeypatch.setenv(WITHOUT, "matplotlib")
+
+
+@pytest.fixture
 def pytester(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    without_pictures: None,
 ) -> pytest.Pytester:
-    """The one of pytest, with PYTEST_ADDOPTS, which it takes away, and sessions that are copies of a warm process."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_PLUGINS)
+    """The one of pytest, whose sessions load xdist alone of all plugins, and are copies of a warm process.
+
+    To look for plugins among all packages of the environment would take a third of an empty session's time.
+    """
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p xdist.plugin")
     if hasattr(os, "pidfd_open") and not request.node.get_closest_marker("own_interpreter"):
         python: WarmPython = request.getfixturevalue("warm_python")
         monkeypatch.setattr(pytester, "popen", partial(python.popen, pytester.popen))

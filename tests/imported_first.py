@@ -18,17 +18,21 @@ LIBRARIES = (
     "aiohttp",
     "bs4",
     "jsonschema",
+    "faulthandler",
     "Levenshtein",
     "lxml.etree",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
     "numpy",
     "openai",
+    "pdb",
     "pytest",
     "sacrebleu",
     "scipy.special",
     "scipy.stats",
     "tabulate",
+    "xdist.dsession",
+    "xdist.remote",
 )
 # Programs, which run when they are imported or belong into a sandbox.
 PROGRAMS = ("evalsuite.__main__", "evalsuite.sandbox.inside")

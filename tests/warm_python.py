@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SERVER = Path(__file__).with_name("warm_server.py")
 ADDRESS = "EVALSUITE_TESTS_WARM_PYTHON"
+WITHOUT = "EVALSUITE_TESTS_WITHOUT"
+"""The variable that names modules that a copy has not, as if they were not installed."""
 
 
 class WarmProcess:
@@ -62,7 +64,14 @@ class WarmProcess:
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(address)
         command = json.dumps({"args": list(args), "cwd": str(Path.cwd()), "env": dict(env)}).encode() + b"\n"
-        files = [file if isinstance(file, int) else file.fileno() for file in (stdin, stdout, stderr)]
+        if stderr == subprocess.STDOUT:
+            stderr = stdout
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        ours.append(nowhere)
+        files = [
+            nowhere if file == subprocess.DEVNULL else file if isinstance(file, int) else file.fileno()
+            for file in (stdin, stdout, stderr)
+        ]
         sent = socket.send_fds(self._connection, [command], files)
         self._connection.sendall(command[sent:])
         for file in ours:
@@ -94,6 +103,15 @@ class WarmProcess:
         if self.returncode is None:
             os.kill(self.pid, signal.SIGKILL)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pipe in (self.stdin, self.stdout):
+            if pipe:
+                pipe.close()
+        self.wait()
+
 
 class WarmPython:
     """One server, which starts with the first command and ends when this process does."""
@@ -106,7 +124,10 @@ class WarmPython:
 
     def popen(self, start_anew: Callable[..., Any], args: Sequence[str], **files: Any) -> Any:
         """What `Pytester.popen` does, by way of a copy where `args` begin with this interpreter."""
-        if args[0] != sys.executable or files.pop("stdin") is not pytest.Pytester.CLOSE_STDIN:
+        if (
+            args[0] != sys.executable
+            or files.pop("stdin", pytest.Pytester.CLOSE_STDIN) is not pytest.Pytester.CLOSE_STDIN
+        ):
             return start_anew(args, **files)
         path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))
         process = self.start(args[1:], env={**os.environ, "PYTHONPATH": path}, **files)

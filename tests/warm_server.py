@@ -28,7 +28,7 @@ from execnet.gateway_io import Popen2IOMaster
 from matplotlib.figure import Figure
 
 from tests.imported_first import import_all
-from tests.warm_python import ADDRESS, WarmProcess
+from tests.warm_python import ADDRESS, WITHOUT, WarmProcess
 
 # Begun as this process was, where coverage is measured at all; it has classified the files of every library, and each
 # copy goes on with it.
@@ -132,6 +132,8 @@ def become(command: Command) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for module in os.environ.get(WITHOUT, "").split():
+        sys.modules[module] = None  # type: ignore[assignment]
     if MEASUREMENT and {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"} & command.env.keys():
         MEASUREMENT.start()
 
@@ -180,7 +182,7 @@ def leave(code: object) -> None:
 if __name__ == "__main__":
     import_all()
     # Plugins that are imported already cannot be rewritten; pytest would warn of it.
-    for plugin in ("anyio", "evalsuite.plugin"):
+    for plugin in ("evalsuite.plugin", "xdist", "xdist.plugin"):
         sys.modules[plugin].__doc__ = "PYTEST_DONT_REWRITE"
     vars(gateway_io)["Popen2IOMaster"] = start_worker
     # The first traceback looks up the file of every module, the first drawing that of every font.

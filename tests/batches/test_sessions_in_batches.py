@@ -63,28 +63,28 @@ pytest_plugins = ["evalsuite.plugin"]
 class Suite:
     """A suite of cases before a server."""
 
-    path: Path
+    pytester: pytest.Pytester
     url: str
 
-    def start(self, *options: str) -> subprocess.Popen[str]:
+    @property
+    def path(self) -> Path:
+        return self.pytester.path
+
+    def options(self, *options: str) -> list[str]:
         # One that resumes takes them over.
         resumed = any("--resume" in option for option in options)
         model = () if resumed else ("--model=gpt-test", "--run=run", "--batch")
-        fixed = (
-            "-q",
-            "-pno:cacheprovider",
-            f"--model-base-url={self.url}",
-            "--price=gpt-test=100/100",
-        )
-        command = [sys.executable, "-m", "pytest", *fixed, *model, *options]
-        return subprocess.Popen(
-            command, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        fixed = ("-pno:cacheprovider", f"--model-base-url={self.url}", "--price=gpt-test=100/100")
+        return ["-q", *fixed, *model, *options]
+
+    def start(self) -> Any:
+        """Begins a session that goes on beside the test."""
+        command = [sys.executable, "-mpytest", *self.options()]
+        return self.pytester.popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def run(self, *options: str) -> tuple[int, str]:
-        with self.start(*options) as process:
-            output = process.communicate(timeout=120)[0]
-        return process.returncode, output
+        result = self.pytester.runpytest_subprocess(*self.options(*options), timeout=120)
+        return int(result.ret), result.stdout.str() + result.stderr.str()
 
     def records(self) -> list[dict[str, Any]]:
         lines = (self.path / "reports" / "run" / "records.jsonl").read_text("utf-8").splitlines()
@@ -96,10 +96,10 @@ class Suite:
 
 
 @pytest.fixture
-def suite(tmp_path: Path, batch_server: BatchServer) -> Suite:
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "test_words.py").write_text(CASES)
-    return Suite(tmp_path, batch_server.url)
+def suite(pytester: pytest.Pytester, batch_server: BatchServer) -> Suite:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(test_words=CASES)
+    return Suite(pytester, batch_server.url)
 
 
 def test_a_suite_is_asked_in_one_batch_at_half_the_price(suite: Suite, batch_server: BatchServer) -> None:
@@ -163,10 +163,9 @@ def test_a_batch_that_was_refused_for_one_line_is_sent_without_it(
 
 def test_a_session_that_is_killed_sends_nothing_twice(suite: Suite, batch_server: BatchServer) -> None:
     batch_server.fate = lambda batch: None
-    process = suite.start()
-    _wait_until(lambda: len(batch_server.asked()) == 6)
-    process.kill()
-    process.communicate()
+    with suite.start() as process:
+        _wait_until(lambda: len(batch_server.asked()) == 6)
+        process.kill()
     batch_server.fate = lambda batch: "completed"
     # Each may cost up to a cent; what was sent is not counted twice.
     status, output = suite.run("--resume=run", "--max-cost=0.06")

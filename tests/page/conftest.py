@@ -96,7 +96,7 @@ def make_record() -> Callable[..., Record]:
 
 
 @pytest.fixture
-def make_run(tmp_path: Path) -> Callable[..., RunFolder]:
+def make_run(tmp_path: Path, without_pictures: None) -> Callable[..., RunFolder]:
     """Writes a run's records, and all that is made of them."""
 
     def make(

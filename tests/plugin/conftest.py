@@ -6,6 +6,8 @@ import html
 import json
 import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +58,8 @@ class Suite:
 
     def run(self, *args: str, model: bool = True, fresh: bool = False) -> pytest.RunResult:
         """Runs it; `fresh` in a process of its own, as any with workers."""
-        without = () if any("--reruns" in arg for arg in args) else ("-pno:rerunfailures",)
-        given = [*without, *(self.model if model else ()), *args]
+        further = ("-ppytest_rerunfailures",) if any("--reruns" in arg for arg in args) else ()
+        given = [*further, *(self.model if model else ()), *args]
         workers = any(
             re.fullmatch(r"-n\s*[1-9]\d*", " ".join(pair)) for pair in zip(("", *given), given, strict=False)
         )
@@ -65,6 +67,11 @@ class Suite:
         if apart:
             return self.pytester.runpytest_subprocess(*given)
         return self.pytester.runpytest_inprocess(*given)
+
+    def start(self, *args: str, stdout: int = subprocess.DEVNULL) -> Any:
+        """Begins a session that goes on beside the test, which ends or awaits it."""
+        command = [sys.executable, "-mpytest", *self.model, *args]
+        return self.pytester.popen(command, stdout=stdout, stderr=subprocess.DEVNULL)
 
     def runs(self) -> list[Path]:
         return sorted(self.path.glob("reports/*"), key=lambda folder: folder.stat().st_mtime_ns)

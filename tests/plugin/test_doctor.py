@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import json
-import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 class Models(http.server.BaseHTTPRequestHandler):
@@ -44,22 +42,16 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def doctor(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["evalsuite.plugin"]\n')
-    (tmp_path / "app.py").write_text("def echo(messages):\n    return ''\n")
+    pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
+    pytester.makepyfile(app="def echo(messages):\n    return ''\n")
 
     def run(*args: str, **environment: str) -> tuple[int, str]:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        ended = subprocess.run(
-            [sys.executable, "-m", "evalsuite", "doctor", *args],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return ended.returncode, ended.stdout + ended.stderr
+        ended = pytester.run(sys.executable, "-mevalsuite", "doctor", *args)
+        return int(ended.ret), ended.stdout.str() + ended.stderr.str()
 
     return run
 
@@ -78,8 +70,8 @@ def test_a_missing_key_is_a_fault_and_the_message_names_it(doctor: Any) -> None:
     assert text.rstrip().endswith("not ready: model")
 
 
-def test_the_ini_file_of_the_suite_counts(doctor: Any, tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\nevalsuite_model = gpt-4\n")
+def test_the_ini_file_of_the_suite_counts(doctor: Any, pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nevalsuite_model = gpt-4\n")
     status, text = doctor("--without-programs")
     assert (status, "gpt-4" in text) == (1, True)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
@@ -31,6 +33,7 @@ GATES = (
 )
 
 
+@pytest.mark.draws
 def test_gates_name_them_and_the_report_draws_the_matrix(suite: Suite, workers: tuple[str, ...]) -> None:
     (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
     result = suite.run(*workers, *GATES)

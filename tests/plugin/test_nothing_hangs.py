@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -139,16 +140,14 @@ def test_a_signal_that_ends_the_run_leaves_a_report_and_says_how_to_go_on(
         return chat_server.say(body["messages"][-1]["content"])
 
     chat_server.reply = reply
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:hypothesispytest", *options]
-    command += ["--model=gpt-test", f"--model-base-url={chat_server.url}", "--run=r"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=suite.path) as process:
-        assert process.stdout is not None
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    with suite.start("-v", *options, "--run=r", stdout=subprocess.PIPE) as process:
         passed, said = 0, ""
-        for line in process.stdout:
+        for line in map(bytes.decode, process.stdout):
             said += line
             passed += "PASSED" in line
             if passed == 2 and "PASSED" in line:
-                process.send_signal(number)
+                os.kill(process.pid, number)
                 sent.set()
     assert process.returncode == 128 + number, said
     assert f"ended by {number.name}; go on with --resume last" in said
@@ -172,9 +171,7 @@ def test_few_open_files_mean_fewer_connections_and_one_line(suite: Suite, chat_s
     """
     )
     chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"], delay=0.05)
-    command = (
-        f"{sys.executable} -m pytest -p no:hypothesispytest --model=m --model-base-url={chat_server.url}"
-    )
+    command = f"{sys.executable} -m pytest --model=m --model-base-url={chat_server.url}"
     result = suite.pytester.run("sh", "-c", f"ulimit -n 100; exec {command} --max-connections=200")
     result.assert_outcomes(passed=150)
     assert result.stdout.str().count("connections instead of 200") == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -67,22 +66,12 @@ def test_after_a_kill_of_the_whole_run_only_what_is_missing_is_asked(
         return chat_server.say(text, delay=0.0 if text in answered else 30.0)
 
     chat_server.reply = reply
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:hypothesispytest",
-        *many.model,
-        "--run=r",
-        "--max-connections=4",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=many.path) as process:
+    with many.start("--run=r", "--max-connections=4") as process:
         deadline = time.monotonic() + 60
         store = many.path / "reports" / "r" / "journal.sqlite"
         while (kept(store) < 12 or len(chat_server.bodies) < 16) and time.monotonic() < deadline:
             time.sleep(0.05)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
     chat_server.bodies.clear()
     chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"])
     many.run("--resume=last", model=False).assert_outcomes(passed=30)
@@ -217,14 +206,12 @@ def test_the_spend_limit_holds_over_all_sessions_of_a_run(many: Suite, chat_serv
 
 def test_a_call_that_a_killed_session_had_sent_counts_as_spent(many: Suite, chat_server: ChatServer) -> None:
     many.pytester.makepyfile(test_many=MANY.replace("generate()", "generate(max_tokens=10)"))
-    price = ("--price=gpt-test=0/1", "--max-connections=4", "--run=r")
     chat_server.reply = lambda _: chat_server.say("x", delay=30.0)
-    command = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", *many.model, *price]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=many.path) as process:
+    with many.start("--price=gpt-test=0/1", "--max-connections=4", "--run=r") as process:
         deadline = time.monotonic() + 60
         while len(chat_server.bodies) < 4 and time.monotonic() < deadline:
             time.sleep(0.05)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
     chat_server.bodies.clear()
     chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"])
     # Four calls of ten tokens may have been billed; there is room for one more of five, but not of ten.
@@ -413,17 +400,7 @@ def test_a_second_session_beside_a_living_one_is_refused_with_one_message(
     chat_server.bodies.clear()
     refused = threading.Event()
     chat_server.reply = lambda _: chat_server.say(str(refused.wait(300)))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:hypothesispytest",
-        *many.model,
-        "--resume=r",
-        "--limit=9",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=many.path) as process:
+    with many.start("--resume=r", "--limit=9") as process:
         deadline = time.monotonic() + 60
         while len(chat_server.bodies) < 7 and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -441,12 +418,10 @@ def test_a_killed_run_gets_its_records_from_its_journal_when_it_is_read(
     chat_server.reply = lambda body: chat_server.say(
         body["messages"][-1]["content"], delay=30.0 if body["messages"][-1]["content"] == "20" else 0.0
     )
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:hypothesispytest", *many.model, "--run=r"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=many.path) as process:
-        assert process.stdout is not None
+    with many.start("-v", "--run=r", stdout=subprocess.PIPE) as process:
         passed = 0
         for line in process.stdout:
-            passed += "PASSED" in line
+            passed += b"PASSED" in line
             if passed == 20:
                 process.kill()
     assert not (many.path / "reports" / "r" / "records.jsonl").exists()

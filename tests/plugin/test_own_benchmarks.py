@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -54,8 +55,9 @@ def own(suite: Suite) -> Suite:
 
 
 def evalsuite(suite: Suite, *args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evalsuite", *args]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd or suite.path, check=False)
+    with contextlib.chdir(cwd or suite.path):
+        result = suite.pytester.run(sys.executable, "-mevalsuite", *args)
+    return subprocess.CompletedProcess(args, result.ret, result.stdout.str(), result.stderr.str())
 
 
 def test_its_own_report_and_derived_metric_are_used_with_and_without_workers(

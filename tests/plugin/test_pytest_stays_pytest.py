@@ -85,9 +85,7 @@ def test_what_a_case_prints_is_captured_and_shown_when_it_fails(suite: Suite) ->
 
 def test_pdb_stops_in_the_case_that_fails(suite: Suite) -> None:
     pytest.importorskip("pexpect", reason="a debugger is driven through a terminal")
-    child = suite.pytester.spawn_pytest(
-        f"--pdb -p no:hypothesispytest {' '.join(suite.model)}", expect_timeout=60
-    )
+    child = suite.pytester.spawn_pytest(f"--pdb {' '.join(suite.model)}", expect_timeout=60)
     child.expect("Pdb")
     child.sendline("p dict(scores)")
     child.expect("'exact_match': 0.0")
@@ -96,7 +94,7 @@ def test_pdb_stops_in_the_case_that_fails(suite: Suite) -> None:
 
 
 def test_without_the_xdist_plugin_nothing_is_missing(suite: Suite) -> None:
-    suite.run("-p", "no:xdist").assert_outcomes(passed=2, failed=1)
+    suite.run("-p", "no:xdist.plugin").assert_outcomes(passed=2, failed=1)
 
 
 def test_with_n_and_no_dist_each_worker_knows_its_share_at_once(suite: Suite) -> None:

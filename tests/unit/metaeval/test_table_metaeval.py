@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,17 @@ import evalsuite
 from evalsuite.cli import main
 from evalsuite.metaeval.agreement import agreements, measure
 from evalsuite.metaeval.rated_tables import RatedTable, read_rated_tables
+from evalsuite.stats.correlation_intervals import ClusterDraws
 
 SHIPPED = sorted((Path(evalsuite.__file__).parent / "benchmarks/struc_bench/data").glob("*.json"))
 ROWS = (("name", "points"), ("Ann", 12), ("Bob", 31))
 WANTED = f"<table>{''.join(f'<tr><td>{name}</td><td>{points}</td></tr>' for name, points in ROWS)}</table>"
+
+
+@pytest.fixture
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough for tests that do not look at intervals."""
+    monkeypatch.setattr("evalsuite.metaeval.agreement.ClusterDraws", partial(ClusterDraws, resamples=50))
 
 
 def _rated() -> list[dict[str, object]]:
@@ -55,6 +63,7 @@ def test_a_broken_rule_of_the_grid_is_status_one(tmp_path: Path, monkeypatch: py
     assert main(["metaeval", "tables", "--grid", str(table)]) == 1
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_metrics_and_judges_are_measured_against_ratings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +78,7 @@ def test_metrics_and_judges_are_measured_against_ratings(
     assert "<svg" in picture.read_text()
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_a_judge_is_asked_once_and_measured_beside_the_metrics(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +106,7 @@ def test_a_judge_is_asked_once_and_measured_beside_the_metrics(
     assert main(["metaeval", "tables", "rated.jsonl", "--plot=out.gif"]) == 2
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_a_judge_that_gives_peoples_marks_agrees_wholly_and_the_difference_is_paired(tmp_path: Path) -> None:
     rated = read_rated_tables(_tables(tmp_path))
     by_name = {line.metric: line for line in agreements(rated, measure(rated))}

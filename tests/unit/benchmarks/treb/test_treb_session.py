@@ -76,6 +76,7 @@ def records(pytester: pytest.Pytester) -> dict[str, dict[str, Any]]:
     return {record["sample"].removeprefix("Table_General_Operations|t|"): record for record in found}
 
 
+@pytest.mark.draws
 def test_every_mode_runs_through_to_the_report(records: dict[str, Any], pytester: pytest.Pytester) -> None:
     assert "rouge_l_released" in records["right|pot"]["scores"]
     scores = {
