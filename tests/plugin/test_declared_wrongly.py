@@ -47,6 +47,14 @@ def run(suite: Suite, workers: tuple[str, ...], declaration: str) -> pytest.RunR
             "benchmark own: its scorers cannot be made: ZeroDivisionError: division by zero",
         ),
         (
+            "@benchmark('own', SAMPLES, solver=generate(), scorers=exact_match())",
+            "benchmark own: scorers must be a list; write scorers=[...] around TargetScorer",
+        ),
+        (
+            "@benchmark('own', SAMPLES, solver=generate(), scorers=[exact_match(), exact_match()])",
+            "benchmark own: two scorers give the score 'exact_match'",
+        ),
+        (
             "@benchmark(HEAD_TO_TAIL, max_tokns=64)",
             "Head-to-Tail takes no argument 'max_tokns'; did you mean max_tokens?",
         ),
@@ -116,14 +124,36 @@ def test_a_parameter_of_a_server_s_own_is_passed_on_as_it_is(suite: Suite) -> No
     assert suite.records()[0]["transcript"]["answer"] == "7 8"
 
 
-def test_two_scorers_with_one_score_name_are_refused(suite: Suite, workers: tuple[str, ...]) -> None:
-    result = run(
-        suite,
-        workers,
-        "@benchmark('own', SAMPLES, solver=generate(), scorers=[exact_match(), exact_match()])",
+def test_a_missing_judge_is_one_message_before_anything_is_asked(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(
+        app="""
+def echo(messages, **params):
+    open("asked", "a").write("x")
+    return "Paris"
+"""
     )
-    result.assert_outcomes(errors=1)
-    assert "two scorers give the score 'exact_match'" in result.stdout.str()
+    declared = "@benchmark('own', SAMPLES, solver=generate(), scorers=[single()])"
+    result = run(suite, workers, declared)
+    text = result.stdout.str() + result.stderr.str()
+    assert text.count("own: a scorer asks a judge, and this run has none: name one with --judge-model") == 1
+    assert not (suite.path / "asked").exists()
+    assert suite.run("--collect-only").ret == 0
+
+
+def test_a_scorer_that_names_its_own_judge_needs_no_other(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        app="def echo(messages, **params):\n    return 'Paris'",
+        own_judge="def answer(messages, **params):\n    return 'Score: 4'",
+    )
+    run(
+        suite,
+        (),
+        "@benchmark('own', SAMPLES, solver=generate(),"
+        " scorers=[single(['depth'], model='function:own_judge:answer')])",
+    )
+    assert suite.records()[0]["scores"] == {"depth": 4.0}
 
 
 def test_arguments_for_the_shipped_samples_are_not_those_of_official_files(suite: Suite) -> None:

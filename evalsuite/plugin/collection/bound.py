@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.declarations import place_of
 from evalsuite.errors import EvalsuiteError, SettingsError
 from evalsuite.lazy_samples import LazySamples, SampleStream
+from evalsuite.plugin.collection.checked_parts import check_parts
 from evalsuite.protocols import Setup
 from evalsuite.types import Metric, Sample
 
@@ -87,7 +88,7 @@ class Bound:
         """Makes samples, solver and scorers, so that mistakes in them are reported before a case begins.
 
         Raises:
-            EvalsuiteError: a factory of the benchmark failed.
+            EvalsuiteError: a factory of the benchmark failed, or made what is no solver or scorer.
         """
         for part in ("dataset", "solver", "scorers"):
             try:
@@ -98,6 +99,7 @@ class Bound:
                 raise SettingsError(
                     f"benchmark {self.name}: its {part} cannot be made: {type(error).__name__}: {error}"
                 ) from error
+        check_parts(self)
 
     @cached_property
     def solver(self) -> AnySolver | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
-_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least")
+_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary")
 FORGOTTEN = (
     'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
     "in the root directory (or run pytest with -p evalsuite.plugin)"
@@ -115,6 +115,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         raise SettingsError(
             f"@benchmark({declared.name!r}): a name is lower-case letters, digits and _, so that gates can use it"
         )
+    if epochs is not None and epochs < 1:
+        raise SettingsError(f"@benchmark({declared.name!r}): epochs={epochs} must be at least 1")
     if at_least is not None and not 1 <= at_least <= (epochs or 1):
         raise SettingsError(
             f"@benchmark({declared.name!r}): at_least={at_least} must be between 1 and epochs={epochs or 1}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.plugin.collection.refusal import refuse
 from evalsuite.plugin.marks import case_of
+from evalsuite.plugin.run.scorer_kinds import asks_the_judge
 from evalsuite.plugin.session.process_state import PROCESS
 
 if TYPE_CHECKING:
@@ -42,6 +43,26 @@ def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
     )
     if problem:
         refuse(session, items, problem)
+
+
+def check_judge(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Checks that there is a judge for the cases that will run, if they ask one.
+
+    Raises:
+        pytest.UsageError: there is none (see `refuse`).
+    """
+    settings, options = session.config.stash[PROCESS].settings, session.config.option
+    if settings.judge_model or settings.plan or options.collectonly or options.setupplan:
+        return
+    bounds = {case.bound: None for item in items if (case := case_of(item)) is not None}
+    judged = sorted({bound.name for bound in bounds if any(map(asks_the_judge, bound.scorers))})
+    if judged:
+        refuse(
+            session,
+            items,
+            f"{' and '.join(judged)}: a scorer asks a judge, and this run has none: name one with --judge-model. "
+            "Nothing was asked; to run the other cases alone, deselect these with -k",
+        )
 
 
 def _unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:

@@ -18,7 +18,7 @@ from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.effects import Effects
 from evalsuite.gateway.handle import Meter
 from evalsuite.plugin.run.outcomes import checked_scores
-from evalsuite.plugin.run.scorer_kinds import check_signature, kinds_of, name_of
+from evalsuite.plugin.run.scorer_kinds import check_signature, kinds_of, name_of, own_judge
 from evalsuite.solvers.any_function import run_solver
 
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ class Models:
             return settings.user_model, settings.user_base_url
         return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
-    def judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel | None:
-        """The judge, if the run has one."""
-        name, base_url = self._settings.judge_model, self._settings.judge_base_url
+    def judge(self, epoch: int = 1, meter: Meter | None = None, own: str = "") -> CaseModel | None:
+        """The run's judge; where it has none, the model that a scorer names as its own, if it does."""
+        name, base_url = self._settings.judge_model or own, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
 
@@ -120,8 +120,8 @@ async def solve(case: Case, models: Models) -> Solved:
             transcript, error = await _attempted(partial(run_solver, case.bound.solver, case.sample, model))
         solving_seconds = time.monotonic() - started
         if transcript is not None:
-            judge = models.judge(case.epoch, of_judge)
-            scored = await _score_ahead(case, transcript, judge, models.model(case.epoch, meter))
+            judge_of = partial(models.judge, case.epoch, of_judge)
+            scored = await _score_ahead(case, transcript, judge_of, models.model(case.epoch, meter))
     finally:
         model.close_endpoints()
     return Solved(
@@ -154,13 +154,16 @@ class ScoredAhead:
 
 
 async def _score_ahead(
-    case: Case, transcript: Transcript, judge: CaseModel | None, model: CaseModel
+    case: Case, transcript: Transcript, judge_of: Callable[[str], CaseModel | None], model: CaseModel
 ) -> ScoredAhead:
     """Runs the scorers that have to wait for something: for a judge, or for what an async function awaits."""
     _, asynchronous, judged, asking = kinds_of(case.bound)
     waiting: list[tuple[object, Scoring]] = [
         *((scorer, partial(_scored, scorer, case, transcript)) for scorer in asynchronous),
-        *((scorer, partial(_judged, scorer, case, transcript, judge)) for scorer in judged),
+        *(
+            (scorer, partial(_judged, scorer, case, transcript, judge_of(own_judge(scorer))))
+            for scorer in judged
+        ),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
     results = await asyncio.gather(

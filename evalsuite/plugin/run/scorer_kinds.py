@@ -50,6 +50,18 @@ def name_of(scorer: object) -> str:
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
+def own_judge(scorer: object) -> str:
+    """The model that a scorer names as its judge; empty where it asks the run's."""
+    named = getattr(scorer, "models", None) or getattr(scorer, "model", None)
+    first = named[0] if isinstance(named, tuple) else named
+    return first if isinstance(first, str) else ""
+
+
+def asks_the_judge(scorer: object) -> bool:
+    """Whether a scorer asks the run's judge."""
+    return isinstance(scorer, JudgedScorer) and not own_judge(scorer)
+
+
 def check_signature(scorer: Callable[..., object]) -> None:
     """Sees that a scorer can be called with a sample and a transcript, as far as Python can tell.
 
