@@ -6,6 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import EvalsuiteError, in_words
@@ -46,6 +47,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; errors of evalsuite's own are one message and status 2."""
     command_line = sys.argv[1:] if arguments is None else arguments
+    _write_what_can_be_written()
     parser = make_parser(command_line)
     options, further = parser.parse_known_args(command_line)
     if further and not options.takes_further:
@@ -57,6 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EvalsuiteError, OSError) as error:
         sys.stderr.write(f"evalsuite: {in_words(error)}\n")
         return 2
+
+
+def _write_what_can_be_written() -> None:
+    """Lets characters that the output's encoding lacks (LANG=C, cp1252) be written as escapes, not end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

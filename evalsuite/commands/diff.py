@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import for_terminal
 from evalsuite.reporting.case_block import baseline_line, case_block
 from evalsuite.results.run_folders import find_folder
@@ -81,7 +82,8 @@ def _closing(before: Run, after: Run, changes: list[Change], most: int) -> Itera
         yield f"... and {len(changes) - most} more"
     both = len(before.offsets.keys() & after.offsets.keys())
     flipped = sum(change.before != change.after for change in changes)
-    yield f"{both} cases are in both runs: {flipped} changed their outcome, {len(changes)} a score or outcome"
+    rescored = len(changes) - flipped
+    yield f"{number_of(both, 'case')} in both runs: {flipped} with another outcome, {rescored} with other scores alone"
     for run, other in ((before, after), (after, before)):
         if alone := len(run.offsets.keys() - other.offsets.keys()):
-            yield f"{alone} cases are in {run.folder.name} alone"
+            yield f"{number_of(alone, 'case')} in {run.folder.name} alone"

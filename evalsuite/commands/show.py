@@ -43,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps(encode_record(record), indent=1, ensure_ascii=True, default=str) + "\n")
         return 0
-    for line in _lines(record, full=options.full):
+    base_url = loaded.info.get("settings", {}).get("model_base_url")
+    for line in _lines(record, base_url, full=options.full):
         sys.stdout.write(f"{line}\n")
     return 0
 
@@ -69,7 +70,7 @@ def find_case(cases: Iterable[str], part: str) -> str:
     )
 
 
-def _lines(record: Record, *, full: bool) -> Iterator[str]:
+def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
     yield for_terminal(f"{record.case}: {record.outcome}")
     yield case_block(record, most=None if full else 1000)
     usage = record.usage
@@ -83,4 +84,9 @@ def _lines(record: Record, *, full: bool) -> Iterator[str]:
             yield for_terminal(f"\n[{message.role}]\n{message.content}{calls}")
         for event in record.transcript.events:
             yield for_terminal(f"\n[{event.get('kind', 'event')}]\n{json.dumps(event, ensure_ascii=False)}")
-    yield f"{'again':10}pytest {shlex.quote(for_terminal(record.case))} --model={shlex.quote(record.model)}"
+    options = [
+        record.case,
+        f"--model={record.model}",
+        *([f"--model-base-url={base_url}"] if base_url else []),
+    ]
+    yield f"{'again':10}pytest {shlex.join(map(for_terminal, options))}"

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.decisions.conditions import JUDGE
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, all_tags, select
 from evalsuite.decisions.misspelt import near
@@ -83,7 +84,7 @@ def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: fl
         ]
     errors = cases.count("error")
     if errors > error_share * len(cases):
-        reason = f"{errors} of {len(cases)} cases are errors, more than {error_share:.1%}"
+        reason = f"errors in {errors} of {number_of(len(cases), 'case')}, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
     metrics = measured.metrics() if gate.metric == "*" else (gate.metric,)
     return [_decide_metric(gate, place, metric, measured, cases) for metric in metrics]

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.decisions.misspelt import near
 from evalsuite.errors import SettingsError
 
@@ -157,7 +158,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
         for entry in dict.fromkeys(held):
             cases = held.count(entry)
             yield (
-                f"in quarantine until {entry.until}: {cases} case{'s' * (cases > 1)} of {entry}, left out of every "
+                f"in quarantine until {entry.until}: {number_of(cases, 'case')} of {entry}, left out of every "
                 f"decision ({entry.reason})"
             )
         named |= {

@@ -279,15 +279,13 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
         short = [] if by_samples else short_samples(bench.tally)
         both = () if own else zip(bench.tally.each("outcome"), bench.tally.each("excused"), strict=True)
         counts = Counter[str](outcome for outcome, excused in both if excused is None)
-        parts = [
-            f"{count} {words}"
-            for count, words in (
-                (counts["failed"], "below their threshold"),
-                (len(short), f"samples that hold in too few epochs ({', '.join(short[:5])})"),
-                (counts["error"], "error" if counts["error"] == 1 else "errors"),
-            )
-            if count
-        ]
+        some = number_of(len(short), "sample")
+        counted = {
+            f"{counts['failed']} below threshold": counts["failed"],
+            f"{some} with too few epochs that hold ({', '.join(short[:5])})": len(short),
+            number_of(counts["error"], "error"): counts["error"],
+        }
+        parts = [words for words, count in counted.items() if count]
         if parts:
             where = name if own else f"{name}, which no gate covers"
             lines.append(f"{where}: {' and '.join(parts)} among {number_of(len(bench.tally), 'case')}")

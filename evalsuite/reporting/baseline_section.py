@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.reporting.section import Cell, Column, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
 
@@ -55,7 +56,7 @@ def baseline_section(against: Against) -> Section:
 
 def _left_out(against: Against) -> str:
     parts = [
-        f"{len(cases)} cases are {side} and left out ({', '.join(cases[:5])}{', ...' if len(cases) > 5 else ''})."
+        f"Left out: {number_of(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' if len(cases) > 5 else ''})."
         for side, cases in against.left_out.items()
         if cases
     ]

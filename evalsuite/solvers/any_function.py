@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import BlockingModel
 from evalsuite.errors import SolverError
-from evalsuite.threads import in_thread, is_async
+from evalsuite.threads import RaisedInThread, in_thread, is_async
 from evalsuite.types import Transcript
 
 if TYPE_CHECKING:
@@ -29,12 +29,14 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     function handled it: an answer without the model measures nothing.
 
     Raises:
-        SolverError: the function returned something that is not an answer.
+        SolverError: the function returned something that is not an answer, or called `sys.exit`.
         ModelError: a call failed for good.
         Exception: whatever the function raised.
     """
     try:
         result = await _result(solver, sample, model)
+    except RaisedInThread as error:
+        raise SolverError(f"the solver raised {error}; it should raise an exception") from error.__cause__
     except Exception as error:
         if model.log.failures and error is not model.log.failures[0]:
             raise model.log.failures[0] from error

@@ -46,7 +46,7 @@ def test_the_start_page_is_true(project: Suite, capsys: pytest.CaptureFixture[st
     assert main(["diff", "first", "better"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"failed -> passed  \+1\.0000  evals/test_first\.py::test_capitals\[ke\]", out)
-    assert "1 changed their outcome" in out
+    assert "1 with another outcome" in out
     assert main(["runs"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[2:]] == ["better", "first"]

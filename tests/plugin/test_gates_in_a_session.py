@@ -117,7 +117,7 @@ def test_too_many_errors_make_a_run_incomplete(suite: Suite, workers: tuple[str,
     result = suite.run(*workers, "--gate=crashing.quality >= 0.5", "test_crashing.py")
     result.assert_outcomes(passed=9, failed=1, errors=1)  # the gate, and the case
     assert result.ret == 12
-    assert "1 of 10 cases are errors, more than 1.0%" in suite.rendered()
+    assert "errors in 1 of 10 cases, more than 1.0%" in suite.rendered()
 
 
 def test_errors_within_the_allowed_share_do_not_fail_a_gated_run(

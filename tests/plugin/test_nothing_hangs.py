@@ -58,6 +58,24 @@ def test_code_that_wants_to_end_the_process_ends_its_case(
     assert [record["cause"] for record in suite.records()] == [None, "ScoringError", None]
 
 
+def test_a_plain_solver_that_wants_to_end_the_process_is_told_in_one_message(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        import sys
+        from evalsuite import Sample, benchmark
+
+        def solve(sample, model):
+            sys.exit(4)
+
+        @benchmark("solved", [Sample(id="a", input="x")], solver=solve)
+        def test_solved(transcript): ...
+        """
+    )
+    text = suite.run().stdout.str()
+    assert "the solver raised SystemExit: 4; it should raise an exception" in text
+    assert "RaisedInThread" not in text
+
+
 def test_a_forked_child_that_asks_is_told_so(suite: Suite) -> None:
     suite.pytester.makepyfile(
         test_capitals="""

@@ -174,6 +174,26 @@ def test_a_hook_that_fails_is_told_once_and_changes_nothing(suite: Suite) -> Non
     assert told == ["the hook pytest_evalsuite_record raised ValueError: list.remove(x): x not in list"]
 
 
+def test_hooks_that_end_python_or_return_what_is_no_section_change_nothing(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+pytest_plugins = ["evalsuite.plugin"]
+def pytest_evalsuite_record(record): raise SystemExit(3)
+def pytest_evalsuite_report(): return ["words"]
+def pytest_evalsuite_verdict(verdict): raise SystemExit(4)
+"""
+    )
+    result = suite.run("--gate=capitals.exact_match >= 0.5")
+    assert result.ret == 0
+    told = [line for line in result.outlines if line.startswith("the hook ")]
+    assert told == [
+        "the hook pytest_evalsuite_record raised SystemExit: 3",
+        "the hook pytest_evalsuite_report raised TypeError: it returned 'words' in place of a Section",
+        "the hook pytest_evalsuite_verdict raised SystemExit: 4",
+    ]
+    assert (suite.runs()[-1] / "summary.json").is_file()
+
+
 def test_a_shipped_benchmark_is_declared_by_its_name(suite: Suite) -> None:
     (suite.path / "test_capitals.py").unlink()
     suite.pytester.makepyfile(

@@ -44,7 +44,7 @@ def test_without_a_sandbox_nothing_is_asked_and_one_message_says_why(
     monkeypatch.setenv("CI", "true")
     result = run(suite, *workers)
     text = result.stdout.str().partition("short test summary info")[0] + result.stderr.str()
-    assert "3 cases of programs run programs that a model writes" in text
+    assert "programs that a model writes run in 3 cases of programs" in text
     assert "Sandbox(tiers=()) names no tier" in text
     assert text.count("Nothing was asked") == 1
     assert "evalsuite doctor" in text

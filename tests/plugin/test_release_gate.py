@@ -269,7 +269,7 @@ def test_a_sample_that_holds_in_too_few_epochs_fails_the_run(
     result.assert_outcomes(passed=16, xfailed=4)
     assert result.ret == 1
     reason = (
-        "repeated, which no gate covers: 2 samples that hold in too few epochs (s101, s103) among 20 cases"
+        "repeated, which no gate covers: 2 samples with too few epochs that hold (s101, s103) among 20 cases"
     )
     result.stdout.fnmatch_lines([f"*{reason}*"])
     assert reason in first_screen(numbers.rendered())

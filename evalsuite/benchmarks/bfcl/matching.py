@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.scorers.trajectories import ToolUse, agrees, difference, pair, tool_uses
 from evalsuite.types import Score
 
@@ -40,10 +41,10 @@ class Correct:
 
 def _note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
     if not expected:
-        return f"no function fits, and {len(calls)} calls were made"
+        return f"no function fits; {number_of(len(calls), 'call')} made"
     paired = sum(at is not None for at in pair(expected, calls))
     shown = "; ".join(difference([ToolUse(use.tool, _first(sample, use.tool)) for use in expected], calls))
-    return f"{paired} of {len(expected)} calls are right: {shown}"[:500]
+    return f"{paired} of {number_of(len(expected), 'call')} right: {shown}"[:500]
 
 
 def _first(sample: Sample, tool: str) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.human_scores import kappa, pairs
+from evalsuite.counted_nouns import number_of
 from evalsuite.reporting.judges.ballots import judged
 from evalsuite.reporting.section import Chart, Passage, Series
 
@@ -28,17 +29,13 @@ THEIRS: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
 
 def growth(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """The charts that can be drawn: those in which panels of one model differ in roles or turns alone."""
-    by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: _counted(mode.turns, "turn"))
-    by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: _counted(mode.roles, "role"))
+    by_roles = _lines(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
+    by_turns = _lines(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
     charts = [
         *(_charts(by_roles, "roles") if by_roles else []),
         *(_charts(by_turns, "turns") if by_turns else []),
     ]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _lines(

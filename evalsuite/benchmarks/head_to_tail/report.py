@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.dataset import DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.studies import studies
+from evalsuite.counted_nouns import number_of
 from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[QuestionGroup]) -> Passag
         where = f" for {', '.join(whose)}" if len(deciders) > 1 else ""
         sentences.append(f"Right is what {decider} says{where}.")
     sentences += [
-        f"{line.label}: {line.lost} of {len(line.tally)} cases are errors and count nowhere."
+        f"{line.label}: errors in {line.lost} of {number_of(len(line.tally), 'case')}, which count nowhere."
         for line in lines
         if line.lost
     ]

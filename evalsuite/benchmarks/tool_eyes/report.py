@@ -22,6 +22,7 @@ from evalsuite.benchmarks.tool_eyes.episode_counts import failures, failures_cha
 from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
 from evalsuite.benchmarks.tool_eyes.relations import anova, correlations, correlations_over_runs
 from evalsuite.benchmarks.tool_eyes.transcript_table import episode_tables
+from evalsuite.counted_nouns import number_of
 from evalsuite.reporting.section import Passage, Section
 from evalsuite.reporting.table_rows import lines_of
 
@@ -95,7 +96,7 @@ def _who_ran(tally: Tally) -> str:
 
 def _errors(tally: Tally) -> str:
     lost = sum(row.outcome == "error" for row in tally)
-    return f"; {lost} of {len(tally)} cases are errors and count nowhere" if lost else ""
+    return f"; errors in {lost} of {number_of(len(tally), 'case')}, which count nowhere" if lost else ""
 
 
 def _variant(tally: Tally) -> str:

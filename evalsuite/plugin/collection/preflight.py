@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from evalsuite.plugin.collection.refusal import refuse
 from evalsuite.plugin.marks import case_of
-from evalsuite.plugin.run.scorer_kinds import asks_the_judge
 from evalsuite.plugin.session.process_state import PROCESS
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ def check_judge(session: pytest.Session, items: list[pytest.Item]) -> None:
     Raises:
         pytest.UsageError: there is none (see `refuse`).
     """
+    from evalsuite.plugin.run.scorer_kinds import asks_the_judge
+
     settings, options = session.config.stash[PROCESS].settings, session.config.option
     if settings.judge_model or settings.plan or options.collectonly or options.setupplan:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import SandboxUnavailable
 from evalsuite.plugin.collection.refusal import refuse
 from evalsuite.plugin.marks import case_of
@@ -64,7 +65,7 @@ def _problem(cases: Iterable[Case], settings: Settings) -> str:
 def _message(affected: Sequence[Case], error: SandboxUnavailable) -> str:
     names = ", ".join(sorted({case.bound.name for case in affected}))
     return (
-        f"{len(affected)} cases of {names} run programs that a model writes: {error}\n"
+        f"programs that a model writes run in {number_of(len(affected), 'case')} of {names}: {error}\n"
         "Nothing was asked and nothing was paid. `evalsuite doctor` says what works here; to run the other cases "
         "alone, deselect these with -k, or choose a mode without programs (--mode treb=tcot)."
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import EvalsuiteError, for_terminal, in_words
 from evalsuite.plugin.collection.selection import count_cases, is_narrowed
 from evalsuite.plugin.marks import RECORD
@@ -189,9 +190,7 @@ class Listener:
         self._items = ids
         if self._told is not None and self._uncollected:
             # As pytest does without workers, before any case is paid for; xdist by itself would go on.
-            raise pytest.Session.Interrupted(
-                f"{self._uncollected} error{'s' if self._uncollected > 1 else ''} during collection"
-            )
+            raise pytest.Session.Interrupted(f"{number_of(self._uncollected, 'error')} during collection")
         if self._told is not None and not self.handlers:
             self.handlers = listen(*HANDLERS)
 

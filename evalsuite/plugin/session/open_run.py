@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.counted_nouns import number_of
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
 from evalsuite.results.run_folders import RunFolder, find_folder, make_folder
 
@@ -122,20 +123,21 @@ def remarks(journal: Journal, counted: Counted) -> list[str]:
     lines = []
     if counted.left_out:
         lines.append(
-            f"{len(counted.left_out)} cases of earlier sessions are left out, as this suite no longer asks for them "
-            f"in this way: {', '.join(counted.left_out[:3])}{' ...' if len(counted.left_out) > 3 else ''}"
+            f"left out: {number_of(len(counted.left_out), 'case')} of earlier sessions, no longer asked for in this "
+            f"way by this suite: {', '.join(counted.left_out[:3])}{' ...' if len(counted.left_out) > 3 else ''}"
         )
     if counted.damaged:
         lines.append(
-            f"the records of {len(counted.damaged)} cases are damaged and left out: {counted.damaged[0]} ..."
+            f"left out, as their records are damaged: {number_of(len(counted.damaged), 'case')}, "
+            f"among them {counted.damaged[0]}"
         )
     requests, refused = journal.answers.refused()
     if refused > NOTABLE * requests:
-        lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429) and asked again")
+        lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429)")
     if journal.lost:
         lines.append(
-            f"the journal was damaged: {journal.lost} of its rows were lost, and what was in them was asked again"
+            f"the journal was damaged and lost {number_of(journal.lost, 'row')}; what was in them was asked again"
         )
     if journal.answers.damaged:
-        lines.append(f"{journal.answers.damaged} stored answers were damaged and asked again")
+        lines.append(f"asked again, as it was damaged: {number_of(journal.answers.damaged, 'stored answer')}")
     return lines

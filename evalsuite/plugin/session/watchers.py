@@ -53,7 +53,7 @@ class Watchers:
             for added in self._config.hook.pytest_evalsuite_report(
                 run=run, verdict=verdict, config=self._config
             ):
-                sections += added
+                sections += map(_section, added)
         return sections
 
     def verdict(self, verdict: Verdict, folder: Path) -> None:
@@ -65,5 +65,20 @@ class Watchers:
     def _guarded(self, hook: str) -> Iterator[None]:
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - anybody's code, on which no release may hang
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - anybody's code, on which no release may hang, not even on its sys.exit
             self._faults.setdefault(hook, f"the hook {hook} raised {type(error).__name__}: {error}")
+
+
+def _section(added: object) -> Section:
+    """What a hook adds to the report, if it is a section of one.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    from evalsuite.reporting.section import Section
+
+    if not isinstance(added, Section):
+        raise TypeError(f"it returned {added!r:.60} in place of a Section")
+    return added

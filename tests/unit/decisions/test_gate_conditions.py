@@ -180,7 +180,7 @@ def test_errors_are_counted_among_the_gates_own_cases() -> None:
     assert one("bench[b].m >= 1", rows).verdict == "met"
     decision = one("bench[a].m >= 1", rows)
     assert decision.verdict == "too many errors"
-    assert decision.reason == "1 of 5 cases are errors, more than 1.0%"
+    assert decision.reason == "errors in 1 of 5 cases, more than 1.0%"
 
 
 @pytest.mark.parametrize(

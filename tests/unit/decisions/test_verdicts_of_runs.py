@@ -64,7 +64,7 @@ def test_what_is_lacking_goes_before_a_missed_gate_a_missed_gate_before_a_regres
     assert status("capitals.m >= 0.5") is Status.REGRESSION
     verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.5")))
     assert verdict.status is Status.FAILED
-    assert verdict.reasons == ("ungated, which no gate covers: 1 below their threshold among 1 case",)
+    assert verdict.reasons == ("ungated, which no gate covers: 1 below threshold among 1 case",)
 
 
 def test_statuses_are_those_of_the_documentation() -> None:
@@ -184,7 +184,7 @@ def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk)
     verdict = judge_run(desk.run(made))
     assert verdict.status is Status.FAILED
     assert verdict.reasons == (
-        "capitals, which no gate covers: 1 samples that hold in too few epochs (s) among 2 cases",
+        "capitals, which no gate covers: 1 sample with too few epochs that hold (s) among 2 cases",
     )
 
 

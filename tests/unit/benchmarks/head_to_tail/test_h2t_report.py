@@ -134,7 +134,7 @@ def test_errors_are_told_and_count_nowhere() -> None:
     found = section(lost)
     preface = found.blocks[0]
     assert isinstance(preface, Passage)
-    assert "1 of 13 cases are errors" in preface.text
+    assert "errors in 1 of 13 cases" in preface.text
     assert table(found, "Right, made up, missing").rows[1][1] == 12
 
 

@@ -234,7 +234,7 @@ def test_errors_count_nowhere_and_are_named() -> None:
     ]
     section = report(view(rows, read=read))
     assert table(section, "What the rules say").rows[0][1] == 1
-    assert "1 of 2 cases are errors" in str(section.blocks[0])
+    assert "errors in 1 of 2 cases" in str(section.blocks[0])
 
 
 def test_the_executors_and_the_player_are_named() -> None:
