@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.gateway.fine_timers import new_loop
 from evalsuite.gateway.opening import open_gateway
 from evalsuite.given_settings import read_settings
 from evalsuite.journal.answers import Answers
@@ -195,7 +196,8 @@ def measure(limit: Limit, ask: Callable[[Limit, int], None]) -> tuple[list[tuple
 def as_a_run(limit: Limit, port: int, run: str = "call", start: float = 0.0) -> None:
     """Asks through a gateway, from a wall-clock time on."""
     time.sleep(max(0.0, start - time.time()))
-    asyncio.run(through_gateway(limit, port, run))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(through_gateway(limit, port, run))
 
 
 def as_workers(limit: Limit, port: int) -> None:

@@ -20,7 +20,7 @@ LEAST_SHARE = 0.02
 MOST_SHARE = 0.4
 """Above it, a constant share is not believed: it is a limit, or a server that is down."""
 
-ODDS, ODDS_PER_SHARE, FREE_SHARE = 4.0, 100.0, 0.12
+ODDS, ODDS_PER_SHARE, FREE_SHARE = 8.0, 100.0, 0.12
 """Log odds that are demanded, and how much more for each unit of the share above FREE_SHARE."""
 
 FEWEST_WINDOWS = 3

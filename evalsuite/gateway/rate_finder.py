@@ -1,13 +1,18 @@
 """Finds out how many requests a second a server allows, from what it accepts and what it refuses.
 
-Nothing is paced until a server refuses. From then on requests are spaced at a rate that follows these rules:
+Until a server refuses, nothing is held back but the first requests, a little: `AT_ONCE` leave together, the others
+within a fifth of a second or so, so that few are under way when the first refusal is heard. From then on requests are
+spaced at a rate that follows these rules:
 
-- each request raises it by `RISE / sqrt(rate)`, and a refusal lowers it by `CUT`, at most once in `EPOCH` seconds and
-  only where more than `FEW` of the requests are refused: refusals of requests that were sent before the last cut say
-  nothing new. Two runs that do not know of each other settle at the same rate (the argument of TCP's congestion
-  control, F. Kelly et al., "Rate control for communication networks", 1998);
-- a long row without a refusal doubles it every half second, so that a lifted limit is found soon;
-- where most of a window was refused, the rate becomes what was accepted, the goodput;
+- each request raises it by `RISE / sqrt(rate)`, and a refusal lowers it by `CUT` or by the share that was refused
+  lately, at most once in `EPOCH` seconds and only where more than `FEW` of the requests are refused: refusals of
+  requests that were sent before the last cut say nothing new. Two runs that do not know of each other settle at the
+  same rate (the argument of TCP's congestion control, F. Kelly et al., "Rate control for communication networks",
+  1998);
+- at hundreds of requests a second, requests leave unevenly for a server without any store of permits: up to `MANY` of
+  them may be refused, and the rate rises faster while hardly any are;
+- a long row without a refusal doubles it every `DOUBLING` seconds, so that a lifted limit is found soon;
+- where much of a window was refused, the rate becomes the geometric mean of what was asked and what was accepted;
 - a row of refusals without anything accepted pauses everybody, for as long as the server asks;
 - refusals that do not follow the rate (`other_refusals`) are no reason to go slower.
 
@@ -27,26 +32,26 @@ from evalsuite.gateway.other_refusals import Window, other_share
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RISE = 0.7
-CUT, SEARCH_CUT = 0.07, 0.25
+RISE, STEEPEST_RISE = 0.7, 0.1
+CUT, SEARCH_CUT = 0.1, 0.25
 """Share of the rate that a refusal costs: usually, and where it ends a search."""
 
 EPOCH, SEARCH_EPOCH = 0.3, 0.2
 """Seconds between two cuts at least."""
 
-DOUBLING = 0.5
+DOUBLING = 0.35
 """Seconds in which the rate doubles while it looks for the limit."""
 
 CLEAN_SECONDS, CLEAN_REQUESTS, CLEAN_SHARE = 5.0, 10, 21.0
 """Without a refusal for so long and so many requests, or for CLEAN_SHARE * sqrt(rate) requests, it looks again."""
 
-ROW = 8
+FIRST_ROW, ROW = 4, 8
 """Refusals in a row, with nothing accepted between, that pause everybody."""
 
 SHORT_ROW, BRAKE = 3, 0.05
 """So many refusals in a row stop new requests for so many seconds: what is under way says whether to pause."""
 
-TAKEN_BACK = 6.0
+TAKEN_BACK = 12.0
 """A refusal costs at least what so many requests raised the rate by, up to SEARCH_CUT: at a few requests a second each
 of them raises it much."""
 
@@ -57,11 +62,30 @@ FEW = 0.04
 """Share of requests that may be refused at no cost: a server without any store of permits refuses some at any rate
 that uses it up."""
 
+MADE_UP = 0.5
+"""Gaps between requests that a late one is made up for at most."""
+
+MANY, UNEVEN = 0.07, 400.0
+"""The same at UNEVEN requests a second and more, where the delays of timers have a server refuse more of them."""
+
+EAGER = 3.0
+"""How many times faster the rate rises at UNEVEN requests a second while none is refused."""
+
+TWO_NEAR = 0.25
+"""What `_lately` is above when two of five requests were refused, which ends a search; one may have left late."""
+
 MEASURED = 16
 """Answers between two pauses, in FIRST_PAUSE seconds at least, that give a rate to go on with, without a search."""
 
+AT_ONCE, FIRST_RATE, FIRST_DOUBLING, FIRST_SECONDS = 8, 200.0, 0.4, 1.0
+"""The first requests leave at once, the next at FIRST_RATE a second, which doubles: a server that refuses is heard
+before all connections have asked it. After FIRST_SECONDS nothing is held back."""
+
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 LONG_PAUSE = 5.0
+TOLD = 0.1
+"""Seconds in which all connections ask again where the server says when to, doubled while that is in vain."""
+
 FLOOR = 0.05
 """Requests a second that are sent whatever happens."""
 
@@ -85,6 +109,7 @@ NUMBERS: dict[str, type] = {
     "rate": float,
     "resume_at": float,
     "_free_at": float,
+    "_begun": float,
     "_searching": bool,
     "_cut_at": float,
     "_clean": int,
@@ -115,6 +140,7 @@ class RateFinder:
         self.resume_at = 0.0
         self._connections = max(1, connections)
         self._free_at = 0.0
+        self._begun: float | None = None
         self._sends: deque[float] = deque(maxlen=SENDS_KEPT)
         self._searching = False
         self._cut_at = -math.inf
@@ -161,14 +187,28 @@ class RateFinder:
     def book(self, now: float) -> float:
         """Books the next free instant for a request, which may have passed already."""
         if self.rate is None:
-            return max(now, self.resume_at)
+            return max(self._first(now), self.resume_at)
         in_use = self._in_use(now)
-        # The timer's delay is made up for, up to two requests.
-        instant = max(self._free_at, now - 1.0 / self.rate)
+        # A request that left late is made up for by half a gap: a whole one would let the next two leave together.
+        instant = max(self._free_at, now - MADE_UP / self.rate)
         self._free_at = instant + 1.0 / self.rate
         if in_use and not self._looking(now):
-            self.rate += RISE / math.sqrt(self.rate)
+            self.rate += _rise(self.rate) * self._eagerness(self.rate)
         return max(instant, self.resume_at)
+
+    def _first(self, now: float) -> float:
+        """Books an instant before anything is known: soon as many as there are connections, but not all at once."""
+        if self._begun is None:
+            self._begun, self._free_at = now, now - AT_ONCE / FIRST_RATE
+        if now - self._begun > FIRST_SECONDS:
+            return now
+        instant = max(self._free_at, now - AT_ONCE / FIRST_RATE)
+        self._free_at = instant + 1.0 / (FIRST_RATE * 2.0 ** ((now - self._begun) / FIRST_DOUBLING))
+        return max(now, instant)
+
+    def _is_new(self, now: float) -> bool:
+        """Whether the first requests are under way."""
+        return self.rate is None and self._begun is not None and now - self._begun <= FIRST_SECONDS
 
     def send(self, now: float) -> bool:
         """A request goes now, at its instant; False if everybody has been paused since that was booked."""
@@ -203,12 +243,15 @@ class RateFinder:
         if self._row >= SHORT_ROW and self.rate is None:
             self.resume_at = max(self.resume_at, now + BRAKE)
         weight = self._weight()
-        if self._row >= ROW:
+        if self._row >= (FIRST_ROW if self._is_new(now) else ROW):
             self._pause(retry_after, now)
         elif self.rate is None or weight == 0.0:
             self._grow(now)
-        elif sent > self._cut_at and (self._searching or self._refused_share > FEW):
+        elif sent > self._cut_at and self._is_limit(self.rate):
             self._lower(self.rate, weight, now)
+        elif self._refused_share > _few(self.rate) / 2:
+            # Near the limit, where a search would only have more refused.
+            self._clean, self._clean_since = 0, now
 
     def wait_for(self, seconds: float, now: float) -> None:
         """Everybody waits, as a server's headers say that nothing is left for so long."""
@@ -230,6 +273,15 @@ class RateFinder:
         if self._in_use(now) and self._looking(now):
             self.rate += math.log(2) / DOUBLING
 
+    def _eagerness(self, rate: float) -> float:
+        """How much faster than usual the rate rises: where hardly anything is refused of many requests."""
+        room = max(0.0, 1.0 - self._refused_share / _few(rate))
+        return 1.0 + EAGER * _unevenness(rate) * room
+
+    def _is_limit(self, rate: float) -> bool:
+        """Whether a refusal is due to the rate, rather than to a request that left late."""
+        return (self._searching and self._lately > TWO_NEAR) or self._refused_share > _few(rate)
+
     def _weight(self) -> float:
         """How much of a refusal is due to the rate."""
         if not self._other_share:
@@ -240,7 +292,7 @@ class RateFinder:
         self._clean, self._clean_since = 0, now
         if now - self._cut_at >= (SEARCH_EPOCH if self._searching else EPOCH):
             used = min(rate, UNUSED * self._sending(now))
-            usual = max(CUT, min(SEARCH_CUT, TAKEN_BACK * RISE / rate**1.5))
+            usual = max(CUT, min(SEARCH_CUT, max(TAKEN_BACK * _rise(rate) / rate, self._refused_share)))
             cut = SEARCH_CUT if self._searching or self._lately > MANY_LATELY else usual
             rate = max(FLOOR, used * (1.0 - cut * weight))
             self.rate, self._searching, self._cut_at = rate, False, now
@@ -261,20 +313,29 @@ class RateFinder:
         cycle = self.resume_at - (self._cycle_start if self._cycle_start is not None else now)
         # Who comes back at once, because the server says so, finds no more permits than in FIRST_PAUSE seconds.
         goodput = self._cycle_accepted / max(cycle, FIRST_PAUSE)
-        eager = self._connections / max(min(wait, LONGEST_PAUSE), pause)
+        patience = wait if retry_after is None else wait * TOLD / FIRST_PAUSE
+        eager = self._connections / max(min(patience, LONGEST_PAUSE), pause)
         self.rate = max(FLOOR, goodput if self._cycle_accepted >= 4 else eager)
         # A long pause is the end of a window of the server's, whose rate is known then; so it is after many answers.
         measured = pause >= LONG_PAUSE or (self._cycle_accepted >= MEASURED and cycle >= FIRST_PAUSE)
         self._searching = self._cycle_accepted < 4 or not measured
         self._free_at = self.resume_at
         self._paused_at = self._cut_at = now
-        self._cycle_start, self._cycle_accepted = self.resume_at, 0
+        if self._cycle_accepted >= 4 or self._cycle_start is None:
+            # Fewer tell nothing: those of the next cycle are added.
+            self._cycle_start, self._cycle_accepted = self.resume_at, 0
         self._row, self._clean, self._clean_since = 0, 0, self.resume_at
         self._window_start, self._window = None, [0, 0]
+        self._sends.clear()
+        self._refused_share = self._lately = 0.0
 
     def _count(self, *, refused: bool, now: float) -> None:
-        self._refused_share += (refused - self._refused_share) / 30
+        self._refused_share += (refused - self._refused_share) / max(30.0, (self.rate or 0.0) / 4)
         self._lately += (refused - self._lately) / 6
+        if now < self.resume_at:
+            # What was under way when a pause began says nothing of the time after it.
+            self._window_start, self._window = None, [0, 0]
+            return
         if self._window_start is None:
             self._window_start = now
         self._window[refused] += 1
@@ -293,8 +354,24 @@ class RateFinder:
         if self.rate is None and window.share > WORTH_PACING:
             self.rate = window.sent
         if window.share > MOSTLY_REFUSED + TOLERATED * self._other_share and window.accepted:
-            rate = self.rate or window.goodput
+            # Between what was asked and what was granted: a server without any store of permits grants less to one
+            # who comes too early.
+            rate = min(self.rate or window.sent, window.sent)
             least = FLOOR if unknown else DEEPEST_FALL * rate
-            # Too low, maybe: a server without any store of permits grants less to one who comes too early.
-            self.rate, self._searching = max(least, min(rate, window.goodput)), True
+            self.rate, self._searching = max(least, math.sqrt(rate * window.goodput)), False
             self._cut_at = now
+
+
+def _rise(rate: float) -> float:
+    """What a request raises the rate by."""
+    return min(RISE / math.sqrt(rate), STEEPEST_RISE * rate)
+
+
+def _unevenness(rate: float) -> float:
+    """From 0 to 1: how much the delays of timers matter."""
+    return min(1.0, rate / UNEVEN)
+
+
+def _few(rate: float) -> float:
+    """Share of requests that may be refused at no cost."""
+    return FEW + (MANY - FEW) * _unevenness(rate)

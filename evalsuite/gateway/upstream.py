@@ -37,6 +37,7 @@ class Upstream:
         self.answered, self.given_up = False, ""
         self._patience = patience
         self._slots = asyncio.Semaphore(backend.connections or limiter.places.most)
+        self._prepared = False
         if hasattr(backend, "on_exhausted"):
             backend.on_exhausted = limiter.exhausted
 
@@ -57,6 +58,8 @@ class Upstream:
             Exception: whatever `ask` raises.
         """
         completion = None
+        if not self._prepared:
+            await self._prepare()
         while completion is None:
             probes = await self.breaker.passage()
             try:
@@ -68,6 +71,12 @@ class Upstream:
         used = completion.usage.prompt_tokens + completion.usage.completion_tokens
         self.limiter.accepted(tokens, used or tokens)
         return completion
+
+    async def _prepare(self) -> None:
+        """Has the backend opened before the first call is admitted; whoever is admitted sends at once."""
+        if hasattr(self.backend, "prepare"):
+            await self.backend.prepare()
+        self._prepared = True
 
     async def _admitted(
         self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, probes: bool

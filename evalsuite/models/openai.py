@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -83,6 +84,11 @@ class OpenAIBackend:
                 f"{self.base_url} needs a key: set {self._access.key_name}, name a server of your own with "
                 "--model-base-url, or use the embedded model with --model=local:smollm2"
             )
+
+    async def prepare(self) -> None:
+        """Opens the client, so that the first calls leave when they are told to; `complete` reports what fails."""
+        with suppress(Exception):
+            await self._opened()
 
     async def complete(self, request: Request) -> Completion:
         """Makes one call."""
