@@ -103,6 +103,11 @@ class WarmProcess:
         if self.returncode is None:
             os.kill(self.pid, signal.SIGKILL)
 
+    def terminate(self) -> None:
+        """Asks it to end."""
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGTERM)
+
     def __enter__(self) -> Self:
         return self
 

@@ -75,8 +75,9 @@ MYPY = """
 [mypy]
 strict = true
 
-[mypy-openai.*,scipy.*,pandas.*,matplotlib.*]
+[mypy-openai.*,scipy.*,pandas.*,matplotlib.*,numpy.*,aiohttp.*,duckdb.*]
 follow_imports = skip
+follow_imports_for_stubs = True
 """
 
 

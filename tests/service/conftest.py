@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -19,6 +19,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.warm_python import WarmProcess, WarmPython
+
 
 @dataclass
 class Service:
@@ -30,7 +32,7 @@ class Service:
     """
 
     url: str
-    process: subprocess.Popen[str]
+    process: WarmProcess
 
     def kill(self) -> None:
         """At once, as `kill -9`."""
@@ -76,17 +78,18 @@ def fetch(request: urllib.request.Request) -> tuple[int, str]:
 class Starter:
     """Starts services, and ends them after the test."""
 
+    python: WarmPython
     folder: Path
     started: list[Service] = field(default_factory=list)
 
     def __call__(self, *options: str, port: int = 0) -> Service:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-        command = [sys.executable, "-m", "evalsuite", "gateway", f"--port={port}", *options]
-        process = subprocess.Popen(
-            command, cwd=self.folder, env=environ | {"NO_PROXY": "*"}, stdout=subprocess.PIPE, text=True
-        )
+        command = ["-mevalsuite", "gateway", f"--port={port}", *options]
+        files = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+        with contextlib.chdir(self.folder):
+            process = self.python.start(command, env=environ | {"NO_PROXY": "*"}, **files)
         assert process.stdout is not None
-        url = process.stdout.readline().partition(": ")[2].strip()
+        url = process.stdout.readline().decode().partition(": ")[2].strip()
         assert url, "it did not start"
         self.started.append(Service(url, process))
         return self.started[-1]
@@ -101,8 +104,8 @@ class Starter:
 
 
 @pytest.fixture
-def start_gateway(tmp_path: Path) -> Iterator[Starter]:
-    starter = Starter(tmp_path)
+def start_gateway(warm_python: WarmPython, tmp_path: Path) -> Iterator[Starter]:
+    starter = Starter(warm_python, tmp_path)
     yield starter
     starter.end()
 

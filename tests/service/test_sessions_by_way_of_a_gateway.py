@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,47 +28,43 @@ def test_words(scores):
 """
 
 
-def session(folder: Path, *options: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    (folder / "test_words.py").write_text(CASES)
-    (folder / "conftest.py").write_text('pytest_plugins = ["evalsuite.plugin"]\n')
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model=gpt-test", *options]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ | {"NO_PROXY": "*"} | environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+def session(pytester: pytest.Pytester, *options: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
+    pytester.makepyfile(test_words=CASES)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"NO_PROXY": "*", **environ}.items():
+            patch.setenv(name, value)
+        arguments = ("-q", "-pno:cacheprovider", "--model=gpt-test", *options)
+        result = pytester.runpytest_subprocess(*arguments, timeout=120)
+    return subprocess.CompletedProcess(arguments, result.ret, result.stdout.str(), result.stderr.str())
 
 
 def test_shards_pay_each_request_once_and_no_session_needs_a_key(
-    start_gateway: Any, chat_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start_gateway: Any, chat_server: Any, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     service = start_gateway(f"--upstream={chat_server.url}", "--price=gpt-test=100/100")
     by_way = (f"--gateway={service.url}", f"--model-base-url={chat_server.url}")
-    first = session(tmp_path, *by_way, "--run=first", "-n2")
+    first = session(pytester, *by_way, "--run=first", "-n2")
     assert first.returncode == 0, first.stdout
-    second = session(tmp_path, *by_way, "--run=second")
+    second = session(pytester, *by_way, "--run=second")
     assert second.returncode == 0, second.stdout
     assert len(chat_server.bodies) == 8
     # Nor is one demanded for OpenAI, which the gateway would have to ask.
-    openai = session(tmp_path, f"--gateway={service.url}", "--run=openai")
+    openai = session(pytester, f"--gateway={service.url}", "--run=openai")
     assert "and not https://api.openai.com/v1; a session names one of its addresses" in openai.stdout
-    records = [(tmp_path / "reports" / run / "records.jsonl").read_text() for run in ("first", "second")]
+    records = [(pytester.path / "reports" / run / "records.jsonl").read_text() for run in ("first", "second")]
     assert '"cost":0.0015' in records[0]
     # Each run keeps its own answers, and is replayed without any gateway.
     service.kill()
-    assert session(tmp_path, "--replay=second").returncode == 0
+    assert session(pytester, "--replay=second").returncode == 0
 
 
-def test_a_gateway_that_is_not_there_is_one_message_before_any_case(tmp_path: Path) -> None:
-    result = session(tmp_path, "--gateway=http://127.0.0.1:9")
+def test_a_gateway_that_is_not_there_is_one_message_before_any_case(pytester: pytest.Pytester) -> None:
+    result = session(pytester, "--gateway=http://127.0.0.1:9")
     assert result.returncode == 4
     assert "is `evalsuite gateway` running there?" in result.stderr
-    beyond = session(tmp_path, "--gateway=http://build.example:4747")
+    beyond = session(pytester, "--gateway=http://build.example:4747")
     assert "ssh -L 4747:127.0.0.1:4747 build.example" in beyond.stderr
 
 
@@ -120,8 +114,10 @@ def make_certificate(folder: Path, address: str) -> tuple[Path, Path]:
     return certificate, key
 
 
+# aiohttp reads which certificates are trusted as it is imported.
+@pytest.mark.own_interpreter
 def test_beyond_loopback_a_session_trusts_the_certificate_or_sends_nothing(
-    start_gateway: Any, chat_server: Any, tmp_path: Path
+    start_gateway: Any, chat_server: Any, pytester: pytest.Pytester, tmp_path: Path
 ) -> None:
     address = own_address()
     certificate, key = make_certificate(tmp_path, address)
@@ -138,15 +134,15 @@ def test_beyond_loopback_a_session_trusts_the_certificate_or_sends_nothing(
     assert service.url.startswith(f"https://{address}:")
     asked = (f"--gateway={service.url}", f"--model-base-url={chat_server.url}")
     token = {"EVALSUITE_GATEWAY_TOKEN": "token-of-the-ci-server"}
-    stranger = session(tmp_path, *asked, **token)
+    stranger = session(pytester, *asked, **token)
     assert stranger.returncode == 4
     assert "its certificate is not trusted here (self-signed certificate); SSL_CERT_FILE" in stranger.stderr
     assert not chat_server.bodies
-    trusted = session(tmp_path, *asked, **token, SSL_CERT_FILE=str(certificate))
+    trusted = session(pytester, *asked, **token, SSL_CERT_FILE=str(certificate))
     assert trusted.returncode == 0, trusted.stdout + trusted.stderr
     assert len(chat_server.bodies) == 8
-    without_token = session(tmp_path, *asked, SSL_CERT_FILE=str(certificate))
+    without_token = session(pytester, *asked, SSL_CERT_FILE=str(certificate))
     assert without_token.returncode == 4
-    plain = session(tmp_path, f"--gateway=http://{address}:1", **token)
+    plain = session(pytester, f"--gateway=http://{address}:1", **token)
     assert plain.returncode == 4
     assert "--tls-cert" in plain.stderr
