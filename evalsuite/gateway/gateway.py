@@ -121,6 +121,8 @@ class Gateway:
         # What the terminal says of outages.
         self.notices: list[str] = []
         self._flights: dict[str, asyncio.Task[Completion]] = {}
+        # Those that have their answer, which is on its way into the store.
+        self._landing: set[asyncio.Task[Completion]] = set()
         self._used: dict[str, Usage] = {}
         # Why answers cannot be stored.
         self._lost = ""
@@ -177,6 +179,7 @@ class Gateway:
 
     def _landed(self, key: str, flight: asyncio.Task[Completion]) -> None:
         self._flights.pop(key, None)
+        self._landing.discard(flight)
         # No asker may be left to see the failure.
         if not flight.cancelled():
             flight.exception()
@@ -205,14 +208,16 @@ class Gateway:
         price = self._price(upstream, request.model)
         completion = await self._persist(key, upstream, request, price)
         # The backend's identity is its address without secrets.
-        self._keep(key, dataclasses.replace(request, base_url=upstream.backend.identity), completion)
+        self._landing.add(self._flights[key])
+        kept = await self._keep(
+            key, dataclasses.replace(request, base_url=upstream.backend.identity), completion
+        )
         self._used[key] = completion.usage
-        # As a replay will read it: half a surrogate pair cannot be stored.
-        return self.store.get(key) or completion
+        return kept
 
-    def _keep(self, key: str, request: Request, completion: Completion) -> None:
+    async def _keep(self, key: str, request: Request, completion: Completion) -> Completion:
         try:
-            self.store.put(key, request, completion)
+            return await self.store.put(key, request, completion)
         except RunError as error:
             # A full disk: whatever is asked from now on would be paid for in vain.
             self._lost = str(error)
@@ -370,6 +375,7 @@ class Gateway:
         metered = [backend for backend in self._backends.values() if backend.metered]
         if metered and self.limiter.places.in_flight:
             await self._drain()
+        await asyncio.gather(*self._landing, return_exceptions=True)
         for flight in list(self._flights.values()):
             flight.cancel()
         await asyncio.gather(*self._flights.values(), return_exceptions=True)

@@ -30,8 +30,8 @@ class Store(Protocol):
         """The completion kept under a key, if there is one."""
         ...
 
-    def put(self, key: str, request: Request, completion: Completion) -> None:
-        """Keeps a completion.
+    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
+        """Keeps a completion, and gives the one that is kept under this key now, as it will be read.
 
         Raises:
             RunError: it cannot be written.

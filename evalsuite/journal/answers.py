@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from evalsuite.journal.tool_calls import ToolCalls
 from evalsuite.json_codec import decode_completion, dumps, encode_completion, encode_request
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import sqlite3
     from pathlib import Path
     from typing import Literal
 
@@ -31,6 +30,9 @@ REFUSED = """
 SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts
 """
 """All calls, and those that the server refused for being too many; the words are `models.failures`'s."""
+
+NOTE_WITHIN = 0.05
+"""Seconds that what nobody waits for and what costs nothing may wait for something that is written with it."""
 
 TAKEN_OVER = {
     "parts": "?, ?",
@@ -57,8 +59,10 @@ class Answers:
         self._database, self._session = database, session
         self.tool_calls = ToolCalls(database, session)
         self.damaged = 0
-        self._pending: list[tuple[str, Sequence[object]]] = []
-        self._flush_planned = False
+        self._group = database.group
+        # The keys of a file that has none but those kept here; None where it had others, which have to be looked for.
+        looked_for = database.read_only or database.one("SELECT 1 FROM answers LIMIT 1")
+        self._kept: set[str] | None = None if looked_for else set()
         self._attempts = (
             0 if database.read_only else database.one("SELECT coalesce(max(id), 0) FROM attempts")[0]
         )
@@ -84,6 +88,8 @@ class Answers:
 
     def get(self, key: str) -> Completion | None:
         """The completion stored under this key, if there is one and it is undamaged."""
+        if self._kept is not None and key not in self._kept:
+            return None
         try:
             row = self._database.one(
                 "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?",
@@ -107,8 +113,11 @@ class Answers:
                 ("DELETE FROM answers WHERE key = ?", (key,)), ("DELETE FROM requests WHERE key = ?", (key,))
             )
 
-    def put(self, key: str, request: Request, completion: Completion) -> None:
-        """Stores a completion; the first one under a key stays.
+    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
+        """Stores a completion together with others; the first one under a key stays.
+
+        Returns:
+            The one that is stored now, as it will be read: JSON cannot hold half a surrogate pair, for example.
 
         Raises:
             RunError: it cannot be written.
@@ -116,14 +125,21 @@ class Answers:
         asked, parts = taken_apart(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
         row = (key, answered, checksum(key, asked, answered), self._session, time.time())
-        self._flush(
-            *(("INSERT OR IGNORE INTO parts VALUES (?, ?)", part) for part in parts),
-            ("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, asked)),
-            ("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row),
-        )
+        stays = False
+
+        def write(db: sqlite3.Connection) -> None:
+            nonlocal stays
+            db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
+            db.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, asked))
+            stays = db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row).rowcount == 1
+
+        await self._group.commit(write)
+        if self._kept is not None:
+            self._kept.add(key)
+        return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
 
     def sent(self, key: str, reserved: float = 0.0) -> int:
-        """Notes that a call is made; it is written within this turn of the event loop.
+        """Notes that a call is made: if it may cost money, within this turn of the event loop.
 
         Args:
             key: of the request.
@@ -134,7 +150,9 @@ class Answers:
         """
         self._attempts += 1
         values = (self._attempts, key, self._session, time.time(), reserved)
-        self._later("INSERT INTO attempts VALUES (?, ?, ?, ?, NULL, 'sent', ?, NULL, NULL, NULL, '')", values)
+        statement = "INSERT INTO attempts VALUES (?, ?, ?, ?, NULL, 'sent', ?, NULL, NULL, NULL, '')"
+        self._group.add(lambda db: db.execute(statement, values))
+        self._group.settle_within(0.0 if reserved else NOTE_WITHIN)
         return self._attempts
 
     def ended(
@@ -149,42 +167,23 @@ class Answers:
             (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         )
         values = (time.time(), state, cost, prompt, completion, words[:500], attempt)
-        self._later(
+        statement = (
             "UPDATE attempts SET ended = ?, state = ?, cost = ?, prompt_tokens = ?, completion_tokens = ?, "
-            "words = ? WHERE id = ?",
-            values,
+            "words = ? WHERE id = ?"
         )
+        self._group.add(lambda db: db.execute(statement, values))
+        self._group.settle_within(NOTE_WITHIN)
 
     def spent(self) -> float:
         """US dollars that all sessions of the run paid, or may have been billed for."""
-        self._flush()
+        self._group.settle()
         return float(self._database.one(BILLED)[0])
 
     def refused(self) -> tuple[int, int]:
         """How many calls all sessions of the run made, and how many of them the server refused with 429."""
-        self._flush()
+        self._group.settle()
         calls, refused = self._database.one(REFUSED)
         return calls, refused
-
-    def _later(self, statement: str, values: Sequence[object]) -> None:
-        """Queues a statement for the next answer's transaction, or for one at the end of this turn of the loop."""
-        self._pending.append((statement, values))
-        if not self._flush_planned:
-            self._flush_planned = True
-            asyncio.get_running_loop().call_soon(self._flush_quietly)
-
-    def _flush_quietly(self) -> None:
-        self._flush_planned = False
-        try:
-            self._flush()
-        except RunError:
-            # It stays pending; the next answer fails with it, where somebody notices.
-            return
-
-    def _flush(self, *statements: tuple[str, Sequence[object]]) -> None:
-        if self._pending or statements:
-            self._database.write(*self._pending, *statements)
-            self._pending.clear()
 
     def take_over(self, other: Path) -> None:
         """Copies another journal's answers and tool calls into this one; existing ones stay.
@@ -193,6 +192,7 @@ class Answers:
             RunError: the other file is not a journal.
         """
         source = Database(other, read_only=True)
+        self._kept = None
         try:
             with self._database.transaction() as db:
                 for table, places in TAKEN_OVER.items():
@@ -216,6 +216,4 @@ class Answers:
 
     def close(self) -> None:
         """Closes the file; everything stored is in it."""
-        if not self._database.read_only:
-            self._flush_quietly()
         self._database.close()

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import RunError
+from evalsuite.journal.group_commit import GroupCommit
 from evalsuite.journal.salvage import salvage
 from evalsuite.journal.schema import SCHEMA, TABLES, VERSION
 
@@ -31,6 +32,7 @@ class Database:
 
     Attributes:
         lost: rows that could not be recovered when the file was repaired.
+        group: what waits for the next transaction.
 
     Raises:
         RunError: the file is missing, is not a journal, or was written by another version.
@@ -42,6 +44,7 @@ class Database:
             raise RunError(f"{path}: no such journal; a run that can be replayed has one beside its records")
         self._lock = threading.RLock()
         self._closed = False
+        self.group = GroupCommit(self)
         with ExitStack() as unless_well:
             self._db = self._connect()
             unless_well.callback(self._abandon)
@@ -174,7 +177,9 @@ class Database:
                 self._db.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Closes the file; calling it again does nothing."""
+        """Writes what waits, and closes the file; calling it again does nothing."""
+        if not self._closed:
+            self.group.settle()
         with self._lock:
             if self._closed:
                 return

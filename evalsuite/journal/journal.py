@@ -16,6 +16,7 @@ from evalsuite.journal.large_parts import put_together, taken_apart
 from evalsuite.json_codec import dumps
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
@@ -136,7 +137,7 @@ class Journal:
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def record(self, case: str, same: str, line: str) -> None:
-        """Stores the record of a case.
+        """Stores the record of a case, together with whatever else waits to be written.
 
         Args:
             case: pytest's node id.
@@ -148,10 +149,16 @@ class Journal:
         """
         short, parts = taken_apart(line)
         row = (self.session, case, same, short, checksum(case, short), time.time())
-        self.database.write(
-            *(("INSERT OR IGNORE INTO parts VALUES (?, ?)", part) for part in parts),
-            ("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row),
-        )
+        errors: list[RunError | None] = []
+
+        def write(db: sqlite3.Connection) -> None:
+            db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
+            db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
+
+        self.database.group.add(write, errors.append)
+        self.database.group.settle()
+        if errors[0] is not None:
+            raise errors[0]
 
     def take(self, records: Iterable[tuple[str, str, str]]) -> None:
         """Keeps many records, given as `record` takes them, or none of them.

@@ -177,7 +177,7 @@ class PostgresStore:
             return None
         return decode_completion(json.loads(rows[0][1]))
 
-    def put(self, key: str, request: Request, completion: Completion) -> None:
+    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
         """See `Store.put`; of two gateways that asked the same, the first one's answer stays."""
         asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
         self._run(
@@ -188,6 +188,7 @@ class PostgresStore:
             *(key, asked, key, answered, checksum(key, asked, answered), ASKING.get().name, time.time()),
             self._oldest(),
         )
+        return self.get(key) or completion
 
     def sent(self, key: str, reserved: float = 0.0) -> int:
         """See `Store.sent`."""

@@ -75,13 +75,15 @@ class SqliteStore(Answers):
                 return None
         return super().get(key)
 
-    def put(self, key: str, request: Request, completion: Completion) -> None:
+    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
         """See `Answers.put`; an answer beyond its age is replaced."""
         self._session = self._numbers.get(ASKING.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age
-            self._pending.append(("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound)))
-        super().put(key, request, completion)
+            self._group.add(
+                lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound))
+            )
+        return await super().put(key, request, completion)
 
     def sent(self, key: str, reserved: float = 0.0) -> int:
         """See `Answers.sent`."""

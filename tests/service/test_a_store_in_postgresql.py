@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -47,24 +48,24 @@ def open_store(database: str) -> Iterator[Callable[..., PostgresStore]]:
 def test_an_answer_is_read_by_every_gateway_as_it_was_put(open_store: Callable[..., PostgresStore]) -> None:
     one, other = open_store(), open_store()
     assert other.get("k") is None
-    one.put("k", REQUEST, ANSWER)
-    other.put("k", REQUEST, Completion("a second answer"))
+    asyncio.run(one.put("k", REQUEST, ANSWER))
+    asyncio.run(other.put("k", REQUEST, Completion("a second answer")))
     assert other.get("k") == one.get("k") == ANSWER
 
 
 def test_a_damaged_answer_is_not_there(open_store: Callable[..., PostgresStore], database: str) -> None:
     store = open_store()
-    store.put("k", REQUEST, ANSWER)
+    asyncio.run(store.put("k", REQUEST, ANSWER))
     with psycopg.connect(database) as db:
         db.execute("UPDATE evalsuite.answers SET completion = replace(completion, 'text', 'other')")
     assert store.get("k") is None
 
 
 def test_an_answer_beyond_its_age_is_replaced(open_store: Callable[..., PostgresStore]) -> None:
-    open_store().put("k", REQUEST, ANSWER)
+    asyncio.run(open_store().put("k", REQUEST, ANSWER))
     store = open_store(0.0)
     assert store.get("k") is None
-    store.put("k", REQUEST, Completion("newer"))
+    asyncio.run(store.put("k", REQUEST, Completion("newer")))
     kept = open_store().get("k")
     assert kept is not None
     assert kept.text == "newer"
@@ -86,7 +87,7 @@ def test_a_connection_that_broke_is_made_anew(
     open_store: Callable[..., PostgresStore], database: str
 ) -> None:
     store = open_store()
-    store.put("k", REQUEST, ANSWER)
+    asyncio.run(store.put("k", REQUEST, ANSWER))
     with psycopg.connect(database, autocommit=True) as db:
         db.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

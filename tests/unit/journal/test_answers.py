@@ -38,6 +38,11 @@ completions = st.builds(
 )
 
 
+def put(store: Answers, key: str, request: Request, completion: Completion) -> Completion:
+    """Stores a completion, and waits until it is in the file."""
+    return asyncio.run(store.put(key, request, completion))
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Answers]:
     store = Answers.open(tmp_path / "s.sqlite")
@@ -52,9 +57,9 @@ def test_what_was_put_comes_back_equal_and_the_first_stays(
 ) -> None:
     store._database.write(("DELETE FROM answers", ()), ("DELETE FROM requests", ()))
     assert store.get(key) is None
-    store.put(key, REQUEST, completion)
+    put(store, key, REQUEST, completion)
     assert store.get(key) == completion
-    store.put(key, REQUEST, Completion("another"))
+    put(store, key, REQUEST, Completion("another"))
     assert store.get(key) == completion
     assert len(store) == 1
 
@@ -63,7 +68,7 @@ def test_a_store_is_there_again_when_it_is_opened_again(tmp_path: Path) -> None:
     path = tmp_path / "a folder with ? and #" / "s.sqlite"
     path.parent.mkdir()
     first = Answers.open(path)
-    first.put("k", REQUEST, Completion("kept"))
+    put(first, "k", REQUEST, Completion("kept"))
     first.close()
     again = Answers.open(path)
     assert again.get("k") == Completion("kept")
@@ -71,19 +76,27 @@ def test_a_store_is_there_again_when_it_is_opened_again(tmp_path: Path) -> None:
 
 
 def test_half_a_surrogate_pair_becomes_a_question_mark(store: Answers) -> None:
-    store.put("k", Request("m", (Message("user", "a\ud800b"),)), Completion("x\udc00y"))
+    put(store, "k", Request("m", (Message("user", "a\ud800b"),)), Completion("x\udc00y"))
     assert store.get("k") == Completion("x?y")
 
 
 WRITER = """
-import sys
+import asyncio, sys
 from pathlib import Path
 from evalsuite.journal.answers import Answers
 from evalsuite.types import Completion, Message, Request
-store = Answers.open(Path(sys.argv[1]))
-for number in range(100_000):
-    store.put(str(number), Request("m", (Message("user", str(number)),)), Completion(f"answer {number}"))
+
+async def put(store, number):
+    request = Request("m", (Message("user", str(number)),))
+    await store.put(str(number), request, Completion(f"answer {number}"))
     print(number, flush=True)
+
+async def main():
+    store = Answers.open(Path(sys.argv[1]))
+    for number in range(0, 100_000, 10):
+        await asyncio.gather(*(put(store, number + further) for further in range(10)))
+
+asyncio.run(main())
 """
 
 
@@ -104,7 +117,7 @@ def test_whatever_was_put_survives_the_death_of_its_writer(tmp_path: Path) -> No
 
 def test_a_reader_sees_what_a_writer_has_put_so_far(store: Answers) -> None:
     reader = Answers.open(store.path, read_only=True)
-    store.put("k", REQUEST, Completion("now"))
+    put(store, "k", REQUEST, Completion("now"))
     assert reader.get("k") == Completion("now")
     reader.close()
 
@@ -113,7 +126,7 @@ def test_a_closed_store_is_one_plain_file_that_can_be_read_where_nothing_can_be_
     tmp_path: Path,
 ) -> None:
     store = Answers.open(tmp_path / "s.sqlite")
-    store.put("k", REQUEST, Completion("kept"))
+    put(store, "k", REQUEST, Completion("kept"))
     store.close()
     assert [file.name for file in tmp_path.iterdir()] == ["s.sqlite"]
     # Bytes 18 and 19 of an SQLite file: 1 for a plain journal, 2 for a write-ahead log, which needs files beside it.
@@ -126,7 +139,7 @@ def test_a_read_only_store_writes_nothing(tmp_path: Path) -> None:
     before = path.read_bytes()
     store = Answers.open(path, read_only=True)
     with pytest.raises(RunError, match=r"s\.sqlite: attempt to write a readonly database"):
-        store.put("k", REQUEST, Completion("x"))
+        put(store, "k", REQUEST, Completion("x"))
     store.close()
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["s.sqlite"]
@@ -183,12 +196,21 @@ def test_a_file_that_is_no_store_of_this_version_is_refused_and_left_as_it_was(
     assert path.read_bytes() == before
 
 
-def fill(path: Path, number: int = 200) -> None:
-    answers = Answers.open(path)
-    for index in range(number):
-        answers.put(
-            f"{index:03}", Request("m", (Message("user", f"{index} " * 50),)), Completion(f"{index} " * 50)
+ANSWERS = {f"{index:03}": f"{index} " * 50 for index in range(200)}
+
+
+async def put_all(answers: Answers) -> None:
+    await asyncio.gather(
+        *(
+            answers.put(key, Request("m", (Message("user", text),)), Completion(text))
+            for key, text in ANSWERS.items()
         )
+    )
+
+
+def fill(path: Path) -> None:
+    answers = Answers.open(path)
+    asyncio.run(put_all(answers))
     answers.close()
 
 
@@ -212,20 +234,18 @@ def test_a_flipped_bit_costs_an_answer_at_most_and_never_makes_a_wrong_one(
     except RunError:
         # Not even its tables can be found.
         return
-    for index in range(200):
-        key = f"{index:03}"
-        assert answers.get(key) in (None, Completion(f"{index} " * 50))
-        answers.put(key, Request("m", (Message("user", f"{index} " * 50),)), Completion(f"{index} " * 50))
-        assert answers.get(key) == Completion(f"{index} " * 50)
+    assert all(answers.get(key) in (None, Completion(text)) for key, text in ANSWERS.items())
+    asyncio.run(put_all(answers))
+    assert all(answers.get(key) == Completion(text) for key, text in ANSWERS.items())
     answers.close()
 
 
 def test_an_answer_that_was_changed_is_asked_again_and_counted(store: Answers) -> None:
-    store.put("k", REQUEST, Completion("right"))
+    put(store, "k", REQUEST, Completion("right"))
     store._database.write(("UPDATE answers SET completion = replace(completion, 'right', 'wrong')", ()))
     assert store.get("k") is None
     assert store.damaged == 1
-    store.put("k", REQUEST, Completion("right"))
+    put(store, "k", REQUEST, Completion("right"))
     assert store.get("k") == Completion("right")
 
 
@@ -253,17 +273,17 @@ def test_a_file_that_another_process_has_locked_for_a_moment_is_waited_for(store
         other.stdout.readline()
         other.stdin.write(b"x")
         other.stdin.flush()
-        store.put("k", REQUEST, Completion("in time"))
+        put(store, "k", REQUEST, Completion("in time"))
         other.stdin.close()
     assert store.get("k") == Completion("in time")
 
 
 def test_another_stores_completions_are_taken_over_and_ones_own_stay(tmp_path: Path, store: Answers) -> None:
     other = Answers.open(tmp_path / "other ?.sqlite")
-    other.put("both", REQUEST, Completion("theirs"))
-    other.put("new", REQUEST, Completion("new"))
+    put(other, "both", REQUEST, Completion("theirs"))
+    put(other, "new", REQUEST, Completion("new"))
     other.close()
-    store.put("both", REQUEST, Completion("ours"))
+    put(store, "both", REQUEST, Completion("ours"))
     store.take_over(other.path)
     store.take_over(other.path)
     assert (len(store), store.get("both"), store.get("new")) == (2, Completion("ours"), Completion("new"))

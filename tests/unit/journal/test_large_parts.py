@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,7 @@ def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -
     for number, line in enumerate(lines):
         journal.record(f"c{number}", "same", line)
         request = Request("m", (message(),), epoch=number + 1)
-        journal.answers.put(f"key{number}", request, Completion("a dot"))
+        asyncio.run(journal.answers.put(f"key{number}", request, Completion("a dot")))
     assert journal.database.one("SELECT count(*) FROM parts")[0] == 3
     assert list(journal.lines()) == lines
     assert journal.answers.check() == []
