@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.clusters.shard import ShardJob, ShardResult, run_shard
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import BackendUnavailable, RunError
 
 if TYPE_CHECKING:
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
 
 RETRIES = 5
 """Times that a shard is run again after its node has died."""
+
+CONNECT = 10.0
+"""Seconds in which a cluster's address must take a connection."""
 
 BETWEEN_LOOKS = 1.0
 """Seconds between two looks at what has come."""
@@ -50,8 +56,15 @@ class RayCluster:
         if packages:
             _demand_installers()
             environment["pip"] = list(packages)
+        _demand_listener(address)
         try:
-            ray.init(address=address, runtime_env=environment, log_to_driver=False, include_dashboard=None)
+            ray.init(
+                address=address,
+                runtime_env=environment,
+                log_to_driver=False,
+                logging_level=logging.WARNING,
+                include_dashboard=None,
+            )
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise BackendUnavailable(f"--address {address}: {error}") from error
 
@@ -94,7 +107,8 @@ class RayCluster:
             for reference in ended:
                 job = waiting.pop(reference)
                 yield self._result(reference, job)
-            tell(f"{len(jobs) - len(waiting)} of {len(jobs)} shards, on {self.nodes()} nodes")
+            done = f"{len(jobs) - len(waiting)} of {number_of(len(jobs), 'shard')}"
+            tell(f"{done} on {number_of(self.nodes(), 'node')}")
         hear(ray.get(collector.take.remote()))
 
     def _result(self, reference: Any, job: ShardJob) -> ShardResult:
@@ -107,6 +121,21 @@ class RayCluster:
     def close(self) -> None:
         """Leaves the cluster; ends it where it was started here."""
         self._ray.shutdown()
+
+
+def _demand_listener(address: str | None) -> None:
+    """Sees that something listens at an address: Ray itself tries for minutes before it gives up.
+
+    Raises:
+        BackendUnavailable: nothing does.
+    """
+    host, colon, port = (address or "").rpartition(":")
+    if not colon or "://" in host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise BackendUnavailable(f"--address {address}: no cluster can be reached there: {error}") from error
 
 
 def _demand_installers() -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.commands.report_again import add_save, report_again, save
-from evalsuite.errors import for_terminal
-from evalsuite.reporting.markdown import decision_line
+from evalsuite.commands.verdict_lines import print_verdict
 
 if TYPE_CHECKING:
     import argparse
@@ -42,9 +41,6 @@ def run(options: argparse.Namespace) -> int:
     report = report_again(options, {name: value for name, value in overrides.items() if value})
     verdict, saved = report.verdict, save(report, options, "gate")
     aside = append_step_summary(report.text(), comment(report))
-    for decision in verdict.decisions:
-        sys.stdout.write(f"{decision_line(decision)}\n")
-    for line in (*verdict.reasons, *verdict.remarks, *([aside] if aside else ())):
-        sys.stdout.write(f"{for_terminal(line)}\n")
-    sys.stdout.write(f"{verdict.headline} (exit status {int(verdict.status)})\n{saved}")
+    print_verdict(verdict, int(verdict.status), *([aside] if aside else ()))
+    sys.stdout.write(saved)
     return int(verdict.status)

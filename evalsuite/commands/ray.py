@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shlex
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import own_declarations
 from evalsuite.commands.gateway import SHARED
+from evalsuite.commands.verdict_lines import print_verdict
 from evalsuite.counted_nouns import number_of
 from evalsuite.errors import SettingsError
 from evalsuite.settings import OPTIONS
@@ -40,9 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "suite", metavar="SUITE", help="folder or file of the cases, below the current directory"
     )
-    parser.add_argument("--shards", type=int, required=True, metavar="N", help="parts, each a task")
     parser.add_argument(
-        "--address", metavar="ADDRESS", help="of the cluster, or `auto` (default: start one on this machine)"
+        "--shards", type=int, required=True, metavar="N", help="number of shards, each a task of Ray's"
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="HOST:PORT of the cluster, or `auto` to find one (default: start one on this machine)",
     )
     parser.add_argument(
         "--gateway",
@@ -50,7 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="gateway service that all shards ask by way of (default: one of its own, where all nodes are on this "
         "host); its token is in EVALSUITE_GATEWAY_TOKEN",
     )
-    parser.add_argument("--cpus", type=float, default=1.0, metavar="N", help="of one shard (default: 1)")
+    parser.add_argument(
+        "--cpus",
+        type=float,
+        default=1.0,
+        metavar="N",
+        help="cores that Ray sets aside for each shard (default: 1)",
+    )
     parser.add_argument(
         "--pip",
         action="append",
@@ -59,10 +71,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="to be installed on every node; may be repeated",
     )
     parser.add_argument(
-        "--run", dest="name", metavar="NAME", help="name of the joined run's folder (default: ray and time)"
+        "--run",
+        dest="name",
+        metavar="NAME",
+        help="name of the joined run's folder (default: ray- and the time)",
     )
     parser.add_argument(
-        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs"
+        "--reports",
+        type=Path,
+        default=Path("reports"),
+        metavar="DIR",
+        help="folder of the runs (default: reports)",
     )
 
 
@@ -73,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.shards < 1:
         raise SettingsError(f"--shards {options.shards}: it is a whole number from 1")
+    if not options.cpus >= 0 or math.isinf(options.cpus):
+        raise SettingsError(f"--cpus {options.cpus:g}: it is a number from 0")
     if not Path(options.suite.partition("::")[0]).exists():
         raise SettingsError(f"{options.suite}: no such file or folder")
     name = options.name or time.strftime("ray-%Y-%m-%d-%H%M%S")
@@ -86,9 +107,8 @@ def run(options: argparse.Namespace) -> int:
     # All that it kept is in the run's journal.
     (sharded.path / STORE).unlink(missing_ok=True)
     status = sharded.status(int(report.verdict.status))
-    sys.stdout.write(
-        f"{report.verdict.headline} (exit status {status})\nreport: {sharded.path / 'report.md'}\n"
-    )
+    print_verdict(report.verdict, status)
+    sys.stdout.write(f"report: {sharded.path / 'report.md'}\n")
     return status
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from evalsuite.cli import main
+
 pytestmark = pytest.mark.skipif(
     find_spec("ray") is None, reason="Ray is not installed: pip install 'evalsuite[ray]'"
 )
@@ -42,7 +44,8 @@ def test_a_node_that_dies_costs_nothing_and_the_report_is_that_of_one_session(
     status, output = _run(tmp_path, str(Path(__file__).with_name("two_nodes.py")), *options)
     assert status == 10, output
     assert "killed with" in output
-    assert "on 1 nodes" in output
+    assert "on 1 node, " in output
+    assert "gate words.exact_match >= 0.9 is missed" in output
     assert len(chat_server.bodies) == 40
     chat_server.reply = lambda body: chat_server.say(body["messages"][-1]["content"])
     status, output = _run(tmp_path, "-m", "pytest", "-q", "--run=alone", *asked)
@@ -93,3 +96,18 @@ def test_a_driver_that_is_killed_goes_on_and_asks_nothing_again(tmp_path: Path, 
     assert len(prompts) <= 41
     records = (tmp_path / "reports" / "joined" / "records.jsonl").read_text().splitlines()
     assert len(records) == 40
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--cpus=-1", "--cpus -1: it is a number from 0"),
+        ("--address=127.0.0.1:9", "--address 127.0.0.1:9: no cluster can be reached there"),
+        ("--address=127.0.0.1:99999", "--address 127.0.0.1:99999: no cluster can be reached there"),
+    ],
+)
+def test_what_makes_no_sense_is_one_message_at_once(
+    option: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ray", str(tmp_path), "--shards=2", option]) == 2
+    assert words in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,28 @@ def test_it_reaches_the_terminal_and_not_the_captured_output(suite: Suite, proce
     assert "Captured stdout" not in child.before
     # The closing lines stand by themselves: the line below was erased before.
     assert not re.search(r"cases · [^\x1b]*3 failed", child.before)
+
+
+SLOW_TO_COLLECT = """
+import pathlib, time
+def pytest_configure():
+    import evalsuite.plugin.terminal.live_line as live_line
+    live_line.FIRST = 0.05
+def pytest_collection_modifyitems():
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+pytest_plugins = ["evalsuite.plugin"]
+"""
+
+
+def test_without_a_terminal_it_says_that_cases_are_being_collected(suite: Suite) -> None:
+    suite.pytester.makeconftest(SLOW_TO_COLLECT)
+    command = [sys.executable, "-m", "pytest", "--model=function:builtins:str", "-pno:hypothesispytest"]
+    with subprocess.Popen(command, cwd=suite.path, stdout=subprocess.PIPE, text=True) as session:
+        assert session.stdout is not None
+        assert any(line == "evalsuite: the cases are being collected\n" for line in session.stdout)
+        (suite.path / "go").touch()
+        assert "3 failed" in session.stdout.read()
 
 
 def test_a_narrow_terminal_goes_without_what_matters_least() -> None:

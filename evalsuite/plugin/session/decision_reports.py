@@ -13,6 +13,7 @@ import pytest
 from evalsuite.errors import for_terminal
 from evalsuite.reporting.failed_cases import blocks, cases_behind
 from evalsuite.reporting.markdown import decision_line
+from evalsuite.results.run_folders import interruption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +39,11 @@ def report_decisions(config: pytest.Config, report: RunReport) -> None:
 
 
 def _reports(report: RunReport) -> Iterator[pytest.TestReport]:
-    verdict = report.verdict
+    verdict, stopped = report.verdict, interruption(report.run.info)
     for decision in verdict.decisions:
+        if stopped and decision.verdict == "no data":
+            # Nothing was missed: what the gate is about did not come to run.
+            continue
         red = decision.verdict != "met"
         text = "\n\n".join([decision_line(decision), *(_behind(decision, report) if red else ())])
         yield _report(f"gates::{decision.gate.text}", text, red=red)

@@ -33,6 +33,8 @@ USUAL_WIDTH = 80
 LONGEST = 1000
 """Characters of a line where there is no terminal."""
 
+COLLECTING = "evalsuite: the cases are being collected"
+
 ENOUGH = 5
 """Cases that must be done before the time that is left is taken from them rather than from answers."""
 
@@ -129,6 +131,12 @@ class LiveLine:
         """How many tests there are, without workers."""
         self._total = len(session.items)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Without a terminal, nobody else says that a large suite is still being collected."""
+        if not self._terminal.isatty:
+            self._open()
+
     def pytest_runtest_logfinish(self) -> None:
         """A test is done."""
         self._done += 1
@@ -139,10 +147,14 @@ class LiveLine:
         self._begin()
 
     def _begin(self) -> None:
-        if self._thread is not None or not self._listener.has_cases:
+        if not self._started and self._listener.has_cases:
+            self._started = time.monotonic()
+            self._open()
+
+    def _open(self) -> None:
+        if self._thread is not None:
             return
         writer = self._terminal._tw  # noqa: SLF001 - pytest has no seam for it
-        self._started = time.monotonic()
         self._thread = threading.Thread(target=self._show, daemon=True)
         try:
             self._file = StatusFile(writer._file)  # noqa: SLF001
@@ -184,9 +196,10 @@ class LiveLine:
         due = time.monotonic() + FIRST
         while not self._ended.wait(INTERVAL):
             self._announce(file)
-            if self._asking and time.monotonic() >= due:
-                due = time.monotonic() + EVERY
-                file.print(fit(self.parts(time.monotonic()), LONGEST))
+            now = time.monotonic()
+            if now >= due and (self._asking or not self._total):
+                due = now + EVERY
+                file.print(fit(self.parts(now), LONGEST) if self._asking else COLLECTING)
 
     def _announce(self, file: StatusFile) -> None:
         """Prints what the gateway has reported since the last look: outages, fewer connections than asked for."""
