@@ -43,7 +43,7 @@ def digest(value: Any) -> str:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_as_plain)
+    return _ENCODER.encode(value)
 
 
 def _tamed(value: Any, around: frozenset[int] = frozenset()) -> Any:
@@ -69,6 +69,10 @@ def _as_plain(value: Any) -> Any:
     # Numbers and arrays of numpy and its kin.
     tolist = None if isinstance(value, type) else getattr(value, "tolist", None)
     return tolist() if callable(tolist) else str(value)
+
+
+# Made once, since `json.dumps` makes one for each text that it is asked for.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_as_plain)
 
 
 def encode_message(message: Message) -> Plain:

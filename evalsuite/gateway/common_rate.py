@@ -121,7 +121,11 @@ class CommonRate:
 
     def accepted(self, now: float) -> None:
         """See `RateFinder`."""
-        self._together(lambda: self._finder.accepted(now))
+        if self._worth_knowing():
+            self._together(lambda: self._finder.accepted(now))
+        else:
+            # What others know, the next request asks; to ask the file takes longer than to count.
+            self._finder.accepted(now)
 
     def refused(self, sent: float, retry_after: float | None, now: float) -> None:
         """See `RateFinder`."""

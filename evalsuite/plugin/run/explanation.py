@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from contextlib import contextmanager
 from functools import lru_cache
@@ -9,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from _pytest._code.code import (
-    Code,
     ExceptionRepr,
     ReprEntryNative,
     ReprExceptionInfo,
     ReprFileLocation,
     ReprTraceback,
 )
+from _pytest._code.source import Source
 
 from evalsuite.errors import EvalsuiteError, for_terminal
 
@@ -98,8 +99,9 @@ def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> b
 @lru_cache(maxsize=256)
 def _statement(code: CodeType, line: int) -> str:
     """The statement at a line; to find it means to parse the file, and a benchmark's cases fail at the same few."""
-    source = Code(code).fullsource
-    return for_terminal(str(source.getstatement(line)).strip()) if source is not None else ""
+    # pytest's own way asks inspect, which looks through all modules of the process for the file.
+    lines = linecache.getlines(code.co_filename)
+    return for_terminal(str(Source(lines).getstatement(line)).strip()) if line < len(lines) else ""
 
 
 def _message(raised: pytest.ExceptionInfo[BaseException]) -> str:

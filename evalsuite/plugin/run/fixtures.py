@@ -68,22 +68,27 @@ def sample(evalsuite_case: RunningCase) -> Sample:
     return evalsuite_case.case.sample
 
 
-@pytest.fixture
-def transcript(evalsuite_case: RunningCase) -> Transcript:
-    """Everything that was said and run for this case, and the final answer."""
-    solved = evalsuite_case.findings.solved
+def _transcript_of(running: RunningCase) -> Transcript:
+    solved = running.findings.solved
     if solved is None or solved.transcript is None:
         raise ScoringError(
-            f"benchmark {evalsuite_case.case.bound.name} has no solver, so its cases have no transcript and no scores"
+            f"benchmark {running.case.bound.name} has no solver, so its cases have no transcript and no scores"
         )
     return solved.transcript
 
 
 @pytest.fixture
-def scores(evalsuite_case: RunningCase, transcript: Transcript) -> Mapping[str, float]:  # noqa: ARG001 - must be there
+def transcript(evalsuite_case: RunningCase) -> Transcript:
+    """Everything that was said and run for this case, and the final answer."""
+    return _transcript_of(evalsuite_case)
+
+
+@pytest.fixture
+def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
     """Metric name to value, each a finite number."""
     from evalsuite.plugin.run.outcomes import CaseScores, NotedScore
 
+    _transcript_of(evalsuite_case)
     findings = evalsuite_case.findings
     return CaseScores(
         {

@@ -112,7 +112,7 @@ class Models:
 async def solve(case: Case, models: Models) -> Solved:
     """Solves a case and has it judged. Never raises: failures are part of the result."""
     started, meter = time.monotonic(), Meter()
-    of_judge, transcript, scored = Meter(meter), None, ScoredAhead((), None, {})
+    of_judge, transcript, scored = Meter(meter), None, NOTHING_AHEAD
     error: BaseException | None = None
     model = models.model(case.epoch, meter, case.id)
     try:
@@ -153,6 +153,9 @@ class ScoredAhead:
     logs: Mapping[str, Sequence[Mapping[str, Any]]]
 
 
+NOTHING_AHEAD = ScoredAhead((), None, {})
+
+
 async def _score_ahead(
     case: Case, transcript: Transcript, judge_of: Callable[[str], CaseModel | None], model: CaseModel
 ) -> ScoredAhead:
@@ -166,6 +169,8 @@ async def _score_ahead(
         ),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
+    if not waiting:
+        return NOTHING_AHEAD
     results = await asyncio.gather(
         *(_attempted(partial(_checked, scoring, scorer)) for scorer, scoring in waiting)
     )
