@@ -120,8 +120,6 @@ class Listener:
         """Gives a worker, before it starts, the settings and a connection to the gateway."""
         from evalsuite.gateway.concealment import public_settings
 
-        if not self._channels:
-            self._import_client()
         channel = node.gateway.newchannel()
         node.workerinput["evalsuite"] = {
             # A worker may be on another host: keys and logins stay here.
@@ -136,7 +134,7 @@ class Listener:
         self._channels.append(channel)
         channel.setcallback(functools.partial(self._hear_worker, channel), endmarker=None)
 
-    def _import_client(self) -> None:
+    def import_client(self) -> None:
         """Imports the client while the workers start, if a model is named and so some case will probably ask."""
         if self.settings.model and not self.settings.replay:
             from evalsuite.models import import_client

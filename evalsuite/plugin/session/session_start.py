@@ -127,6 +127,8 @@ def _start_controller(config: pytest.Config) -> None:
     listener.quarantine = quarantine_now(config, settings)
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
+    if getattr(config.option, "tx", None) and not config.option.collectonly:
+        listener.import_client()
     config.stash[PROCESS] = Process(
         settings,
         listener.model,
