@@ -17,6 +17,7 @@ from evalsuite.plugin.collection.programs_here import check_sandboxes
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.run.item_stages import begin_item, make_report
+from evalsuite.plugin.session.packed_reports import pack, unpack
 from evalsuite.plugin.session.plan import note_deselected, send_plan
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
 from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, warm, watch
@@ -141,6 +142,21 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attaches a case's record to its last report."""
     return (yield from make_report(item, call))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_report_to_serializable(
+    config: pytest.Config,
+) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """Packs a report that a worker sends."""
+    data = yield
+    return pack(data) if data is not None and hasattr(config, "workerinput") else data
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_from_serializable(data: dict[str, Any]) -> None:
+    """Unpacks a report that a worker has sent, before anybody reads it."""
+    unpack(data)
 
 
 @pytest.hookimpl(tryfirst=True)
