@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import SettingsError
+from evalsuite.keywords import refuse_misspelt
 from evalsuite.option_values import is_given, parse_margin, parse_shard, read_value
 from evalsuite.settings import OPTIONS, Settings
 
@@ -34,7 +35,8 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         given["model"] = f"answers:{given['answers']}"
     more = {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
     settings = Settings(**given | more, given=frozenset(given))
-    _ = settings.model_params, settings.judge_params
+    refuse_misspelt("--model-param", settings.model_params)
+    refuse_misspelt("--judge-param", settings.judge_params)
     if settings.shard:
         parse_shard(settings.shard)
         if settings.may_end_early:

@@ -36,6 +36,10 @@ GENERATION = frozenset(
 PARAMS = "params"
 """The argument that holds parameters whose names are not checked."""
 
+CLOSE = 0.9
+"""How alike (`difflib.SequenceMatcher.ratio`) two names are of which one is a typo: max_tokns and max_tokens are 0.95,
+max_new_tokens, which some servers have, is 0.83."""
+
 Options = TypeVar("Options")
 
 
@@ -83,14 +87,30 @@ def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known:
         raise SettingsError(f"{_name(owner)} takes no argument {name!r}; {hint}")
 
 
+def refuse_misspelt(option: str, names: Iterable[str]) -> None:
+    """Sees that no name is that of a generation parameter but for a letter or two.
+
+    Names unlike all of them are a server's own, and pass.
+
+    Raises:
+        SettingsError: one is.
+    """
+    for name in names:
+        near = [] if name in GENERATION else difflib.get_close_matches(name, GENERATION, 1, CLOSE)
+        if near:
+            raise SettingsError(
+                f"{option} {name}: did you mean {near[0]}? If the server has a parameter of this very name, write "
+                f"{option} 'extra_body={{\"{name}\": ...}}'"
+            )
+
+
 def _all_of(names: list[str]) -> str:
-    own = [name for name in names if name not in GENERATION]
-    if len(own) == len(names):
-        return f"there are {', '.join(own)}" if own else "it takes none"
-    others = [name for name in own if name != PARAMS]
-    listed = f"{', '.join(others)}, " if others else ""
+    if PARAMS not in names:
+        return f"there are {', '.join(names)}" if names else "it takes none"
+    others = [name for name in names if name not in {PARAMS, *GENERATION}]
+    listed = f"{', '.join(others)}, and " if others else ""
     return (
-        f"it takes {listed}and generation parameters (temperature, max_tokens, ...); one that evalsuite does not "
+        f"it takes {listed}generation parameters (temperature, max_tokens, ...); one that evalsuite does not "
         "know goes into params={...}"
     )
 

@@ -210,7 +210,12 @@ def _plain_cell(cell: str) -> str:
 
 def decision_line(decision: GateDecision) -> str:
     """A gate's decision for a terminal."""
+    return f"{decision.verdict:>8}  {decision.gate.text}   {measured_line(decision)}"
+
+
+def measured_line(decision: GateDecision) -> str:
+    """What a gate looked at, with the value that it found there or the reason why there is none."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
         reason = f"{show(estimate, Column('', 'number', 4))} {reason}".rstrip()
-    return f"{decision.verdict:>8}  {decision.gate.text}   {decision.subject}: {reason}"
+    return f"{decision.subject}: {reason}"

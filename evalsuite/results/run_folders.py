@@ -127,7 +127,7 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
     """
     if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
         raise RunError(
-            f"{name:.80}: a run's name is letters, digits and . _ - + @ =, at most {LONGEST_NAME} bytes of them, "
+            f"{name[:80]!r}: a run's name is letters, digits and . _ - + @ =, at most {LONGEST_NAME} bytes of them, "
             "since it names a folder"
         )
     if name == LAST:

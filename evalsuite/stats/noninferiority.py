@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.stats.clustering import ClusteredMean, Interval, cluster_totals, mean_of_clusters
+from evalsuite.stats.clustering import ClusteredMean, cluster_totals, mean_of_clusters
 from evalsuite.stats.inputs import numbers, probability, same_length, within
 from evalsuite.stats.multiplicity import holm, joint
 from evalsuite.stats.paired import discordant, mcnemar
 from evalsuite.stats.paired_shares import tango_interval, tango_pvalue
 from evalsuite.stats.power import detectable_mean, detectable_share
-from evalsuite.stats.sameness import interval_of_sameness
+from evalsuite.stats.sameness import interval_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,7 +143,7 @@ def _compare_means(
 ) -> NonInferiority:
     totals, sizes = cluster_totals(after - before, clusters)
     mean = mean_of_clusters(totals, sizes)
-    interval = _interval(mean, mean.clusters, confidence, scale)
+    interval = interval_within(mean, mean.clusters, confidence, scale)
     return NonInferiority(
         n=len(before),
         baseline=float(before.mean()),
@@ -157,14 +157,6 @@ def _compare_means(
         detectable=_detectable(mean, confidence, scale),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
     )
-
-
-def _interval(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
-    """The t interval within the scale; where no cluster differs from the others, what these do not exclude."""
-    if mean.error == 0:
-        return interval_of_sameness(mean.mean, clusters, (-scale, scale), confidence)
-    interval = mean.interval(confidence)
-    return Interval(max(-scale, interval.low), min(scale, interval.high))
 
 
 def _sign_bound(totals: Array) -> float:
@@ -254,7 +246,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     gained = ClusteredMean(gain, error, count, count - 1.0)
     one = scale / (clusters + 1)
     guarded = replace(gained, mean=gain - one, error=math.hypot(error, one))
-    interval = _interval(
+    interval = interval_within(
         replace(gained, mean=difference), clusters, probability(confidence, "confidence"), scale
     )
     return NonInferiority(

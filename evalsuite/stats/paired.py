@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.stats.clustering import Interval, clustered_mean
+from evalsuite.stats.clustering import clustered_mean
 from evalsuite.stats.inputs import binary, numbers, probability, same_length
 from evalsuite.stats.paired_shares import tango_interval
+from evalsuite.stats.sameness import interval_within
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Labels, Values
@@ -48,7 +49,8 @@ def paired_difference(
         candidate: the same cases in the same order.
         clusters: what cases share; see `mean_interval`.
         scale: the largest difference that two scores can have, where it is known: the interval stays within it,
-            and outcomes 0 and 1 without clusters have Tango's score interval, as in `compare_paired`.
+            is that of `interval_of_sameness` where all clusters differ by the same amount, and outcomes 0 and 1
+            without clusters have Tango's score interval, as in `compare_paired`.
         confidence: of the interval.
 
     Returns:
@@ -66,7 +68,7 @@ def paired_difference(
     if scale == 1 and clusters is None and all(((each == 0) | (each == 1)).all() for each in (before, after)):
         interval = tango_interval(*discordant(before, after), len(before), confidence)
     elif scale is not None:
-        interval = Interval(max(-scale, interval.low), min(scale, interval.high))
+        interval = interval_within(mean, mean.clusters, confidence, scale)
     return PairedDifference(mean.mean, interval.low, interval.high, mean.pvalue_two_sided())
 
 

@@ -16,6 +16,7 @@ from evalsuite.stats.inputs import probability
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from evalsuite.stats.clustering import ClusteredMean
     from evalsuite.stats.inputs import Labels
 
 
@@ -104,3 +105,11 @@ def _bound(happens: list[bool], clusters: list[Hashable], error: float, *, upper
 
     interval = share_interval([float(each) for each in happens], clusters=clusters, confidence=1 - 2 * error)
     return interval.high if upper else interval.low
+
+
+def interval_within(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
+    """The t interval within the scale; where no cluster differs from the others, what these do not exclude."""
+    if mean.error == 0:
+        return interval_of_sameness(mean.mean, clusters, (-scale, scale), confidence)
+    interval = mean.interval(confidence)
+    return Interval(max(-scale, interval.low), min(scale, interval.high))

@@ -39,6 +39,8 @@ def shown(result: pytest.RunResult) -> str:
         (["--replay=nothing"], "no run 'nothing' in"),
         (["--resume=last"], "no run 'last' in"),
         (["--resume=a", "--replay=b"], "exclude each other"),
+        (["--model="], "names no model. A model is one of"),
+        (["--run="], "'': a run's name is letters"),
         (["--run=../escape"], "a run's name is letters"),
         ([f"--run={'x' * 300}"], "a run's name is letters"),
         ([f"--resume={'x' * 300}"], "no run 'xxx"),

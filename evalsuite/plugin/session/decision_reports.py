@@ -12,7 +12,7 @@ import pytest
 
 from evalsuite.errors import for_terminal
 from evalsuite.reporting.failed_cases import blocks, cases_behind
-from evalsuite.reporting.markdown import decision_line
+from evalsuite.reporting.markdown import measured_line
 from evalsuite.results.run_folders import interruption
 
 if TYPE_CHECKING:
@@ -28,7 +28,12 @@ NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsu
 
 
 def report_decisions(config: pytest.Config, report: RunReport) -> None:
-    """Reports every decision to pytest's other plugins, and the red ones to the terminal."""
+    """Reports every decision to pytest's other plugins, and the red ones to the terminal.
+
+    A run that was cut short has decided nothing, so nothing of it is reported as missed.
+    """
+    if interruption(report.run.info):
+        return
     others = [plugin for name in NOT_TOLD if (plugin := config.pluginmanager.get_plugin(name)) is not None]
     tell = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
@@ -39,13 +44,12 @@ def report_decisions(config: pytest.Config, report: RunReport) -> None:
 
 
 def _reports(report: RunReport) -> Iterator[pytest.TestReport]:
-    verdict, stopped = report.verdict, interruption(report.run.info)
+    verdict = report.verdict
     for decision in verdict.decisions:
-        if stopped and decision.verdict == "no data":
-            # Nothing was missed: what the gate is about did not come to run.
-            continue
         red = decision.verdict != "met"
-        text = "\n\n".join([decision_line(decision), *(_behind(decision, report) if red else ())])
+        # The gate is the test's name, which pytest puts before this line.
+        line = f"{decision.verdict}: {measured_line(decision)}"
+        text = "\n\n".join([line, *(_behind(decision, report) if red else ())])
         yield _report(f"gates::{decision.gate.text}", text, red=red)
     for against in verdict.against:
         yield from _comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")

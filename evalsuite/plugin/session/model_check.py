@@ -89,7 +89,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
         read_prices(settings.price)
     if settings.data and not (root / settings.data).is_dir():
         raise SettingsError(f"--data {settings.data}: no such folder")
-    if settings.run and not settings.resume:
+    if settings.run is not None and not settings.resume:
         check_name(root / settings.reports, settings.run)
     for baseline in settings.baseline:
         # Read now, so that a damaged one is found before anything is paid for.
@@ -136,9 +136,9 @@ def check_askable(settings: Settings, named: AbstractSet[str]) -> None:
         return
     if "model" in named:
         check_model(settings)
-    if "judge_model" in named:
+    if "judge_model" in named and settings.judge_model:
         check_judge(settings)
-    if "user_model" in named:
+    if "user_model" in named and settings.user_model:
         _check(demand_model(settings.user_model), settings.user_base_url, settings)
     if settings.batch and named:
         check_batches(settings)

@@ -120,7 +120,7 @@ def _start_controller(config: pytest.Config) -> None:
         from evalsuite.plugin.session.model_check import check_given
         from evalsuite.plugin.session.resume import MODELS
 
-        named = {name for name in MODELS if config.getoption(f"evalsuite_{name}")}
+        named = {name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None}
         check_given(settings, config.rootpath, set() if config.option.collectonly else named)
     listener = Listener(config, settings, selection)
     listener.lease = lease

@@ -151,6 +151,15 @@ def test_equal_differences_have_the_pvalue_of_the_sign_test() -> None:
     assert (found.low, found.high) == pytest.approx((0.1, 0.1))
 
 
+def test_equal_differences_on_a_scale_have_the_baseline_comparison_s_interval() -> None:
+    before, after, clusters = [0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.4, 0.5], ["a", "a", "b", "b"]
+    found = stats.paired_difference(before, after, clusters=clusters, scale=1.0)
+    other = stats.compare_paired(before, after, margin=0.1, clusters=clusters)
+    assert (found.low, found.high) == (other.low, other.high)
+    assert found.low < 0.0
+    assert found.high > 0.5
+
+
 def test_no_difference_at_all_has_a_pvalue_of_one() -> None:
     assert stats.paired_difference([0.1, 0.2], [0.1, 0.2]).pvalue == 1.0
     assert stats.mcnemar([1, 0, 1], [1, 0, 1]) == 1.0
