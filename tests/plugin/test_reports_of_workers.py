@@ -12,8 +12,8 @@ import os
 
 pytest_plugins = ["evalsuite.plugin"]
 
-# What xdist adds, and what evalsuite takes off.
-ASIDE = {"item_index", "worker_id", "testrun_uid", "node", "evalsuite_record", "longrepr"}
+# What pytest and xdist add or leave out on the way, and what evalsuite takes off.
+ASIDE = {"item_index", "worker_id", "testrun_uid", "node", "evalsuite_record", "longrepr", "_id", "$report_type"}
 
 def pytest_runtest_logreport(report):
     facts = {key: value for key, value in vars(report).items() if key not in ASIDE}
