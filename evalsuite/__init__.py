@@ -53,8 +53,9 @@ if TYPE_CHECKING:
     )
     from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Series, Table
     from evalsuite.results.estimate import Estimate
+    from evalsuite.results.rows import Row
     from evalsuite.results.runs import load_run
-    from evalsuite.results.tally import Row, RunView, Tally
+    from evalsuite.results.tally import RunView, Tally
     from evalsuite.sample_files import iter_samples, load_samples
     from evalsuite.scorers.answers import matches, one_of, similar
     from evalsuite.scorers.json_answers import json_schema

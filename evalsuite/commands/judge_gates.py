@@ -10,7 +10,7 @@ from evalsuite.decisions.gates import decide
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
 from evalsuite.results.judge_labels import JUDGE_METRICS
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.reporting.judges.certificate import JudgeResults
+    from evalsuite.results.rows import Row
 
 
 def decided(

@@ -14,7 +14,8 @@ from evalsuite.judging.opinions import PREFERENCE
 from evalsuite.judging.probes import PARAPHRASED, REWORD, probes
 from evalsuite.judging.rubric_judge import Rubric
 from evalsuite.reporting.judges.certificate import JudgeResults
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import Tally
 from evalsuite.types import Sample, Score
 
 if TYPE_CHECKING:

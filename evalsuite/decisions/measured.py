@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import Row
+    from evalsuite.results.rows import Row
     from evalsuite.types import Metric
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password

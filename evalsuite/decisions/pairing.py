@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from evalsuite.decisions.measured import PASS_RATE, PASSED
-from evalsuite.results.tally import Question, Row, Tally, whatever_the_mode
+from evalsuite.results.rows import Question, Row, whatever_the_mode
+from evalsuite.results.tally import Tally
 
 SAME_QUESTION = ("input", "target")
 """Fingerprints that must be equal for two cases to be the same question."""

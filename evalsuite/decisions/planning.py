@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.baseline_result import ComparedMetric
     from evalsuite.decisions.conditions import Gate
+    from evalsuite.results.rows import Question, Row
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Question, Row, Tally
+    from evalsuite.results.tally import Tally
     from evalsuite.stats.planning import DifferenceVariance
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.results.estimate import Estimate
+    from evalsuite.results.rows import Row
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Row
     from evalsuite.types import Outcome
 
 

@@ -23,18 +23,19 @@ from evalsuite.reporting.section import Block, Cell, Chart, Column, Section, Tab
 from evalsuite.reporting.summary import plain_tables
 from evalsuite.reporting.table_looks import best_of, distinct
 from evalsuite.results.estimate import Estimate
+from evalsuite.results.rows import whatever_the_mode
 from evalsuite.results.run_folders import replace_text
 from evalsuite.results.runs import load_run
-from evalsuite.results.tally import whatever_the_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evalsuite.declarations import Declarations
+    from evalsuite.results.rows import Question
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Bench, Run
-    from evalsuite.results.tally import Question, Tally
+    from evalsuite.results.tally import Tally
 
 GLANCE = "At a glance"
 

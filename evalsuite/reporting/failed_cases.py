@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
+    from evalsuite.results.rows import Row
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Row
     from evalsuite.types import Outcome
 
 OF_ONE_GATE = 3

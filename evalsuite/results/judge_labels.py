@@ -13,7 +13,7 @@ from evalsuite.results.tally import Tally
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.results.tally import Row
+    from evalsuite.results.rows import Row
 
 LabelPair = tuple[float, float]
 """People's label, and the judge's score."""

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.results.tally import PackedRows, Row
+from evalsuite.results.rows import PackedRows, Row
 from evalsuite.results.value_columns import (
     FingerprintColumn,
     MappingColumn,

@@ -19,7 +19,7 @@ from evalsuite.results.guarded_metric import GuardedMetric
 from evalsuite.results.record_file import RECORDS, bring_up_to_date
 from evalsuite.results.row_columns import Offsets, RowColumns, StoredRows
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_folder
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from evalsuite.protocols import Benchmark
     from evalsuite.results.estimate import Estimate
+    from evalsuite.results.rows import Row
     from evalsuite.types import Metric, Record
 
 

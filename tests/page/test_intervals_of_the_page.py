@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite import stats
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import Tally
 from evalsuite.stats.multiplicity import holm
 from evalsuite.types import Metric
 from tests.page.conftest import summary

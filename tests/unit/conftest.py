@@ -11,9 +11,9 @@ from evalsuite.declarations import Declarations
 from evalsuite.json_codec import dumps, encode_record
 from evalsuite.protocols import Benchmark
 from evalsuite.results.record_file import RECORDS
+from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import Run, load_run
-from evalsuite.results.tally import Row
 from evalsuite.types import Record, Transcript, Usage
 
 if TYPE_CHECKING:

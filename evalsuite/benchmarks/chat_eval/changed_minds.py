@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
     from evalsuite.reporting.section import Cell
-    from evalsuite.results.tally import Row
+    from evalsuite.results.rows import Row
 
     Ballot = Mapping[str, Any]
 

@@ -10,7 +10,8 @@ from evalsuite.reporting.section import Passage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.results.tally import Row, RunView, Tally
+    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import RunView, Tally
 
 SHOWN = 2
 """Judgements shown for each judge; all of them are in records.jsonl."""

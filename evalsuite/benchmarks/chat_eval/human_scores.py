@@ -19,7 +19,8 @@ from evalsuite.stats.clustering import Interval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.results.tally import Row, Tally
+    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Tally
 
 Coefficient = Literal["spearman", "kendall"]
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.reporting.judges import Corrected
-    from evalsuite.results.tally import Row, Tally
+    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Tally
 
 WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
 

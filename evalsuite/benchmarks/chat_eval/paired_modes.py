@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from evalsuite.reporting.judges.gains import Gain
     from evalsuite.reporting.section import Cell
-    from evalsuite.results.tally import Row, RunView, Tally
+    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import RunView, Tally
 
 _Answers = tuple[str, str, str]
 """Of one comparison what people say, what one mode says, and what the other says."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalsuite.reporting.section import Block, Cell
-    from evalsuite.results.tally import Row, RunView
+    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import RunView
 
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 _RATES = ("accuracy", "hallucination", "missing")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalsuite.reporting.table_rows import LabelledCases
-    from evalsuite.results.tally import Row
+    from evalsuite.results.rows import Row
     from evalsuite.types import Record
 
 RANKED_BY = "table_score"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evalsuite.reporting.section import Cell
-    from evalsuite.results.tally import Row
+    from evalsuite.results.rows import Row
     from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation
 
 RESAMPLES = 300

@@ -12,7 +12,8 @@ from evalsuite.shortening import beginning
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from evalsuite.results.tally import Row, Tally
+    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Tally
     from evalsuite.types import Record, Transcript
 
 LONGEST = 240

@@ -18,7 +18,8 @@ from evalsuite.results.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.results.tally import Row, Tally
+    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Tally
 
 AverageColumn = tuple[str, str]
 # The metrics that the paper's tables are made of, with their titles.

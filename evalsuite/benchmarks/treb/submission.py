@@ -9,7 +9,8 @@ from evalsuite.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.results.tally import Row, Tally
+    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Tally
     from evalsuite.types import Record
 
 

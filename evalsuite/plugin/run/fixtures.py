@@ -86,7 +86,7 @@ def transcript(evalsuite_case: RunningCase) -> Transcript:
 @pytest.fixture
 def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
     """Metric name to value, each a finite number."""
-    from evalsuite.plugin.run.outcomes import CaseScores, NotedScore
+    from evalsuite.plugin.run.case_scores import CaseScores, NotedScore
 
     _transcript_of(evalsuite_case)
     findings = evalsuite_case.findings

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.errors import ScoringError, SpendLimitReached
 from evalsuite.plugin.marks import FINDINGS
+from evalsuite.plugin.run.case_scores import checked_scores, finite_score
 from evalsuite.plugin.run.scorer_kinds import check_signature, kinds_of, name_of
 from evalsuite.plugin.session.signals import interrupted_by_user
 from evalsuite.results.judge_signatures import SIGNATURES
 from evalsuite.types import Outcome, Record, Score, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.run.prefetch import Solved
@@ -33,7 +32,6 @@ EXCUSES = {
 }
 """Why a case below its threshold does not fail the session by itself."""
 
-LONGEST_NOTE = 200
 LONGEST_GROUP = 40
 """A longer text is no group's name, but a sample's own words."""
 
@@ -116,7 +114,7 @@ class Findings:
                     f"two scorers give the score {name!r}; give one of them another name, or leave it out"
                 )
             score = given if isinstance(given, Score) else Score(given)
-            self.scores[name] = _finite(name, score.value, scorer_name)
+            self.scores[name] = finite_score(name, score.value, scorer_name)
             self.facts |= score.facts
             if score.note:
                 self.notes[name] = score.note
@@ -214,41 +212,6 @@ def input_text(sample: Sample) -> str:
     return "\n".join(f"{message.role}: {message.content}" for message in sample.input)
 
 
-class NotedScore(float):
-    """A score that is shown together with its scorer's note, for example in pytest's failure line."""
-
-    note: str
-
-    def __new__(cls, value: float, note: str) -> Self:
-        """A score with one line of words, cut at 200 characters and without control characters."""
-        score = super().__new__(cls, value)
-        line = " ".join(note.split())
-        score.note = "".join(sign for sign in line[:LONGEST_NOTE] if sign.isprintable())
-        return score
-
-    def __repr__(self) -> str:
-        """As in `assert 0.0 (the answer names no source) == 1.0`."""
-        return f"{float.__repr__(self)} ({self.note})"
-
-    def __str__(self) -> str:
-        """The number alone."""
-        return float.__repr__(self)
-
-    def __reduce__(self) -> tuple[type[NotedScore], tuple[float, str]]:
-        """Copies keep the words."""
-        return (NotedScore, (float(self), self.note))
-
-
-class CaseScores(dict[str, float]):
-    """The fixture `scores`; asking for a score that no scorer gives raises an error that lists those there are."""
-
-    def __missing__(self, name: str) -> float:
-        """Says what there is."""
-        raise ScoringError(
-            f"no scorer gives the score {name!r}; there are {', '.join(map(repr, self)) or 'none'}"
-        )
-
-
 def note_phase(
     findings: Findings, call: pytest.CallInfo[None], report: pytest.TestReport, excuse: str | None
 ) -> None:
@@ -300,29 +263,3 @@ def _states_threshold(error: BaseException) -> bool:
 
 def _first_line(text: str) -> str:
     return text.split("\n", 1)[0] or "the test failed"
-
-
-def checked_scores(scores: object, scorer_name: str) -> Mapping[str, float | Score]:
-    """What a scorer gave.
-
-    Raises:
-        ScoringError: these are no named scores.
-    """
-    if not isinstance(scores, Mapping):
-        raise ScoringError(
-            f"{scorer_name} gave {scores!r:.80}; it must give named scores, for example {{'quality': 0.5}}"
-        )
-    return scores
-
-
-def _finite(name: str, value: Any, scorer_name: str) -> float:
-    """A score as a float; numbers of numpy and the like are accepted."""
-    try:
-        number = math.nan if isinstance(value, str | bytes) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ScoringError(
-            f"the score {name} is {value!r}; a score must be a finite number, and {scorer_name} gave this one"
-        )
-    return number

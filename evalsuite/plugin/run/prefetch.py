@@ -17,7 +17,7 @@ from evalsuite.errors import JudgeError, ModelError, ScoringError
 from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.effects import Effects
 from evalsuite.gateway.handle import Meter
-from evalsuite.plugin.run.outcomes import checked_scores
+from evalsuite.plugin.run.case_scores import checked_scores
 from evalsuite.plugin.run.scorer_kinds import check_signature, kinds_of, name_of, own_judge
 from evalsuite.solvers.any_function import run_solver
 

@@ -17,8 +17,8 @@ from evalsuite.plugin.session.early_end import EarlyEnd
 from evalsuite.plugin.session.open_run import OpenRun, remarks
 from evalsuite.plugin.session.provenance import versions
 from evalsuite.plugin.session.run_gateway import RunGateway
+from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import COMMENT, REPORT, find_folder
-from evalsuite.results.tally import Row
 from evalsuite.types import Record
 
 if TYPE_CHECKING:

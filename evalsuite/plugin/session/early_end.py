@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.journal.planned import PlannedCase
-    from evalsuite.results.tally import Row
+    from evalsuite.results.rows import Row
     from evalsuite.settings import Settings
 
 FIRST = (1, False)

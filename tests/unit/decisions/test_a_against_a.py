@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from evalsuite.decisions.verdict import Status, judge_run
+from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import Bench, Run
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.tally import Tally
 
 REPETITIONS = 60
 METRICS = ("right", "brief")

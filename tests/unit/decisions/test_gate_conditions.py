@@ -15,7 +15,8 @@ from evalsuite.decisions.measured import Measured, all_tags
 from evalsuite.decisions.misspelt import near
 from evalsuite.errors import SettingsError
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import Tally
 from evalsuite.types import Metric
 
 if TYPE_CHECKING:

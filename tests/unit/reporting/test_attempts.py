@@ -6,7 +6,8 @@ import pytest
 
 from evalsuite.reporting.attempts import attempts_table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 
 
 def view(label: str, **samples: str) -> RunView:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.verdict import judge_run, measure
 from evalsuite.reporting.report import build_report
 from evalsuite.results.record_file import RECORDS
+from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import load_run
-from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
     from pathlib import Path

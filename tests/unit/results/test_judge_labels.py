@@ -21,7 +21,8 @@ from evalsuite.results.judge_labels import (
     kappa,
     rho,
 )
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

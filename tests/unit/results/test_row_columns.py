@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.results.row_columns import Offsets, RowColumns, StoredRows
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import Tally
 from evalsuite.results.value_columns import MOST
 from evalsuite.types import Record, Usage
 

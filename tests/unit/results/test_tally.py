@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from evalsuite import stats
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 
 if TYPE_CHECKING:
     import random

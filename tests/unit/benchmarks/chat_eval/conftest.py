@@ -13,7 +13,8 @@ from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 from evalsuite.errors import ModelError
 from evalsuite.protocols import Setup
 from evalsuite.results.judge_signatures import SIGNATURES
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 from evalsuite.types import Completion, Record, Score
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from evalsuite.benchmarks.chat_eval.report import report
 from evalsuite.reporting.judges.signatures import signatures_table
 from evalsuite.reporting.section import Chart, Passage, Table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 from evalsuite.stats import cohen_kappa, kendall, spearman
 from evalsuite.stats.sameness import kappa_floor
 

@@ -18,7 +18,8 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
 )
 from evalsuite.reporting.section import Passage, Table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,8 @@ from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.reporting.section import Chart, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 
 if TYPE_CHECKING:
     from evalsuite.types import Outcome

@@ -21,7 +21,8 @@ from evalsuite.benchmarks.head_to_tail.studies import (
 from evalsuite.errors import DatasetError
 from evalsuite.protocols import Setup
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 from evalsuite.types import Record, Transcript
 
 if TYPE_CHECKING:

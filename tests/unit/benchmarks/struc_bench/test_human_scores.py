@@ -20,7 +20,7 @@ from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, e
 from evalsuite.errors import DatasetError
 from evalsuite.protocols import Setup
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row
+from evalsuite.results.rows import Row
 from evalsuite.stats import krippendorff_alpha
 
 if TYPE_CHECKING:

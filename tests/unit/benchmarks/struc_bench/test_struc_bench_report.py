@@ -13,7 +13,8 @@ from evalsuite.benchmarks.struc_bench.report import report
 from evalsuite.reporting.markdown import render, render_table
 from evalsuite.reporting.section import Block, Chart, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 from evalsuite.types import Record, Transcript
 
 if TYPE_CHECKING:

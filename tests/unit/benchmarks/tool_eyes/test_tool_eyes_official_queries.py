@@ -16,7 +16,8 @@ from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.published_files import SCENARIOS
 from evalsuite.protocols import Setup
 from evalsuite.reporting.section import Table
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 from evalsuite.types import Record, Score
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from evalsuite.protocols import Setup
 from evalsuite.reporting.markdown import render
 from evalsuite.reporting.section import Chart, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 from evalsuite.types import Record, Transcript
 
 FACTS: dict[str, Any] = {

@@ -9,7 +9,8 @@ from evalsuite.benchmarks.treb.report import report
 from evalsuite.benchmarks.treb.submission import chosen, submitted
 from evalsuite.errors import SettingsError
 from evalsuite.reporting.section import Table
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView, Tally
 from evalsuite.types import Message, Record, Transcript
 
 PLACES = {"TU": "Table Retrieval", "TBO": "Table Query", "TCO": "Table General Operations"}

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import Tally
 
 
 def ballot(

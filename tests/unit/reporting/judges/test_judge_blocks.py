@@ -6,7 +6,8 @@ from typing import Any
 
 from evalsuite.reporting.generic import generic_section
 from evalsuite.reporting.judges import judge_blocks
-from evalsuite.results.tally import Row, RunView
+from evalsuite.results.rows import Row
+from evalsuite.results.tally import RunView
 
 
 def view(tally: Any) -> RunView:
