@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 needs_uv = pytest.mark.skipif(
-    shutil.which("uv") is None, reason="environments are built by uv, and there is none"
+    shutil.which("uv") is None, reason="environments are built by uv: pip install uv"
 )
 
 

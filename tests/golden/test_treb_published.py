@@ -48,7 +48,9 @@ def test_exact_match_in_table_understanding_is_a_mean_over_two_subtasks() -> Non
             assert any(abs(100 * row[name] - half) < 0.006 for half in halves)
 
 
-@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the paper's tables are not beside the repository")
+@pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="the folder shared/data/published is not beside the project"
+)
 @pytest.mark.parametrize("metric", FILES)
 def test_the_shipped_values_are_those_of_the_papers_tables(metric: str) -> None:
     shipped = published_results()[metric].rows

@@ -43,7 +43,7 @@ async def test_text(scores):
 
 @pytest.mark.skipif(
     any(find_spec(name) is None for name in PLUGINS),
-    reason="needs the group `plugins`: see the top of this file",
+    reason="uv sync --group plugins, and see the top of this file",
 )
 @pytest.mark.own_interpreter
 def test_all_of_them_run_in_one_session(suite: Suite, workers: tuple[str, ...]) -> None:

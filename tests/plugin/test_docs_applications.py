@@ -39,7 +39,7 @@ def test_an_example_runs_and_is_replayed(suite: Suite, heading: str) -> None:
     if package and importlib.util.find_spec(package) is None:
         pytest.skip(f"needs {heading}, which `uv sync` installs")
     if "language" in heading and shutil.which("node") is None:
-        pytest.skip("needs node")
+        pytest.skip("node is not installed: apt-get install nodejs")
     (suite.path / "test_capitals.py").write_text(EXAMPLES[heading], encoding="utf-8")
     (suite.path / "app.py").write_text(APP, encoding="utf-8")
     options = ("-W", "default") if package else ()

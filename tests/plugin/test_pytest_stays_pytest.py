@@ -85,7 +85,7 @@ def test_what_a_case_prints_is_captured_and_shown_when_it_fails(suite: Suite) ->
 
 
 def test_pdb_stops_in_the_case_that_fails(suite: Suite) -> None:
-    pytest.importorskip("pexpect", reason="a debugger is driven through a terminal")
+    pytest.importorskip("pexpect", reason="pip install pexpect, which drives the terminal of a debugger")
     child = suite.pytester.spawn_pytest(f"--pdb {' '.join(suite.model)}", expect_timeout=60)
     child.expect("Pdb")
     child.sendline("p dict(scores)")

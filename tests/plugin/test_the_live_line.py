@@ -28,7 +28,7 @@ PARTS = [(0, "evalsuite 1/9 cases"), (4, "3 answers"), (1, "gpt is down"), (5, "
 
 @pytest.mark.parametrize("processes", ["0", "1"])
 def test_it_reaches_the_terminal_and_not_the_captured_output(suite: Suite, processes: str) -> None:
-    pexpect = pytest.importorskip("pexpect", reason="a terminal is needed")
+    pexpect = pytest.importorskip("pexpect", reason="pip install pexpect, which makes a terminal")
     suite.pytester.makepyfile(slow=WAITING)
     command = ["-m", "pytest", "-n", processes, "--model=function:slow:answer", "-pno:hypothesispytest"]
     child = pexpect.spawn(sys.executable, command, cwd=str(suite.path), encoding="utf-8", timeout=120)

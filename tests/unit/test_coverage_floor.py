@@ -35,8 +35,8 @@ def run(folder: Path, *options: str, **percent: float) -> tuple[int, list[str]]:
 
 
 def test_a_measurement_just_under_what_was_saved_holds(tmp_path: Path) -> None:
-    assert run(tmp_path, "--save", a=100.0, b=90.0) == (0, ["branch coverage 95.00%, floor 94.0%"])
-    assert run(tmp_path, a=98.6, b=90.0)[0] == 0
+    assert run(tmp_path, "--save", a=100.0, b=90.0) == (0, ["branch coverage 95.00%, floor 94.5%"])
+    assert run(tmp_path, a=99.2, b=90.0)[0] == 0
 
 
 def test_a_missed_floor_names_the_files_that_fell_and_no_others(tmp_path: Path) -> None:

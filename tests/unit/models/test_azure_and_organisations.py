@@ -119,7 +119,7 @@ def identity_service(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def test_without_key_and_token_the_machine_s_own_identity_is_used(
     once: Once, proxy: ChatServer, identity_service: list[str]
 ) -> None:
-    pytest.importorskip("azure.identity")
+    pytest.importorskip("azure.identity", reason="pip install 'evalsuite[azure]'")
     once(given(VERSIONED))
     assert proxy.headers[0]["Authorization"] == "Bearer machine-token"
     assert "cognitiveservices.azure.com" in identity_service[0]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evalsuite.types import Completion
     from tests.conftest import ChatServer
 
-pytest.importorskip("litellm")
+pytest.importorskip("litellm", reason="pip install 'evalsuite[litellm]'")
 REQUEST = Request("m", (Message("user", "hello"),), {"max_tokens": 5})
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.conftest import ChatServer
     from tests.unit.models.conftest import Once
 
-pytest.importorskip("xllamacpp")
+pytest.importorskip("xllamacpp", reason="pip install 'evalsuite[local]'")
 
 
 class Model:

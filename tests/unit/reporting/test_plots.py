@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evalsuite.reporting.section import ChartKind
 
-pytest.importorskip("matplotlib", reason="the extra `plots` is not there")
+pytest.importorskip("matplotlib", reason="pip install 'evalsuite[plots]'")
 
 SVG = "{http://www.w3.org/2000/svg}"
 VALUES: list[Estimate | float | None] = [Estimate(0.3, 0.2, 0.4), None, 0.6]

@@ -38,7 +38,7 @@ def test_pictures_and_texts_that_a_program_writes_are_kept(tier_lab: Lab) -> Non
 
 
 def test_a_figure_that_is_only_shown_becomes_a_picture(tier_lab: Lab) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="pip install 'evalsuite[plots]'")
     execution = tier_lab.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()")
     (figure,) = execution.files
     assert (figure.name, execution.error) == ("figure_1.png", None)

@@ -89,7 +89,7 @@ def test_a_prompt_can_name_the_versions_that_programs_find(lab: Lab) -> None:
 def test_a_frame_reaches_an_environment_with_another_pandas_as_text(
     requirements: Callable[[str], str], tmp_path: Path, new_lab: Callable[..., Lab]
 ) -> None:
-    pd = pytest.importorskip("pandas")
+    pd = pytest.importorskip("pandas", reason="pip install 'evalsuite[sandbox]'")
     own = own_environment()
     # As if its pandas were another version: the folder is that of this environment, the name is not.
     other = type(own)("other", own.interpreter, own.packages, own.installed)
@@ -98,7 +98,7 @@ def test_a_frame_reaches_an_environment_with_another_pandas_as_text(
 
 
 def test_a_heavy_package_is_loaded_once_for_all_programs_that_mention_it(tier_lab: Lab) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="pip install 'evalsuite[plots]'")
     draw = "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.savefig('a.png')"
     assert tier_lab.run(draw).error is None
     seen = tier_lab.run("import sys; print('matplotlib.pyplot' in sys.modules)")

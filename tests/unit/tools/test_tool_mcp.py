@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytest.importorskip("mcp")
+pytest.importorskip("mcp", reason="pip install 'evalsuite[mcp]'")
 SAMPLE = Sample(id="s", input="x")
 NOBODY: Any = None
 SERVER = """

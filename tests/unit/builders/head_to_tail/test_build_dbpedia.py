@@ -116,7 +116,7 @@ def test_the_shipped_templates_ask_about_many_predicates_once_each_and_about_no_
     assert all(words.count("_") == 1 and words[-1] in "?." for words in questions.values())
 
 
-@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published templates are not at hand")
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the folder shared/data/other is not beside the project")
 def test_the_published_templates_can_be_used_without_the_predicates_that_the_paper_leaves_out() -> None:
     published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     assert len(published) == 435
@@ -128,7 +128,7 @@ def test_the_published_templates_can_be_used_without_the_predicates_that_the_pap
     }
 
 
-@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published templates are not at hand")
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the folder shared/data/other is not beside the project")
 def test_of_the_published_templates_ten_are_dropped_each_with_its_reason() -> None:
     dropped = dropped_templates(PUBLISHED)
     assert {predicate.rpartition("/")[2].rstrip(">"): reason for predicate, reason in dropped.items()} == {

@@ -81,7 +81,7 @@ def test_latex_scores_as_spelled_out(plain: ModuleType, pair: tuple[str, str]) -
     assert parts == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real tables are not there")
+@pytest.mark.skipif(not REAL.is_dir(), reason="the folder shared/data/wikitables is not beside the project")
 def test_real_tables_and_corrupted_copies_score_as_spelled_out(plain: ModuleType) -> None:
     for path in sorted(REAL.glob("*.html"))[::12]:
         reference = path.read_text(encoding="utf-8")
