@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
 
 def without_unmeasured(table: Table) -> Table:
-    """The table without columns that hold nothing but dashes; a note names them."""
+    """The table without columns that hold nothing but dashes; a note names them.
+
+    Where nothing at all was measured they stay: a table without them would not say so.
+    """
     empty = [
         place
         for place, column in enumerate(table.columns)
         if column.style != "text" and all(row[place] is None for row in table.rows)
     ]
-    if not empty or not table.rows:
+    if not empty or not table.rows or len(empty) == sum(column.style != "text" for column in table.columns):
         return table
     names = ", ".join(table.columns[place].title for place in empty)
     kept = [place for place in range(len(table.columns)) if place not in empty]

@@ -202,3 +202,21 @@ def test_runs_with_different_epochs_are_compared_question_by_question(
     assert shown in line.replace("+", "")
     assert "12 questions" in line
     assert f"[{wanted.low:.3f}, {wanted.high:.3f}]" in file.with_suffix(".md").read_text("utf-8")
+
+
+def test_pairs_are_shown_by_a_metric_that_was_measured_where_the_primary_one_was_not(
+    make_run: Any, open_page: Any, make_record: Any, compare: Any
+) -> None:
+    runs = [
+        make_run(
+            name,
+            [
+                make_record(f"s{n}", benchmark="tool_eyes", scores={"finished": n % step / 2})
+                for n in range(6)
+            ],
+        )
+        for name, step in (("two", 2), ("three", 3))
+    ]
+    page = open_page(compare(*runs))
+    assert page.locator("#part-pairs-tool_eyes ~ label select").input_value() == "finished"
+    assert "6 questions" in page.locator("#part-pairs-tool_eyes ~ div .gate").inner_text()

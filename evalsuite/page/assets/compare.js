@@ -61,12 +61,14 @@ function direction(benchmark, metric) {
 /** All pairs of runs by one metric of a benchmark, the metric to be chosen. */
 function pairsPart({ name, metric }, runs) {
   const metrics = [...new Set([...runs.flatMap((run) => run.metrics(name)), "pass_rate"])];
+  // The primary metric may not be measured, as without a judge.
+  const first = metrics.includes(metric) ? metric : metrics[0];
   const lines = el("div", {});
   const draw = (chosen) => replaceChildren(lines, pairLines(name, chosen, runs));
-  draw(metric ?? metrics[0]);
+  draw(first);
   return part(name, [
     el("label", { class: "choice" }, el("span", {}, "All pairs by "),
-      el("select", { onchange: (event) => draw(event.target.value) }, metrics.map((name) => el("option", { value: name, selected: name === metric }, name)))),
+      el("select", { onchange: (event) => draw(event.target.value) }, metrics.map((name) => el("option", { value: name, selected: name === first }, name)))),
     lines,
   ], `pairs-${name}`);
 }

