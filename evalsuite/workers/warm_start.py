@@ -36,8 +36,11 @@ WORTH_IT = 3
 SWITCH = "EVALSUITE_FRESH_WORKERS"
 """A variable of the environment: if it is set, workers are fresh interpreters."""
 
-WATCHERS = ("coverage", "debugpy", "pydevd")
-"""Modules that watch a process from its start, and so want to see each worker start."""
+PATIENCE = 10.0
+"""Seconds that a template has to end."""
+
+DEBUGGERS = ("debugpy", "pydevd")
+"""Modules that follow a process into those that it starts."""
 
 PROGRAM = (
     # No module of the current folder may stand in for one of the standard library.
@@ -55,13 +58,30 @@ def is_plain(spec: Any) -> bool:
 
 def can_fork(environment: Mapping[str, str]) -> bool:
     """Whether forks may stand for fresh interpreters in this process, on this system."""
-    watched = sys.gettrace() or sys.getprofile() or any(name in sys.modules for name in WATCHERS)
-    able = sys.platform == "linux" and sys.implementation.name == "cpython" and hasattr(os, "pidfd_open")
-    return able and not watched and SWITCH not in environment and not _is_measured(environment)
+    return SWITCH not in environment and _has_means() and not _is_watched() and not _is_measured(environment)
+
+
+def _has_means() -> bool:
+    """Whether processes can be awaited by descriptors, which some sandboxes forbid, and look at each other in /proc."""
+    if sys.platform != "linux" or sys.implementation.name != "cpython":
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return Path("/proc/self/environ").is_file()
+
+
+def _is_watched() -> bool:
+    """Whether a debugger or profiler, which would watch each worker from its start, is at work."""
+    return bool(sys.gettrace() or sys.getprofile() or any(name in sys.modules for name in DEBUGGERS))
 
 
 def _is_measured(environment: Mapping[str, str]) -> bool:
-    return any(name.startswith(("COVERAGE_", "COV_CORE_")) for name in environment)
+    """Whether coverage is measured; that its package is there, as pytest-cov brings it, is not enough."""
+    coverage = getattr(sys.modules.get("coverage"), "Coverage", None)
+    running = coverage is not None and coverage.current() is not None
+    return running or any(name.startswith(("COVERAGE_", "COV_CORE_")) for name in environment)
 
 
 @dataclass(frozen=True)
@@ -87,7 +107,12 @@ class Template:
         """Ends it; its workers have ended before."""
         assert self.process.stdin is not None  # noqa: S101 - for the type checker: it is a pipe
         self.process.stdin.close()
-        self.process.wait()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            # It waits for a launcher that somebody has stopped.
+            self.process.kill()
+            self.process.wait()
         # The template does so, unless it was killed.
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -213,11 +213,21 @@ def test_a_variable_of_the_environment_keeps_workers_fresh(
 ) -> None:
     for name in ("coverage", "debugpy", "pydevd"):
         monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "getprofile", lambda: None)
     monkeypatch.setattr(sys, "gettrace", lambda: None)
     assert can_fork({})
     assert not can_fork({variable: "1"})
-    monkeypatch.setitem(sys.modules, "debugpy", os)
+    monkeypatch.setattr(sys, "getprofile", lambda: print)
     assert not can_fork({})
+
+
+def test_a_template_that_is_stuck_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalsuite.workers.warm_start.PATIENCE", 0.01)
+    own = new_template()
+    own.process.send_signal(signal.SIGSTOP)
+    own.close()
+    assert own.process.returncode == -signal.SIGKILL
+    assert not Path(own.folder).exists()
 
 
 @pytest.mark.parametrize(
