@@ -158,10 +158,20 @@ async def fleet(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("milliseconds", type=float, nargs="?", default=2.0)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "milliseconds",
+        type=float,
+        nargs="?",
+        default=2.0,
+        help="of a gateway's core for a request (default: 2)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of latencies and refusals (default: 0)")
     options = parser.parse_args()
+    if not options.milliseconds > 0:
+        parser.error("a request takes more than 0 ms of a core")
     print(
         "| hosts | gateways | server's rate | answers/s | p95 s | core of a gateway | refused | asked twice |"
     )
@@ -180,4 +190,5 @@ def main() -> None:
             )
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,31 +1,37 @@
 """Servers that refuse for being asked too often: how close to their rate a run comes, beside plain back-off.
 
-    python perf/rate_limits.py [--two] [SERVER ...]
-
 Each server stands in a process of its own on loopback and answers after 50 ms. A run with 32 connections asks it
 through the gateway; beside it stand 32 workers that each back off exponentially. Columns: seconds until the last
-answer of either, the share of the server's rate that the run got (the burst not counted), and the share of its
-requests that were refused.
+answer of either; the share of the server's rate that the run got, from the first answer to the last (the burst not
+counted); the share of its requests that were refused. For leaky buckets, which no client can use up, also answers a
+second once the rate is found (from the fourth second on), beside what a client gets that knows the rate: it sends at
+the best constant pace of which at most a tenth is refused, once through the same gateway, and once without it, where
+nothing is journalled.
 
 With `--two`, two runs in processes of their own ask one server at the same time. Columns: answers of either until the
 first of them is done, the first seconds not counted; their ratio; answers a second; and the share that was refused.
+
+Timers decide here. On a busy machine, `chrt -r 50 python perf/rate_limits.py` (as root) keeps them punctual.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import functools
 import json
 import multiprocessing
 import random
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from evalsuite.gateway.fine_timers import new_loop
 from evalsuite.gateway.opening import open_gateway
+from evalsuite.gateway.rate_finder import RateFinder
 from evalsuite.given_settings import read_settings
 from evalsuite.journal.answers import Answers
 from evalsuite.models.openai import OpenAIBackend
@@ -33,13 +39,16 @@ from evalsuite.models.protocol import RateLimited
 from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from multiprocessing.connection import Connection
 
 LATENCY = 0.05
 CONNECTIONS = 32
 UNCOUNTED = 3.0
-"""Seconds at the beginning of two runs that do not count."""
+"""Seconds at the beginning, in which rates are found."""
+
+PACES, PACE_SECONDS, MOST_REFUSED = (0.7, 0.8, 0.9, 0.95), 4.0, 0.1
+"""Shares of a leaky bucket's rate at which a client sends that knows it, for how long, and what it may have refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,8 @@ class Limit:
 
 
 LIMITS = {
+    "bucket of 50/s, 100 calls": Limit(100, 50, 50),
+    "bucket of 50/s, 300 calls": Limit(300, 50, 50),
     "bucket of 50/s": Limit(1000, 50, 50),
     "bucket of 50/s, Retry-After 1": Limit(1000, 50, 50, retry_after=1),
     "bucket of 500/s": Limit(5000, 500, 500),
@@ -141,6 +152,26 @@ def serve(limit: Limit, pipe: Connection) -> None:
     asyncio.run(main())
 
 
+class Constant(RateFinder):
+    """Sends at one pace, whatever is refused."""
+
+    def __init__(self, pace: float) -> None:
+        super().__init__(CONNECTIONS)
+        self._pace = pace
+
+    def book(self, now: float) -> float:
+        """Books the next instant; one that was missed is not made up for."""
+        instant = max(now, self._free_at)
+        self._free_at = instant + 1.0 / self._pace
+        return instant
+
+    def accepted(self, now: float) -> None:
+        """Learns nothing."""
+
+    def refused(self, sent: float, retry_after: float | None, now: float) -> None:
+        """Learns nothing."""
+
+
 async def through_gateway(limit: Limit, port: int, run: str = "call") -> None:
     """Asks as a run does."""
     address = f"http://127.0.0.1:{port}/v1"
@@ -149,6 +180,19 @@ async def through_gateway(limit: Limit, port: int, run: str = "call") -> None:
         gateway = open_gateway(settings, Answers.open(Path(folder) / "journal.sqlite"))
         await asyncio.gather(*(gateway.ask(request(n, address, run)) for n in range(limit.calls)))
         await gateway.aclose()
+
+
+async def without_gateway(limit: Limit, port: int, pace: float) -> None:
+    """Asks at a pace, once each, and keeps nothing."""
+    backend = OpenAIBackend(f"http://127.0.0.1:{port}/v1")
+    await backend.prepare()
+    timing, calls = Constant(pace), []
+    for number in range(limit.calls):
+        now = time.monotonic()
+        await asyncio.sleep(timing.book(now) - now)
+        calls.append(asyncio.create_task(backend.complete(request(number))))
+    await asyncio.gather(*calls, return_exceptions=True)
+    await backend.aclose()
 
 
 async def with_back_off(limit: Limit, port: int) -> None:
@@ -186,6 +230,8 @@ def measure(limit: Limit, ask: Callable[[Limit, int], None]) -> tuple[list[tuple
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(limit, theirs), daemon=True)
     process.start()
+    # So that a server that fails is heard of.
+    theirs.close()
     ask(limit, ours.recv())
     ours.send("enough")
     answers: tuple[list[tuple[float, str]], int] = ours.recv()
@@ -193,11 +239,29 @@ def measure(limit: Limit, ask: Callable[[Limit, int], None]) -> tuple[list[tuple
     return answers
 
 
+def with_fine_timers(work: Coroutine[Any, Any, None]) -> None:
+    """Runs it on an event loop like a session's own."""
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(work)
+
+
 def as_a_run(limit: Limit, port: int, run: str = "call", start: float = 0.0) -> None:
     """Asks through a gateway, from a wall-clock time on."""
     time.sleep(max(0.0, start - time.time()))
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(through_gateway(limit, port, run))
+    with_fine_timers(through_gateway(limit, port, run))
+
+
+def as_a_run_that_knows(pace: float, limit: Limit, port: int) -> None:
+    """Asks through a gateway at a constant pace."""
+    timing = Constant(pace)
+    methods = {name: getattr(timing, name) for name in ("book", "accepted", "refused")}
+    with mock.patch.multiple(RateFinder, **methods):
+        with_fine_timers(through_gateway(limit, port))
+
+
+def as_a_client_that_knows(pace: float, limit: Limit, port: int) -> None:
+    """Asks at a constant pace."""
+    with_fine_timers(without_gateway(limit, port, pace))
 
 
 def as_workers(limit: Limit, port: int) -> None:
@@ -216,6 +280,18 @@ def as_two_runs(limit: Limit, port: int) -> None:
         run.join()
 
 
+@functools.cache
+def best_pace(rate: float, ask: Callable[[float, Limit, int], None]) -> float:
+    """Answers a second that a leaky bucket gives to a client which sends at the best constant pace."""
+    best = 0.0
+    for pace in (rate * share for share in PACES):
+        limit = Limit(int(pace * PACE_SECONDS), rate)
+        granted, refused = measure(limit, functools.partial(ask, pace))
+        if refused <= MOST_REFUSED * (refused + len(granted)):
+            best = max(best, rate_within(granted, 1.0))
+    return best
+
+
 def compare_with_back_off(name: str, limit: Limit) -> None:
     """Prints a row of the table."""
     granted, refused = measure(limit, as_a_run)
@@ -223,7 +299,26 @@ def compare_with_back_off(name: str, limit: Limit) -> None:
     seconds, others = granted[-1][0] - granted[0][0], plain[-1][0] - plain[0][0]
     share = f"{(limit.calls - limit.burst) / seconds / limit.rate:.0%}" if limit.rate else ""
     part = refused / (refused + limit.calls)
-    print(f"| {name} | {limit.calls} | {seconds:.1f} | {others:.1f} | {share} | {part:.1%} |", flush=True)
+    print(
+        f"| {name} | {limit.calls} | {seconds:.1f} | {others:.1f} | {share} | {part:.1%} | "
+        f"{' | '.join(beside_the_best(limit, granted))} |",
+        flush=True,
+    )
+
+
+def beside_the_best(limit: Limit, granted: list[tuple[float, str]]) -> list[str]:
+    """Answers a second once the rate was found, and those of clients that know it, for a leaky bucket."""
+    if limit.rate is None or limit.burst > 1:
+        return [""] * 3
+    found = rate_within(granted, UNCOUNTED)
+    best = [best_pace(limit.rate, ask) for ask in (as_a_run_that_knows, as_a_client_that_knows)]
+    return [f"{found:.1f}", *(f"{rate:.1f} ({found / rate:.0%})" if rate else "" for rate in best)]
+
+
+def rate_within(granted: list[tuple[float, str]], uncounted: float) -> float:
+    """Answers a second, but for the first seconds, and for the last few, which wait while nothing else is asked."""
+    begin, end = granted[0][0] + uncounted, granted[int(0.98 * len(granted))][0]
+    return sum(begin < at <= end for at, _ in granted) / (end - begin)
 
 
 def compare_two(name: str, limit: Limit) -> None:
@@ -239,19 +334,28 @@ def compare_two(name: str, limit: Limit) -> None:
     )
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     """Prints the table."""
-    two = "--two" in names
-    names = [name for name in names if name != "--two"]
-    if two:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    servers = f"one of: {'; '.join(LIMITS)}. Default: all"
+    parser.add_argument("server", nargs="*", help=servers)
+    parser.add_argument("--two", action="store_true", help="two runs at a time")
+    options = parser.parse_args()
+    for name in options.server:
+        if name not in LIMITS:
+            parser.error(f"no server {name!r}: {servers}")
+    if options.two:
         print("| server | one run | the other | ratio | a second | refused |\n|---|--:|--:|--:|--:|--:|")
     else:
         print(
-            "| server | calls | seconds | plain back-off | of the rate | refused |\n|---|--:|--:|--:|--:|--:|"
+            "| server | calls | seconds | plain back-off | of the rate | refused | a second, once found "
+            "| a run that knows | a client that knows |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|"
         )
-    for name in names or LIMITS:
-        (compare_two if two else compare_with_back_off)(name, LIMITS[name])
+    for name in options.server or LIMITS:
+        (compare_two if options.two else compare_with_back_off)(name, LIMITS[name])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from evalsuite.errors import RunError, SettingsError
 from evalsuite.gateway.concealment import Vault
+from evalsuite.gateway.fine_timers import new_loop
 from evalsuite.gateway.gateway import GRACE, Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.neighbours import Neighbours
@@ -90,7 +91,8 @@ def serve(service: Service) -> None:
         raise SettingsError(
             f"--clients {service.clients}: a share is a part of --max-cost, which is not given"
         )
-    asyncio.run(_serve(service, clients, tls))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(_serve(service, clients, tls))
 
 
 def _tls(service: Service) -> ssl.SSLContext | None:
