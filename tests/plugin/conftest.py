@@ -15,6 +15,9 @@ import pytest
 
 from tests.imported_first import import_all
 
+# The fixtures of tests about releases.
+from tests.plugin.forty_numbers import baseline, numbers, parallel  # noqa: F401
+
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -1,0 +1,235 @@
+"""What calls cost, in virtual time, and the limit that they never pass."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.errors import BackendUnavailable, RequestRefused, SpendLimitReached
+from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price
+from evalsuite.models.protocol import (
+    LostAnswer,
+    Transient,
+    Withheld,
+)
+from evalsuite.types import Completion, Usage
+from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
+
+if TYPE_CHECKING:
+    from evalsuite.types import Request
+    from tests.unit.gateway.conftest import House, Virtual
+
+
+def test_the_cost_is_that_of_the_tokens_used_and_is_kept_with_the_answer(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend, prices={"gpt-test": Price(1000, 2000)})
+        first = await gateway.ask(house.request())
+        assert first.usage == Usage(1, 10, 5, 0.02)
+        assert gateway.ledger.paid == first.usage
+        assert (await gateway.ask(house.request())).usage == first.usage
+        # Paid once, though used twice.
+        assert gateway.ledger.paid == gateway.used() == first.usage
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_a_replay_has_used_what_the_run_used_and_paid_nothing(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        prices = {"gpt-test": Price(1000, 2000)}
+        first = house.gateway(backend, prices=prices)
+        for number in range(5):
+            await first.ask(house.request(str(number)))
+        await first.aclose()
+        again = house.gateway(backend, prices=prices)
+        for number in (4, 2, 0, 1, 3, 3):
+            await again.ask(house.request(str(number)))
+        assert again.used() == first.used()
+        assert again.ledger.paid == Usage()
+        await again.aclose()
+
+    virtual(main())
+
+
+def test_the_call_that_might_pass_the_limit_is_not_made(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> list[Any]:
+        # An answer of at most 1000 tokens may cost a dollar; each costs half a cent in fact.
+        gateway = house.gateway(backend, ledger=Ledger(1.012), prices={"gpt-test": Price(0, 1000)})
+        asks = [gateway.ask(house.request(str(number), params={"max_tokens": 1000})) for number in range(8)]
+        answers = await asyncio.gather(*asks, return_exceptions=True)
+        await gateway.aclose()
+        return answers
+
+    answers = virtual(main())
+    assert [isinstance(answer, Completion) for answer in answers] == [True] * 3 + [False] * 5
+    assert all(isinstance(answer, SpendLimitReached) for answer in answers[3:])
+    assert len(backend.asked) == 3
+
+
+def test_a_failed_call_gives_back_what_was_set_aside_for_it(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(script(RequestRefused("no"), ANSWER))
+
+    async def main() -> Completion:
+        gateway = house.gateway(backend, ledger=Ledger(1.0), prices={"gpt-test": Price(0, 1000)})
+        with pytest.raises(RequestRefused):
+            await gateway.ask(house.request("1", params={"max_tokens": 900}))
+        answer = await gateway.ask(house.request("2", params={"max_tokens": 900}))
+        await gateway.aclose()
+        return answer
+
+    assert virtual(main()).text == "fine"
+
+
+def test_a_limit_that_cannot_be_kept_for_want_of_a_price_is_an_error_before_any_call(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(backend, ledger=Ledger(1.0))
+        with pytest.raises(BackendUnavailable, match="no price of gpt-test is known: name it with --price"):
+            await gateway.ask(house.request())
+        await gateway.aclose()
+
+    virtual(main())
+    assert not backend.asked
+    assert len(house.told) == 1
+
+
+def test_what_is_free_needs_no_price(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(house.echo, metered=False)
+
+    async def main() -> float:
+        gateway = house.gateway(backend, ledger=Ledger(0.0), prices={"gpt-test": Price(1, 1)})
+        answer = await gateway.ask(house.request())
+        await gateway.aclose()
+        return answer.usage.cost
+
+    assert virtual(main()) == 0.0
+
+
+PRICES = {"gpt-test": Price(30.0, 60.0)}
+
+
+def writes_as_long_as_it_may(asked: Request) -> Completion:
+    """A server that keeps to the bound it was sent, and uses all of it."""
+    bound = asked.params.get("max_tokens", 100_000)
+    return Completion("x" * 8, usage=Usage(1, 5, bound))
+
+
+@pytest.mark.parametrize("params", [{}, {"max_tokens": 500}])
+def test_a_hundred_calls_in_flight_do_not_pass_the_spend_limit(
+    house: House, virtual: Virtual, params: dict[str, Any]
+) -> None:
+    async def answer(asked: Request) -> Completion:
+        await asyncio.sleep(1)
+        return writes_as_long_as_it_may(asked)
+
+    async def main() -> Ledger:
+        gateway = house.gateway(house.Backend(answer), 100, Ledger(5.0), PRICES)
+        asks = [gateway.ask(house.request(str(number), params=params)) for number in range(500)]
+        results = await asyncio.gather(*asks, return_exceptions=True)
+        assert any(isinstance(result, SpendLimitReached) for result in results)
+        await gateway.aclose()
+        return gateway.ledger
+
+    ledger = virtual(main())
+    assert 4.0 < ledger.paid.cost <= 5.0
+
+
+def test_where_money_is_limited_an_answer_without_a_bound_gets_one_and_is_kept_under_what_was_asked(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(writes_as_long_as_it_may)
+
+    async def main() -> None:
+        gateway = house.gateway(backend, 8, Ledger(5.0), PRICES)
+        await gateway.ask(house.request("hello"))
+        await gateway.ask(house.request("hello"))
+        await gateway.aclose()
+
+    virtual(main())
+    assert [asked.params for asked in backend.asked] == [{"max_tokens": UNBOUNDED_ANSWER}]
+
+
+def test_what_failed_but_may_be_billed_counts_with_all_that_was_set_aside(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(script(LostAnswer("cut off"), Transient("500"), ANSWER))
+
+    async def main() -> Ledger:
+        gateway = house.gateway(backend, 8, Ledger(5.0), PRICES)
+        await gateway.ask(house.request("hello", params={"max_tokens": 100}))
+        await gateway.aclose()
+        return gateway.ledger
+
+    ledger = virtual(main())
+    assert ledger.uncertain > 100 * 60 / 1e6
+    assert len(backend.asked) == 3
+    assert ledger.paid.cost == pytest.approx(ledger.uncertain + (10 * 30 + 5 * 60) / 1e6)
+
+
+def test_usage_that_the_server_does_not_count_is_estimated_and_flagged(
+    house: House, virtual: Virtual
+) -> None:
+    async def main() -> Usage:
+        silent = Completion("a long answer " * 20, usage=Usage(1, 0, 0))
+        gateway = house.gateway(house.Backend(script(silent)), 8, Ledger(5.0), PRICES)
+        answer = await gateway.ask(house.request("hello"))
+        await gateway.aclose()
+        assert gateway.ledger.paid == answer.usage
+        return answer.usage
+
+    usage = virtual(main())
+    assert usage.estimated == 1
+    assert usage.prompt_tokens > 0
+    assert usage.completion_tokens > 20
+    assert usage.cost > 0
+
+
+def test_usage_that_no_call_can_have_is_not_believed_and_stops_nothing(
+    house: House, virtual: Virtual
+) -> None:
+    async def main() -> Usage:
+        boastful = Completion("an answer", usage=Usage(1, 10, 10**30))
+        gateway = house.gateway(house.Backend(script(boastful)), 8, Ledger(5.0), PRICES)
+        answer = await gateway.ask(house.request("hello"))
+        await gateway.aclose()
+        return answer.usage
+
+    usage = virtual(main())
+    assert usage.estimated == 1
+    assert usage.completion_tokens < 100
+
+
+def test_a_ledger_goes_on_where_an_earlier_session_ended(house: House, virtual: Virtual) -> None:
+    async def main() -> None:
+        spent = Usage(10, 0, 0, 4.99)
+        gateway = house.gateway(house.Backend(house.echo), 8, Ledger(5.0, spent), PRICES)
+        with pytest.raises(SpendLimitReached, match=r"\$4.9900 of --max-cost \$5"):
+            await gateway.ask(house.request("hello"))
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_a_refusal_by_the_model_is_paid_and_is_no_answer(house: House, virtual: Virtual) -> None:
+    async def main() -> float:
+        gateway = house.gateway(house.Backend(script(Withheld("the model refused: no"))), 8, None, PRICES)
+        with pytest.raises(RequestRefused, match="the model refused: no"):
+            await gateway.ask(house.request("hello"))
+        assert len(journal_of(gateway)) == 0
+        await gateway.aclose()
+        return gateway.ledger.paid.cost
+
+    assert virtual(main()) > 0
