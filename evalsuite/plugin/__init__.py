@@ -16,7 +16,7 @@ from evalsuite.plugin.collection.preflight import check_asked, check_judge
 from evalsuite.plugin.collection.programs_here import check_sandboxes
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
-from evalsuite.plugin.run.item_stages import begin_item, make_report
+from evalsuite.plugin.run.item_stages import begin_item, make_report, note_running
 from evalsuite.plugin.session.packed_reports import pack, unpack
 from evalsuite.plugin.session.plan import note_deselected, send_plan
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
@@ -134,6 +134,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Fills the window of cases in flight, as the queue has moved."""
     begin_item(item, nextitem)
+
+
+@pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
+def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
+    """Notes which item runs, for the fixtures of a case."""
+    return (yield from note_running(item))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

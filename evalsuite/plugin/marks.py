@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.run.outcomes import Findings
 
-__all__ = ["FINDINGS", "FIXTURE", "MARK", "RECORD", "case_of", "started_sessions"]
+__all__ = ["FINDINGS", "FIXTURE", "MARK", "RECORD", "case_of", "running_items", "started_sessions"]
 
 FIXTURE = "evalsuite_case"
 """The parametrised fixture that is a case."""
@@ -21,6 +21,9 @@ RECORD = "evalsuite_record"
 """The attribute of a report that carries a case's record to the controlling process."""
 
 FINDINGS: pytest.StashKey[Findings] = pytest.StashKey()
+
+running_items: list[pytest.Item] = []
+"""The item that runs just now is the last; a test may run a session of its own within this process."""
 
 started_sessions: list[str] = []
 """Root directories of the sessions of this process that have loaded the plugin."""

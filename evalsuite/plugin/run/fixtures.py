@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from evalsuite.errors import Detached, ScoringError, SettingsError
-from evalsuite.plugin.marks import FINDINGS, case_of
+from evalsuite.plugin.marks import FINDINGS, FIXTURE, case_of, running_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,22 +38,23 @@ class RunningCase(NamedTuple):
     findings: Findings
 
 
-# The fixtures below take this one and not `request`, which pytest makes anew for each fixture that asks for it.
+# Neither this fixture nor those below take `request`: pytest makes it anew three times for a test that has one of them.
 @pytest.fixture
-def evalsuite_case(request: pytest.FixtureRequest) -> RunningCase:
+def evalsuite_case() -> RunningCase:
     """The case of this item, solved and scored: every benchmark's test uses it."""
     from evalsuite.plugin.run.outcomes import findings_of
 
-    item = request.node
+    item = running_items[-1]
     case = case_of(item)
     if case is None:
-        asked_for = next((name for name in item.fixturenames if name in OF_A_CASE), request.fixturename)
+        names = getattr(item, "fixturenames", ())
+        asked_for = next((name for name in names if name in OF_A_CASE), FIXTURE)
         raise SettingsError(
-            f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {request.node.name}"
+            f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {item.name}"
         )
     findings = findings_of(item)
     if case.bound.solver is not None:
-        solved = process_of(request.config).prefetcher.result(case)
+        solved = process_of(item.config).prefetcher.result(case)
         if isinstance(solved.error, Detached):
             pytest.skip(f"a later session will collect its answer: {solved.error}")
         findings.score(case, solved)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.errors import EvalsuiteError, SpendLimitReached, for_terminal
-from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of
+from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of, running_items
 from evalsuite.plugin.session.listener import LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
 
@@ -46,6 +46,15 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             listener.live[metafunc.definition.nodeid] = mark.args[0].benchmark
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
+
+
+def note_running(item: pytest.Item) -> Generator[None, object, object]:
+    """Notes which item runs while it does."""
+    running_items.append(item)
+    try:
+        return (yield)
+    finally:
+        running_items.pop()
 
 
 def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
