@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -164,6 +164,7 @@ class Ledger:
     Attributes:
         uncertain: US dollars among what is paid that failed calls may have been billed.
         by_model: US dollars that this session paid, by model: a judge's spending stands apart from the model's.
+        elsewhere: US dollars among what is paid that calls under way at other gateways may yet give back.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class Ledger:
     ) -> None:
         self.limit = limit
         self.paid = paid or Usage()
-        self.uncertain = 0.0
+        self.uncertain = self.elsewhere = 0.0
         self.by_model: dict[str, float] = {}
         self._reserved: list[float] = []
         self._settled = asyncio.Event()
@@ -185,7 +186,7 @@ class Ledger:
             SpendLimitReached: the limit would be exceeded even if nothing else were in flight.
         """
         while amount and self._passes(amount, *self._reserved):
-            if self._passes(amount):
+            if self._passes(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 raise SpendLimitReached(
                     f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
@@ -204,6 +205,17 @@ class Ledger:
     def _passes(self, *amounts: float) -> bool:
         """Whether the limit would be exceeded if all of this were paid as well."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
+
+    def take_over(self, paid: float, elsewhere: float) -> None:
+        """What is paid by now, here and elsewhere: those who wait for calls in flight look again.
+
+        Args:
+            paid: US dollars.
+            elsewhere: see the attribute.
+        """
+        self.paid = replace(self.paid, cost=paid)
+        self.elsewhere = elsewhere
+        self._settled.set()
 
     def settle(self, amount: float, attempt: Attempt | None) -> None:
         """Releases what was set aside, and books what was used (None: the call failed and cost nothing)."""

@@ -71,6 +71,15 @@ FROM clients
 """
 """What each client paid, and may yet pay for calls of other gateways, or of ones that died."""
 
+ELSEWHERE = """
+SELECT client, sum(reserved) FROM attempts
+WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
+"""
+"""The part of it that is under way."""
+
+DEAD = 1800.0
+"""Seconds after which a call that never ended was a dead gateway's, and what it may have cost is paid."""
+
 ENDED = """
 WITH done AS (
     UPDATE attempts SET ended = %s, state = %s, cost = %s, prompt_tokens = %s, completion_tokens = %s, words = %s
@@ -160,6 +169,11 @@ class PostgresStore:
     def paid(self) -> dict[str, float]:
         """US dollars by client; of this gateway, without calls under way."""
         return {name: float(cost) for name, cost in self._run(PAID, self._gateway)}
+
+    def under_way_elsewhere(self) -> dict[str, float]:
+        """See `ServiceStore.under_way_elsewhere`."""
+        rows = self._run(ELSEWHERE, self._gateway, time.time() - DEAD)
+        return {client: float(reserved) for client, reserved in rows}
 
     def _oldest(self) -> float:
         """When an answer that still serves was made at the earliest."""

@@ -169,7 +169,7 @@ def _keep_up(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: 
         gateway.start_over()
     if store.shared and ledger.limit is not None:
         with suppress(RunError):
-            ledger.take_over(store.paid())
+            ledger.hear(store.paid(), store.under_way_elsewhere())
 
 
 def _in_url(host: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import SpendLimitReached
@@ -48,11 +47,16 @@ class SharedLedger(Ledger):
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
 
-    def take_over(self, paid: Mapping[str, float]) -> None:
-        """What each client has paid by now, at this gateway and at others on the same store."""
-        self.paid = replace(self.paid, cost=sum(paid.values()))
+    def hear(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
+        """What each client has paid by now, at this gateway and at others on the same store.
+
+        Args:
+            paid: US dollars by client, with the most that calls under way at other gateways may cost.
+            elsewhere: these calls' part of it.
+        """
+        self.take_over(sum(paid.values()), sum(elsewhere.values()))
         for name, share in self.shares.items():
-            share.paid = replace(share.paid, cost=paid.get(name, 0.0))
+            share.take_over(paid.get(name, 0.0), elsewhere.get(name, 0.0))
 
     def _own(self) -> Ledger:
         client = ASKING.get()

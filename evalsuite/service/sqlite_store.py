@@ -67,6 +67,10 @@ class SqliteStore(Answers):
         """US dollars by client."""
         return {name: float(cost) for name, cost in self._database.all(PAID)}
 
+    def under_way_elsewhere(self) -> dict[str, float]:
+        """None: no other gateway uses this file."""
+        return {}
+
     def get(self, key: str) -> Completion | None:
         """See `Answers.get`; an answer beyond its age is not there."""
         if self._max_age is not None:

@@ -26,6 +26,10 @@ class ServiceStore(Store, Protocol):
         """US dollars that each client has paid or may have to pay, without what this gateway has under way."""
         ...
 
+    def under_way_elsewhere(self) -> dict[str, float]:
+        """US dollars among `paid`, by client, that calls under way at other gateways may yet give back."""
+        ...
+
     def check_up(self) -> None:
         """Sees whether the store answers.
 

@@ -81,6 +81,8 @@ def test_each_gateway_knows_what_all_of_them_spend(open_store: Callable[..., Pos
     one.sent("d", 0.25)
     assert one.paid() == {"anybody": 0.625}
     assert other.paid() == {"anybody": 0.875}
+    assert one.under_way_elsewhere() == {}
+    assert other.under_way_elsewhere() == {"anybody": 0.25}
 
 
 def test_a_connection_that_broke_is_made_anew(
