@@ -72,7 +72,7 @@ def missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exce
     reason = _reason(state, about)
     if isinstance(reason, Transient | RateLimited):
         about += "; requests without an answer will be sent again"
-    elif state.status == "cancelled":
+    elif state.status == "cancelled" and keys:
         about += "; requests without an answer will not be sent again"
     return refused, about, reason
 

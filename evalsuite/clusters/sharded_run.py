@@ -29,7 +29,7 @@ ENDED = {0, 1, 10, 11, 12}
 
 
 class ShardedRun:
-    """See the module.
+    """Gathers the records of shards, and joins them into one run.
 
     Args:
         reports: folder of the runs.

@@ -21,7 +21,7 @@ EPOCH = "x-evalsuite-epoch"
 
 
 class OpenAIDoor:
-    """See the module.
+    """Answers requests of OpenAI clients, each for the model that it names.
 
     Args:
         asker: answers.

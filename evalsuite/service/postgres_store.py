@@ -89,7 +89,7 @@ WITH done AS (
 
 
 class PostgresStore:
-    """See the module.
+    """Answers, calls and spending in a PostgreSQL database that several gateways may share.
 
     Args:
         url: `postgresql://...`, as libpq reads it.

@@ -27,7 +27,7 @@ SILENCE = 60.0
 
 
 class RemoteBackend:
-    """See the module. Answers bear the cost that the service paid, or had paid when it first asked.
+    """Has a gateway service ask. Answers bear the cost that it paid, or had paid when it first asked.
 
     Args:
         backend: what would be asked without a service; it is never opened, and needs no key.

@@ -38,7 +38,7 @@ CLIENT: web.RequestKey[Client] = web.RequestKey("client")
 
 
 class GatewayServer:
-    """See the module. Belongs to the gateway's event loop.
+    """Answers HTTP requests with a gateway. Belongs to the gateway's event loop.
 
     Args:
         gateway: answers.

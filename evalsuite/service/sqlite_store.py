@@ -28,7 +28,7 @@ FROM attempts JOIN sessions ON sessions.id = session GROUP BY command
 
 
 class SqliteStore(Answers):
-    """See the module. An answer is in the file before anybody is told of it.
+    """A journal in one SQLite file. An answer is in it before anybody is told of it.
 
     Args:
         path: of the file, made if it is not there.

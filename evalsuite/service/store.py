@@ -1,4 +1,4 @@
-"""What a gateway service needs of its store, beside what every gateway does; and the one place that chooses one."""
+"""What a gateway service needs of its store besides what every gateway needs, and the one place that chooses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ServiceStore(Store, Protocol):
-    """See the module.
+    """A gateway's store that also knows what each client has spent.
 
     Attributes:
         shared: whether other gateways may use it at the same time.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Upstreams:
-    """See the module.
+    """Opens the backends of models that may be asked, and refuses requests to others.
 
     Args:
         models: the only ones that are asked; empty for whatever the upstream addresses serve.
