@@ -138,7 +138,7 @@ def test_a_run_is_opened_from_python(exported: Suite) -> None:
 
 def test_latex_compiles(exported: Suite) -> None:
     if shutil.which("pdflatex") is None:
-        pytest.skip("pdflatex is not installed: apt-get install texlive-latex-base")
+        pytest.skip("pdflatex is not installed: apt-get install texlive-latex-recommended")
     main(["export", "one", "--to", "latex"])
     exported.run("--run", "two")
     main(["paper", "one", "two", "--label", "A_1", "--label", "B"])
