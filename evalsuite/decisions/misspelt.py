@@ -39,4 +39,4 @@ def near(name: str, candidates: Iterable[str]) -> str:
     if close:
         return f"; did you mean {' or '.join(close)}?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"; there are {shown}" if names else ""
+    return f"; available: {shown}" if names else ""

@@ -62,7 +62,7 @@ def test_a_gate_may_look_at_a_tag_an_interval_or_every_metric(suite: Suite, gate
     ("gate", "words", "status"),
     [
         ("capitols.exact_match >= 0.5", "did you mean capitals?", 12),
-        ("capitals[ue].exact_match >= 0.5", "no case has the tag ue; there are asia, eu", 12),
+        ("capitals[ue].exact_match >= 0.5", "no case has the tag ue; available: asia, eu", 12),
     ],
 )
 def test_a_misspelt_gate_of_the_project_is_red_and_lists_the_near_names(
@@ -77,7 +77,7 @@ def test_a_misspelt_gate_of_the_project_is_red_and_lists_the_near_names(
     ("gate", "words"),
     [
         ("capitols.exact_match >= 0.5", "no case of capitols is here; did you mean capitals?"),
-        ("capitals[ue].exact_match >= 0.5", "no case of capitals has the tag ue; there are asia, eu"),
+        ("capitals[ue].exact_match >= 0.5", "no case of capitals has the tag ue; available: asia, eu"),
         ("capitals.exact_macth >= 0.5", "no such metric; did you mean exact_match?"),
         (
             "capitals[area=eu].exact_match >= 0.5",

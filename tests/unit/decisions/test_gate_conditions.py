@@ -188,14 +188,14 @@ def test_errors_are_counted_among_the_gates_own_cases() -> None:
     ("text", "reason"),
     [
         ("benhc.m >= 1", "no case of benhc ran; did you mean bench?"),
-        ("zzz.m >= 1", "no case of zzz ran; there are bench"),
-        ("bench.n >= 1", "no such metric; there are m, pass_rate"),
+        ("zzz.m >= 1", "no case of zzz ran; available: bench"),
+        ("bench.n >= 1", "no such metric; available: m, pass_rate"),
         ("bench.pas_rate >= 1", "no such metric; did you mean pass_rate?"),
-        ("bench[ue].m >= 1", "no case has the tag ue; there are asia, eu, small"),
+        ("bench[ue].m >= 1", "no case has the tag ue; available: asia, eu, small"),
         ("bench[asai].m >= 1", "no case has the tag asai; did you mean asia?"),
         (
             "bench[size=eu].m >= 1",
-            "no case has the tag size=eu; there are region=asia, region=eu, size=small",
+            "no case has the tag size=eu; available: region=asia, region=eu, size=small",
         ),
     ],
 )

@@ -95,8 +95,8 @@ def test_reasons_stand_in_the_order_of_their_weight(desk: Desk) -> None:
     verdict = judge_run(desk.run(made, settings=settings(*gates), stopped="interrupted"))
     assert verdict.reasons == (
         "the run was stopped: interrupted",
-        "gate capitals.k > 0: no such metric; there are m, pass_rate",
-        "gate other.m > 0: no case of other ran; there are capitals, ungated",
+        "gate capitals.k > 0: no such metric; available: m, pass_rate",
+        "gate other.m > 0: no case of other ran; available: capitals, ungated",
         "gate capitals.m >= 0.9 is missed",
         "ungated, which no gate covers: 1 error among 1 case",
     )
