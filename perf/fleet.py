@@ -48,8 +48,8 @@ class MemoryStore:
         self.kept: dict[str, Completion] = {}
         self.get = self.kept.get
 
-    def put(self, key: str, _: Request, completion: Completion) -> None:
-        self.kept[key] = completion
+    async def put(self, key: str, _: Request, completion: Completion) -> Completion:
+        return self.kept.setdefault(key, completion)
 
     def sent(self, _key: str, _reserved: float = 0.0) -> int:
         return 0

@@ -111,6 +111,11 @@ class CommonRate:
         """Requests per second, all runs together."""
         return self._finder.rate
 
+    @property
+    def resume_at(self) -> float:
+        """When the pause ends that this run was told of last."""
+        return self._finder.resume_at
+
     def book(self, now: float) -> float:
         """See `RateFinder`."""
         return self._together(lambda: self._finder.book(now))

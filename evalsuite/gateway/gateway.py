@@ -334,6 +334,10 @@ class Gateway:
         """A line for each server that is down just now: since when, and when it is tried again."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.outage())]
 
+    def pauses(self) -> list[str]:
+        """A few words for each server that refuses everything just now, and on how long nothing is sent to it."""
+        return [words for upstream in list(self._upstreams.values()) if (words := upstream.pause())]
+
     def _tell(self, backend: Backend, words: str) -> None:
         self.notices.append(f"{backend.identity}: {words}")
 

@@ -124,6 +124,11 @@ class Limiter:
         """Requests per second that the server allows, as far as is known; None if it never refused."""
         return self._found.rate
 
+    @property
+    def paused_for(self) -> float:
+        """Seconds for which nothing is sent, as the server refuses everything or asks to wait; 0.0 without a pause."""
+        return max(0.0, self._found.resume_at - self._clock())
+
     @asynccontextmanager
     async def admit(self, tokens: int) -> AsyncIterator[float]:
         """Waits for a place, and holds it while the block runs.

@@ -77,9 +77,12 @@ TWO_NEAR = 0.25
 MEASURED = 16
 """Answers between two pauses, in FIRST_PAUSE seconds at least, that give a rate to go on with, without a search."""
 
-AT_ONCE, FIRST_RATE, FIRST_DOUBLING, FIRST_SECONDS = 8, 200.0, 0.4, 1.0
-"""The first requests leave at once, the next at FIRST_RATE a second, which doubles: a server that refuses is heard
-before all connections have asked it. After FIRST_SECONDS nothing is held back."""
+AT_ONCE, FIRST_RATE, FIRST_SECONDS = 8, 240.0, 0.35
+"""The first requests leave at once, those of the first FIRST_SECONDS at FIRST_RATE a second: a server that refuses is
+heard before all connections have asked it."""
+
+NEW = 1.0
+"""Seconds from the first request in which FIRST_ROW refusals pause everybody."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 LONG_PAUSE = 5.0
@@ -119,6 +122,7 @@ NUMBERS: dict[str, type] = {
     "_paused_at": float,
     "_cycle_start": float,
     "_cycle_accepted": int,
+    "_summed": bool,
     "_window_start": float,
     "_other_share": float,
     "_refused_share": float,
@@ -139,7 +143,7 @@ class RateFinder:
         self.rate: float | None = None
         self.resume_at = 0.0
         self._connections = max(1, connections)
-        self._free_at = 0.0
+        self._free_at = -math.inf
         self._begun: float | None = None
         self._sends: deque[float] = deque(maxlen=SENDS_KEPT)
         self._searching = False
@@ -148,7 +152,7 @@ class RateFinder:
         self._row, self._fruitless = 0, 0
         self._paused_at = -math.inf
         self._cycle_start: float | None = None
-        self._cycle_accepted = 0
+        self._cycle_accepted, self._summed = 0, False
         self._window_start: float | None = None
         self._window = [0, 0]
         self._windows: deque[Window] = deque(maxlen=WINDOWS_KEPT)
@@ -199,16 +203,16 @@ class RateFinder:
     def _first(self, now: float) -> float:
         """Books an instant before anything is known: soon as many as there are connections, but not all at once."""
         if self._begun is None:
-            self._begun, self._free_at = now, now - AT_ONCE / FIRST_RATE
+            self._begun = now
         if now - self._begun > FIRST_SECONDS:
             return now
-        instant = max(self._free_at, now - AT_ONCE / FIRST_RATE)
-        self._free_at = instant + 1.0 / (FIRST_RATE * 2.0 ** ((now - self._begun) / FIRST_DOUBLING))
+        instant = max(self._free_at, now - (AT_ONCE - 1) / FIRST_RATE)
+        self._free_at = instant + 1.0 / FIRST_RATE
         return max(now, instant)
 
     def _is_new(self, now: float) -> bool:
         """Whether the first requests are under way."""
-        return self.rate is None and self._begun is not None and now - self._begun <= FIRST_SECONDS
+        return self.rate is None and self._begun is not None and now - self._begun <= NEW
 
     def send(self, now: float) -> bool:
         """A request goes now, at its instant; False if everybody has been paused since that was booked."""
@@ -318,11 +322,13 @@ class RateFinder:
         self.rate = max(FLOOR, goodput if self._cycle_accepted >= 4 else eager)
         # A long pause is the end of a window of the server's, whose rate is known then; so it is after many answers.
         measured = pause >= LONG_PAUSE or (self._cycle_accepted >= MEASURED and cycle >= FIRST_PAUSE)
-        self._searching = self._cycle_accepted < 4 or not measured
+        # Over several pauses it is too low where a server keeps few permits: those of a long pause are lost.
+        self._searching = self._cycle_accepted < 4 or self._summed or not measured
         self._free_at = self.resume_at
         self._paused_at = self._cut_at = now
-        if self._cycle_accepted >= 4 or self._cycle_start is None:
-            # Fewer tell nothing: those of the next cycle are added.
+        # Fewer tell nothing: those of the next cycle are added.
+        self._summed = 0 < self._cycle_accepted < 4
+        if not self._summed:
             self._cycle_start, self._cycle_accepted = self.resume_at, 0
         self._row, self._clean, self._clean_since = 0, 0, self.resume_at
         self._window_start, self._window = None, [0, 0]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
     from evalsuite.types import Completion
 
+WORTH_TELLING = 1.5
+"""Seconds of a pause that the terminal tells of."""
+
 
 class Upstream:
     """One of these for each backend of a gateway; it belongs to the loop's thread.
@@ -117,3 +120,10 @@ class Upstream:
         since = time.strftime("%H:%M", time.localtime(time.time() - down.seconds)).removeprefix("0")
         following = "trying again" if down.next_try is None else f"next try in {down.next_try:.0f} s"
         return f"{self.backend.identity} refused since {since}, {following}"
+
+    def pause(self) -> str:
+        """How long nothing is sent to a server that wants to be left alone; empty for less than a second or two."""
+        seconds = self.limiter.paused_for
+        if seconds < WORTH_TELLING or not self.limiter.waiting:
+            return ""
+        return f"{self.backend.identity} is at its rate limit, goes on in {seconds:.0f} s"

@@ -220,6 +220,7 @@ class LiveLine:
             (4, number_of(answers, "answer")),
         ]
         parts += [(1, outage) for outage in gateway.outages()]
+        parts += [(1, pause) for pause in gateway.pauses()]
         parts += [(1, waits) for waits in self._listener.controller.asked.waits()]
         parts += [
             (5, f"{number_of(places.in_flight, 'call')} in flight"),
@@ -227,7 +228,7 @@ class LiveLine:
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
-        parts += [(7, f"held to {rate:.0f} requests/s") for rate in gateway.rates()]
+        parts += [(7, f"held to {_frequency(rate)}") for rate in gateway.rates()]
         seconds = left(now - self._started, self._done, answers, self._total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
@@ -240,6 +241,10 @@ class LiveLine:
             self._tokens.popleft()
         since, before = self._tokens[0]
         return (tokens - before) / max(now - since, INTERVAL)
+
+
+def _frequency(rate: float) -> str:
+    return f"{rate:.0f} requests/s" if rate >= 2 else f"{number_of(round(60 * rate), 'request')}/min"
 
 
 def left(seconds: float, done: int, answers: int, total: int) -> float | None:

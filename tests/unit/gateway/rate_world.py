@@ -68,6 +68,7 @@ class Client:
     instant: float | None = None
     # Timers of a real loop are late, by half a millisecond or so.
     lateness: float = 0.0005
+    connections: int = 32
 
     @property
     def share(self) -> float:
@@ -75,16 +76,18 @@ class Client:
 
 
 class World:
-    """Clients with 32 connections each at one server; without a finder they back off exponentially.
+    """Clients with some connections each at one server; without a finder they back off exponentially.
 
     Args:
         server: accepts and refuses.
         clients: who asks.
         work: seconds of computing that a client spends on each sending and each hearing, on average; requests of a
             busy client leave late and unevenly.
+        answering: seconds that answers take, unlike refusals, on average.
     """
 
-    def __init__(self, server: Ask, clients: list[Client], work: float = 0.0) -> None:
+    def __init__(self, server: Ask, clients: list[Client], work: float = 0.0, answering: float = 0.0) -> None:
+        self.answering = answering
         self.server, self.work, self.events = server, work, []  # type: ignore[var-annotated] # times and calls
         self.number = 0
         self.now = 0.0
@@ -102,7 +105,7 @@ class World:
 
     def pump(self, now: float, client: Client) -> None:
         client.pumping = False
-        while client.queue and client.flying < 32:
+        while client.queue and client.flying < client.connections:
             if client.finder:
                 instant = client.instant or client.finder.book(now)
                 if instant > now + 1e-9:
@@ -125,7 +128,9 @@ class World:
         return max(now, client.busy_until)
 
     def arrive(self, now: float, client: Client, request: tuple[int, int], sent: float) -> None:
-        self.at(now + LATENCY / 2, self.receive, client, request, sent, self.server(now, request[0]))
+        verdict = self.server(now, request[0])
+        answering = self.answering * random.uniform(0.7, 1.3) if verdict is None else 0.0
+        self.at(now + answering + LATENCY / 2, self.receive, client, request, sent, verdict)
 
     def receive(self, now: float, client: Client, *more: Any) -> None:
         self.at(self.computed(now, client), self.hear, client, *more)

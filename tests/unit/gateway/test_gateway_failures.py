@@ -196,6 +196,21 @@ def test_refusals_for_asking_too_often_are_waited_out_and_are_no_failed_attempts
     assert backend.times[:4] == [0.0, 5.0, 10.0, 15.0]
 
 
+def test_a_pause_that_a_server_asks_for_is_told_of_while_it_lasts(house: House, virtual: Virtual) -> None:
+    async def main() -> tuple[list[str], list[str], list[str]]:
+        gateway = house.gateway(house.Backend(script(*[RateLimited("too many", 30.0)] * 8, ANSWER)))
+        before = gateway.pauses()
+        asking = [asyncio.create_task(gateway.ask(house.request(f"call {number}"))) for number in range(9)]
+        await asyncio.sleep(10.0)
+        during = gateway.pauses()
+        await asyncio.gather(*asking)
+        return before, during, gateway.pauses()
+
+    before, during, after = virtual(main())
+    assert (before, after) == ([], [])
+    assert during == ["scripted is at its rate limit, goes on in 20 s"]
+
+
 def test_a_request_that_is_refused_for_too_long_has_failed(house: House, virtual: Virtual) -> None:
     backend = house.Backend(script(RateLimited("429: slow down", 100.0)))
 
