@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.plugin.conftest import Suite
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
@@ -57,6 +59,14 @@ def test_waits(number):
     Path(f"begun-{number}").touch()
     time.sleep(2)
 """
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """What was started in the background ignores SIGINT, and so would the session that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def start(suite: Suite, *args: str) -> subprocess.Popen[str]:
