@@ -21,7 +21,6 @@ import threading
 import types
 from typing import Any, NamedTuple
 
-import coverage
 from execnet import gateway_io
 from execnet.gateway_base import Popen2IO
 from execnet.gateway_io import Popen2IOMaster
@@ -32,7 +31,7 @@ from tests.warm_python import ADDRESS, WITHOUT, WarmProcess
 
 # Begun as this process was, where coverage is measured at all; it has classified the files of every library, and each
 # copy goes on with it.
-MEASUREMENT = coverage.Coverage.current()
+MEASUREMENT = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
 STREAMS = (("stdin", "rb", "strict"), ("stdout", "wb", "strict"), ("stderr", "wb", "backslashreplace"))
 
 
