@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from evalsuite.service.address import ServiceAddress
     from evalsuite.types import Completion, Request
 
+BROKE_OFF = "the gateway {url} broke off in the middle of an answer"
+
 SILENCE = 60.0
 """Seconds without a sign of life after which a gateway is taken for dead."""
 
@@ -70,6 +72,8 @@ class RemoteBackend:
                 content = await response.read()
         except aiohttp.ClientConnectorError as error:
             raise Unreachable(f"cannot reach the gateway {service.url}: {error}") from error
+        except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError) as error:
+            raise Broken(BROKE_OFF.format(url=service.url)) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Broken(f"the gateway {service.url} broke off: {type(error).__name__}: {error}") from error
         return _read(service.url, response.status, content)
@@ -98,7 +102,7 @@ def _read(url: str, status: int, content: bytes) -> dict[str, Any]:
     try:
         plain = json.loads(content)
     except ValueError as error:
-        raise Broken(f"the gateway {url} broke off in the middle of an answer") from error
+        raise Broken(BROKE_OFF.format(url=url)) from error
     if not isinstance(plain, dict) or not ({"completion", "error"} & set(plain)):
         raise BackendUnavailable(f"{url} is no gateway of evalsuite: {content[:100]!r}")
     return plain

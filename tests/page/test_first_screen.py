@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.history import trace
@@ -78,3 +79,22 @@ def test_a_history_whose_newest_release_has_recovered_opens_well_and_still_names
     page = open_page(tmp_path / "history" / "comparison.html")
     assert page.locator("h1").inner_text().startswith("The newest release has not drifted")
     assert "in second after 1 in first" in page.locator(".hero.good").inner_text()
+
+
+FORTY_RELEASES = """() => {
+  const labels = Array.from({ length: 40 }, (_, place) => `release_${place}`);
+  const values = labels.map(() => ({ value: 0.5, low: 0.4, high: 0.6 }));
+  const chart = { kind: "lines", title: "t", y_title: "y", labels, series: [{ name: "s", values }] };
+  document.body.replaceChildren(frame(chart, () => null));
+  return [...document.querySelectorAll("text.tick title")].map((title) => title.textContent);
+}"""
+
+
+def test_labels_of_many_releases_do_not_cover_each_other(
+    make_run: Any, open_page: Any, make_record: Any
+) -> None:
+    page = open_page(make_run("run", [make_record("s")]))
+    names = page.evaluate(FORTY_RELEASES)
+    assert names == [f"release_{place}" for place in range(1, 40, 2)]
+    boxes = [label.bounding_box() for label in page.locator("text.tick:has(title)").all()]
+    assert all(right["x"] - left["x"] > 20 for left, right in itertools.pairwise(boxes))

@@ -2,6 +2,7 @@
 
 const [CHART_WIDTH, CHART_HEIGHT] = [720, 260];
 const EDGE = { left: 56, right: 12, top: 12, bottom: 44 };
+const SLANTED = 26;
 
 function chartBlock(chart) {
   const measured = chart.series.some((series) => series.values.some((value) => value !== null));
@@ -40,6 +41,8 @@ function frame(chart, inside) {
   const unscaled = (tick) => (chart.unit === "percent" ? tick / 100 : tick);
   const step = (CHART_WIDTH - EDGE.left - EDGE.right) / chart.labels.length;
   const crowded = chart.labels.some((label) => label.length * 6.2 > step);
+  // Slanted lines of text need this room beside each other; the last, and every so many before it, are shown.
+  const every = crowded ? Math.ceil(SLANTED / step) : 1;
   return svg("svg", { viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT + (crowded ? 36 : 0)}`, role: "img", "aria-label": chart.title },
     axis.ticks.map((tick) => [
       svg("line", { class: "gridline", x1: EDGE.left, x2: CHART_WIDTH - EDGE.right, y1: y(unscaled(tick)), y2: y(unscaled(tick)) }),
@@ -47,7 +50,7 @@ function frame(chart, inside) {
     ]),
     svg("text", { class: "axis", transform: `translate(12 ${CHART_HEIGHT / 2 - 16}) rotate(-90)`, "text-anchor": "middle" },
       chart.y_title + (chart.unit === "percent" ? " (%)" : "")),
-    chart.labels.map((label, place) => axisLabel(label, EDGE.left + step * (place + 0.5), crowded)),
+    chart.labels.map((label, place) => ((chart.labels.length - 1 - place) % every ? null : axisLabel(label, EDGE.left + step * (place + 0.5), crowded))),
     chart.x_title ? svg("text", { class: "axis", x: CHART_WIDTH / 2, y: CHART_HEIGHT + (crowded ? 32 : -4), "text-anchor": "middle" }, chart.x_title) : null,
     inside({ y, step, x: (place) => EDGE.left + step * (place + 0.5) }));
 }

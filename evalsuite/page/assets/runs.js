@@ -17,7 +17,7 @@ function indexRow(run, metrics) {
   const cases = Object.values(run.counts ?? {}).reduce((sum, count) => sum + count, 0);
   const name = run.page ? el("a", { href: `${encodeURIComponent(run.name)}/report.html` }, run.name) : run.name;
   return el("tr", {}, el("td", {}, el("span", { class: tone, title: run.verdict }, mark)),
-    el("th", { scope: "row" }, name, el("div", { class: "soft" }, run.verdict)), el("td", {}, run.model ?? ABSENT), el("td", {}, moment(run.started)),
+    el("th", { scope: "row" }, name, el("div", { class: "soft" }, run.verdict)), el("td", {}, run.model ?? ABSENT), el("td", { class: "moment" }, moment(run.started)),
     el("td", { class: "number" }, whole(cases)), metrics.map((metric) => el("td", { class: "number" }, withInterval(run.metrics?.[metric]))),
     el("td", { class: "number" }, money(run.usage?.cost)), el("td", { class: "number" }, duration(run.seconds)));
 }
