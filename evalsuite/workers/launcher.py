@@ -74,6 +74,10 @@ def status_of(connection: _socket.socket, worker: int) -> int:
 def end_as(status: int) -> None:
     """Ends this process in the same way."""
     if status < 0:
+        import resource
+
+        # The worker has left its core already.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if -status != _signal.SIGKILL:
             _signal.signal(-status, _signal.SIG_DFL)
         posix.kill(posix.getpid(), -status)

@@ -11,13 +11,17 @@ INHERITED = (
     b"Gid:",
     b"Groups:",
     b"Umask:",
-    b"SigBlk:",
-    b"SigIgn:",
     b"Cpus_allowed:",
     b"NoNewPrivs:",
     b"Seccomp:",
 )
-"""Lines of /proc/PID/status; masks, ignored signals and the rest pass from parent to child."""
+"""Lines of /proc/PID/status that pass from parent to child as they are."""
+
+SIGNALS = (b"SigBlk:", b"SigIgn:")
+"""Lines with the signals that are blocked and ignored, a bit each; they pass on as well."""
+
+OF_THE_C_LIBRARY = 1 << 31 | 1 << 32
+"""Signals 32 and 33, which programs cannot use; posix_spawn, and so Python from 3.13 on, leaves them ignored."""
 
 
 class Surroundings(NamedTuple):
@@ -31,6 +35,7 @@ class Surroundings(NamedTuple):
         niceness: its priority.
         group: its process group and its session.
         inherited: the `INHERITED` lines of its status.
+        signals: that are blocked and ignored.
         namespaces: of mounts, processes, networks and the rest.
     """
 
@@ -41,6 +46,7 @@ class Surroundings(NamedTuple):
     niceness: int
     group: tuple[int, int]
     inherited: tuple[bytes, ...]
+    signals: tuple[int, ...]
     namespaces: tuple[tuple[str, str], ...]
 
 
@@ -60,5 +66,10 @@ def surroundings(pid: int) -> Surroundings:
         os.getpriority(os.PRIO_PROCESS, pid),
         (os.getpgid(pid), os.getsid(pid)),
         tuple(line for line in status if line.startswith(INHERITED)),
+        tuple(_signals(line) for line in status if line.startswith(SIGNALS)),
         tuple((entry.name, str(entry.readlink())) for entry in sorted((place / "ns").iterdir())),
     )
+
+
+def _signals(line: bytes) -> int:
+    return int(line.partition(b":")[2], 16) & ~OF_THE_C_LIBRARY

@@ -122,7 +122,7 @@ TEMPLATE = pytest.StashKey[Template]()
 
 def start_template(config: pytest.Config) -> None:
     """Starts a template, if the session has workers enough; it imports while the session goes on."""
-    count = len(config.option.tx)
+    count = len(config.option.tx) if config.option.dist != "no" else 0
     if config.option.collectonly or count < WORTH_IT or not can_fork(os.environ):
         return
     template = open_template(count)
@@ -132,17 +132,23 @@ def start_template(config: pytest.Config) -> None:
 
 
 def open_template(count: int) -> Template | None:
-    """A template for so many workers at once; None where temporary files have too long a path for a socket."""
-    folder = tempfile.mkdtemp(prefix="evalsuite-")
-    address = str(Path(folder) / "launchers")
-    with socket.socket(socket.AF_UNIX) as listener:
-        try:
+    """A template for so many workers at once.
+
+    Returns:
+        None where it cannot be had: no room for temporary files, or too long a path to them for a socket.
+    """
+    folder = ""
+    try:
+        folder = tempfile.mkdtemp(prefix="evalsuite-")
+        address = str(Path(folder) / "launchers")
+        with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(address)
-        except OSError:
-            shutil.rmtree(folder)
-            return None
-        listener.listen(count)
-        return Template(_start_process(listener.fileno()), folder, address)
+            listener.listen(count)
+            return Template(_start_process(listener.fileno()), folder, address)
+    except OSError:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+        return None
 
 
 def warm_workers(config: pytest.Config, specs: Iterable[Any]) -> None:

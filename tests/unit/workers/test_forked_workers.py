@@ -221,6 +221,18 @@ def test_a_variable_of_the_environment_keeps_workers_fresh(
     assert not can_fork({})
 
 
+def test_without_a_place_for_its_socket_there_is_no_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("a" * 100)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    assert open_template(3) is None
+    assert not [*deep.iterdir()]
+    monkeypatch.setattr("tempfile.tempdir", str(deep / "nowhere"))
+    assert open_template(3) is None
+
+
 def test_a_template_that_is_stuck_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalsuite.workers.warm_start.PATIENCE", 0.01)
     own = new_template()
