@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from tests.conftest import ChatServer
     from tests.unit.models.conftest import Once
 
-pytest.importorskip("xllamacpp", reason="pip install 'evalsuite[local]'")
+# Not imported here: every process of tests collects this file.
+pytestmark = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="pip install 'evalsuite[local]'")
 
 
 class Model:

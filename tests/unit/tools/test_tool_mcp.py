@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytest.importorskip("mcp", reason="pip install 'evalsuite[mcp]'")
+# Not imported here: every process of tests collects this file.
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="pip install 'evalsuite[mcp]'")
 SAMPLE = Sample(id="s", input="x")
 NOBODY: Any = None
 SERVER = """
