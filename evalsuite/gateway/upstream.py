@@ -41,6 +41,8 @@ class Upstream:
         self._patience = patience
         self._slots = asyncio.Semaphore(backend.connections or limiter.places.most)
         self._prepared = False
+        # A terminal of 80 columns has no place for a whole address.
+        self._host = backend.identity.partition("://")[2].partition("/")[0] or backend.identity
         if hasattr(backend, "on_exhausted"):
             backend.on_exhausted = limiter.exhausted
 
@@ -119,11 +121,11 @@ class Upstream:
             return ""
         since = time.strftime("%H:%M", time.localtime(time.time() - down.seconds)).removeprefix("0")
         following = "trying again" if down.next_try is None else f"next try in {down.next_try:.0f} s"
-        return f"{self.backend.identity} refused since {since}, {following}"
+        return f"{self._host} refused since {since}, {following}"
 
     def pause(self) -> str:
         """How long nothing is sent to a server that wants to be left alone; empty for less than a second or two."""
         seconds = self.limiter.paused_for
         if seconds < WORTH_TELLING or not self.limiter.waiting:
             return ""
-        return f"{self.backend.identity} is at its rate limit, goes on in {seconds:.0f} s"
+        return f"{self._host} is at its limit, goes on in {seconds:.0f} s"

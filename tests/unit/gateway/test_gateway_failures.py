@@ -208,7 +208,7 @@ def test_a_pause_that_a_server_asks_for_is_told_of_while_it_lasts(house: House, 
 
     before, during, after = virtual(main())
     assert (before, after) == ([], [])
-    assert during == ["scripted is at its rate limit, goes on in 20 s"]
+    assert during == ["scripted is at its limit, goes on in 20 s"]
 
 
 def test_a_request_that_is_refused_for_too_long_has_failed(house: House, virtual: Virtual) -> None:
