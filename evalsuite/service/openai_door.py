@@ -11,7 +11,7 @@ from evalsuite.applications.case_model import CaseModel
 from evalsuite.applications.http_answer import BadRequest, json_answer, read_object
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.applications.http_answer import HttpAnswer
     from evalsuite.gateway.asker import Asker
@@ -25,11 +25,11 @@ class OpenAIDoor:
 
     Args:
         asker: answers.
-        models: those that the service names; empty where it takes any.
+        offered: names the models that may be asked.
     """
 
-    def __init__(self, asker: Asker, models: Sequence[str]) -> None:
-        self._asker, self._models = asker, models
+    def __init__(self, asker: Asker, offered: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        self._asker, self._offered = asker, offered
 
     async def answer(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
         """Answers one HTTP request.
@@ -44,7 +44,9 @@ class OpenAIDoor:
             BadRequest: the body is no JSON object, names no model, or the epoch is no number.
         """
         if method == "GET" and path.rstrip("/") == "/models":
-            return json_answer({"object": "list", "data": [_described(name) for name in self._models]})
+            return json_answer(
+                {"object": "list", "data": [_described(name) for name in await self._offered()]}
+            )
         name = "" if method == "GET" else read_object(content).get("model")
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")

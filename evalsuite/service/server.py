@@ -60,7 +60,7 @@ class GatewayServer:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
         self._local = local
         self.counts = Counts()
-        self._door = OpenAIDoor(self, upstreams.models)
+        self._door = OpenAIDoor(self, upstreams.offered)
 
     def application(self) -> web.Application:
         """What aiohttp runs."""

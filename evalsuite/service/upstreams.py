@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalsuite.entry_points import find_target
-from evalsuite.errors import RequestRefused, SettingsError
+from evalsuite.errors import ModelError, RequestRefused, SettingsError
 from evalsuite.models import open_backend
 from evalsuite.models.address import parse_address
 from evalsuite.models.credentials import Credentials, Grant
+from evalsuite.models.openai import OpenAIBackend
+from evalsuite.models.protocol import RateLimited, Transient
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +51,23 @@ class Upstreams:
     def open(self, model: str, base_url: str | None) -> Backend:
         """The backend of an admitted request."""
         return open_backend(model, base_url, self.credentials)
+
+    async def offered(self) -> list[str]:
+        """The models that may be asked: those that the service names, else what the upstream servers list."""
+        if self.models:
+            return list(self.models)
+        listed = [await self._listed(url) for url in [grant.public_url for grant in self._grants] or [None]]
+        return list(dict.fromkeys(name for names in listed for name in names))
+
+    async def _listed(self, url: str | None) -> list[str]:
+        """What one server lists; nothing where it has no list, or cannot be reached now."""
+        backend = OpenAIBackend(self.credentials.locate(url), self.credentials.access("", url))
+        try:
+            return await backend.offers() or []
+        except (ModelError, Transient, RateLimited):
+            return []
+        finally:
+            await backend.aclose()
 
     def admit(self, request: Request) -> Request:
         """The request with its address filled in.

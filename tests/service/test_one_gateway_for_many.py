@@ -124,6 +124,16 @@ def test_nonsense_is_one_message(start_gateway: Any, chat_server: Any) -> None:
     assert "NaN is no number of JSON" in service.chat("a", temperature=float("nan"))[1]
 
 
+def test_models_are_those_of_the_upstream_servers_unless_the_service_names_its_own(
+    start_gateway: Any, chat_server: Any
+) -> None:
+    named = start_gateway(f"--upstream={chat_server.url}", "--model=gpt-one", "--model=gpt-two")
+    upstreams = (f"--upstream={named.url}/v1", "--upstream=http://127.0.0.1:9/v1")
+    for service in (named, start_gateway(*upstreams, "--store=second.sqlite")):
+        models = json.loads(service.get("/v1/models")[1])["data"]
+        assert [model["id"] for model in models] == ["gpt-one", "gpt-two"]
+
+
 def test_each_answer_has_an_id_of_its_own(start_gateway: Any, chat_server: Any) -> None:
     service = start_gateway(f"--upstream={chat_server.url}")
     body = {"model": "gpt-test", "messages": [{"role": "user", "content": "x"}]}
