@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import RequestRefused
-from evalsuite.models.protocol import Hopeless, RateLimited, Transient
+from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +19,9 @@ BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
 
 AGAIN = 60.0
 """Seconds until such a batch is tried again."""
+
+WORDS = 500
+"""Characters of a server's words that a message repeats."""
 
 OF_THE_MODEL = {"code": "model_not_found", "param": "body.model"}
 """Fields of an error that is not about its line alone: all lines of a batch name the same model."""
@@ -50,10 +53,12 @@ def completion_of(backend: OpenAIBackend, request: Request, line: Mapping[str, A
         Exception: as `Backend.complete`.
     """
     response, error = line.get("response"), line.get("error")
-    if isinstance(response, dict) and "status_code" in response:
-        return backend.read_line(request, int(response["status_code"]), response.get("body"))
+    if isinstance(response, dict) and isinstance(response.get("status_code"), int):
+        return backend.read_line(request, response["status_code"], response.get("body"))
     words = error.get("message") or error.get("code") if isinstance(error, dict) else error
-    raise Transient(f"the batch gave no answer: {words}")
+    if words:
+        raise Transient(f"the batch gave no answer: {str(words)[:WORDS]}")
+    raise LostAnswer(f"a line of the batch's output holds neither answer nor error: {str(line)[:WORDS]}")
 
 
 def missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:

@@ -10,11 +10,12 @@ import pytest
 import evalsuite.batches.backend as module
 from evalsuite.batches.backend import BatchBackend
 from evalsuite.batches.desk import BatchDesk
+from evalsuite.batches.outcome import completion_of
 from evalsuite.errors import BackendUnavailable, RequestRefused
 from evalsuite.journal.batches import Batches
 from evalsuite.journal.database import Database
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.models.protocol import Transient
+from evalsuite.models.protocol import LostAnswer, Transient
 from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
@@ -117,6 +118,25 @@ def test_one_line_that_cannot_be_read_costs_no_other_answer(
     assert sorted(answer for answer in answers if isinstance(answer, str)) == ["b", "c"]
     assert [type(answer) for answer in answers if not isinstance(answer, str)] == [Transient]
     assert any("1 line cannot be read; the other answers are kept" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "words"),
+    [
+        ({}, LostAnswer, "neither answer nor error"),
+        ({"response": {"status_code": "abc"}}, LostAnswer, "neither answer nor error"),
+        ({"response": {"status_code": 1e400}}, LostAnswer, "neither answer nor error"),
+        ({"response": [1], "error": {"code": "batch_expired"}}, Transient, "gave no answer: batch_expired"),
+        ({"response": {"status_code": 200, "body": None}}, LostAnswer, "no chat completion"),
+        ({"response": {"status_code": 500, "body": [1]}}, Transient, "answered 500"),
+    ],
+)
+def test_a_line_of_another_shape_is_an_error_that_may_pass(
+    line: dict[str, Any], kind: type[Exception], words: str
+) -> None:
+    request = Request("gpt-test", (Message("user", "a"),))
+    with pytest.raises(kind, match=words):
+        completion_of(OpenAIBackend("http://127.0.0.1:9/v1"), request, line)
 
 
 def test_a_model_that_the_server_takes_no_batches_for_is_not_asked_again(
