@@ -105,9 +105,10 @@ class Landlocked:
             self._become(_PROGRAMS + key % 40_000, own)
         os.environ.update(HOME=str(own), TMPDIR=str(own))
         os.chdir(own)
-        self._limit()
         kernel.drop_capabilities()
         self._close_files(os.open(own, os.O_PATH), shown, devices)
+        # Only now, as there may be more paths to show than a program may have files open.
+        self._limit()
         kernel.filter_calls(
             call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
         )

@@ -6,10 +6,14 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from evalsuite.sandbox import Sandbox
+from tests.unit.sandbox.conftest import SMALL
 
 if TYPE_CHECKING:
     from tests.unit.sandbox.conftest import Lab
@@ -23,6 +27,14 @@ def last_line(error: str | None) -> str:
 
 def test_the_tier_stands_on_each_execution(landlocked: Lab) -> None:
     assert landlocked.run("print(1)").tier == "landlock"
+
+
+def test_more_paths_may_be_shown_than_a_program_may_have_files_open(landlocked: Lab) -> None:
+    sandbox = Sandbox(limits=replace(SMALL, descriptors=16), preload=(), tiers=("landlock",))
+    try:
+        assert landlocked.runner.run(sandbox.run("print(1)", None, 20)).stdout == "1\n"
+    finally:
+        landlocked.runner.run(sandbox.aclose())
 
 
 def test_rounds_share_variables(landlocked: Lab) -> None:
