@@ -50,8 +50,14 @@ def explain(error: BaseException) -> Cause:
         no_descriptor=any(getattr(link, "errno", None) in _NO_DESCRIPTOR for link in links),
         timeout=any(isinstance(link, TimeoutError) for link in links),
         network=any(isinstance(link, _NETWORK) for link in links),
-        words=getattr(last, "strerror", None) or str(last) or type(last).__name__,
+        words=_words(last),
     )
+
+
+def _words(error: BaseException) -> str:
+    """An exception's message in one line; aiohttp puts a status that no server sent before some of its own."""
+    message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
+    return " ".join(str(message).split()) or type(error).__name__
 
 
 _NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}

@@ -12,6 +12,8 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from evalsuite import heap
 from evalsuite.errors import BackendUnavailable, RequestRefused
@@ -251,7 +253,8 @@ class OpenAIBackend:
                 "or a larger `ulimit -n` helps"
             )
         if links.unreachable:
-            return Unreachable(f"cannot connect to {self.base_url}: {self._masked_text(links.words)}")
+            words = f"{self._masked_text(links.words)}{self._proxy_hint()}"
+            return Unreachable(f"cannot connect to {self.base_url}: {words}")
         if links.timeout:
             whole = type(error) is TimeoutError
             seconds = times.whole if whole else times.silence
@@ -260,6 +263,16 @@ class OpenAIBackend:
         if not links.network:
             return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
         return Broken(f"the connection to {self.base_url} broke: {words}")
+
+    def _proxy_hint(self) -> str:
+        """Whether a proxy was asked in the server's place, which the message of a failed connection does not say."""
+        address = urlsplit(self.base_url)
+        host = address.hostname or ""
+        if not self._access.proxies or address.scheme not in getproxies() or proxy_bypass(host):
+            return ""
+        return (
+            f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
+        )
 
     def _masked_text(self, text: str) -> str:
         return self._masked(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")

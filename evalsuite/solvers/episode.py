@@ -73,6 +73,13 @@ class ToolLoop:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        sources: Sequence[object] = self.tools
+        for source in sources:
+            if source is None or isinstance(source, str | bytes | int | float):
+                raise SettingsError(
+                    f"a tool-using solver was given {source!r} among its tools; tools are a list of @tool functions, "
+                    "worlds and servers"
+                )
         for name in ("max_turns", "patience", "observation_limit", "tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -9,6 +9,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp.http_exceptions import ContentLengthError
 
 from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
 from evalsuite.gateway.gateway import Gateway
@@ -16,6 +17,7 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
 from evalsuite.models import open_backend
 from evalsuite.models.access import Access, Timeouts
+from evalsuite.models.client_errors import explain
 from evalsuite.models.credentials import Credentials, Grant
 from evalsuite.models.failures import failure
 from evalsuite.models.openai import OpenAIBackend
@@ -295,6 +297,27 @@ def test_a_server_that_is_not_there_is_unreachable(once: Once) -> None:
         port = unused.getsockname()[1]
     with pytest.raises(Unreachable, match=f"cannot connect to http://127.0.0.1:{port}/v1: "):
         once(OpenAIBackend(f"http://user:secret@127.0.0.1:{port}/v1"))
+
+
+def test_a_proxy_that_cannot_be_reached_is_named_where_it_was_asked(
+    once: Once, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(
+        Unreachable, match=r"by way of the proxy that http_proxy names; with NO_PROXY=127\.0\.0\.1"
+    ):
+        once(given("http://127.0.0.1:10/v1"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with pytest.raises(Unreachable) as caught:
+        once(given("http://127.0.0.1:10/v1"))
+    assert "proxy" not in str(caught.value)
+
+
+def test_the_words_of_a_broken_connection_are_one_line_without_a_status_that_nobody_sent() -> None:
+    error = ContentLengthError("Not enough data to satisfy content length header")
+    assert explain(error).words == "Not enough data to satisfy content length header"
+    assert explain(OSError("first\n  second")).words == "first second"
 
 
 def test_a_server_that_never_answers_is_given_up(once: Once, chat_server: ChatServer) -> None:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.solvers.react import read_turn
+from evalsuite.errors import SettingsError
+from evalsuite.solvers.functions import functions
+from evalsuite.solvers.react import react, read_turn
 from evalsuite.solvers.turns import Call
 
 GOOD = 'Thought: I look it up.\nAction: look_up\nAction Input: {"word": "tern"}'
@@ -88,3 +90,10 @@ def test_whatever_arguments_are_written_are_read_again(arguments: dict[str, Any]
     written = json.dumps(arguments) if as_json else repr(arguments)
     turn = read_turn(f"Thought: t\nAction: a\nAction Input: {written}")
     assert [dict(call.arguments) for call in turn.calls] == [arguments]
+
+
+@pytest.mark.parametrize("make", [react, functions])
+@pytest.mark.parametrize("tools", ["search", ["search"], [None]])
+def test_what_is_no_tool_is_refused_where_it_is_written(make: Any, tools: Any) -> None:
+    with pytest.raises(SettingsError, match=r"among its tools; tools are a list of @tool functions"):
+        make(tools)
