@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 RISE, STEEPEST_RISE = 0.7, 0.1
-CUT, SEARCH_CUT = 0.1, 0.25
+CUT, SEARCH_CUT = 0.15, 0.25
 """Share of the rate that a refusal costs: usually, and where it ends a search."""
 
 EPOCH, SEARCH_EPOCH = 0.3, 0.2
@@ -62,11 +62,11 @@ FEW = 0.04
 """Share of requests that may be refused at no cost: a server without any store of permits refuses some at any rate
 that uses it up."""
 
+MANY, UNEVEN = 0.07, 400.0
+"""FEW grows to MANY at UNEVEN requests a second, where the delays of timers alone have such a server refuse some."""
+
 MADE_UP = 0.5
 """Gaps between requests that a late one is made up for at most."""
-
-MANY, UNEVEN = 0.07, 400.0
-"""The same at UNEVEN requests a second and more, where the delays of timers have a server refuse more of them."""
 
 EAGER = 3.0
 """How many times faster the rate rises at UNEVEN requests a second while none is refused."""
