@@ -1,7 +1,8 @@
 """The process that imports what every worker imports, and forks for each launcher that asks.
 
-It stays single-threaded, runs no test and imports no module of the suite or of another plugin. A fork goes on
-as the interpreter that execnet asked for would: same descriptors, same folder, same path, an empty `__main__`.
+It stays single-threaded, runs no test, and imports nothing of the suite and no plugin but those that come with
+evalsuite. A fork goes on as the interpreter that execnet asked for would: same descriptors, same folder, same path,
+an empty `__main__`.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ IMPORTED = (
 )
 """What nearly every worker imports, apart from pytest's own modules.
 
-Not other people's plugins: they may do at their import what no fork survives.
+Not the plugins of others: they may do at their import what no fork survives. Where one of these has gone, the
+template ends and workers are fresh; a test says so.
 """
 
 REWRITTEN = ("anyio.pytest_plugin",)

@@ -132,6 +132,12 @@ def test_a_forked_worker_has_pytest_and_nothing_of_a_session(
     assert told(forked, code.format(names=names)) == [True, True, True, False, False, False, False]
 
 
+def test_forked_workers_draw_random_numbers_of_their_own(template: Template, group: execnet.Group) -> None:
+    code = "import random, ssl; channel.send((random.random(), ssl.RAND_bytes(8)))"
+    one, other = (told(worker_of(group, template), code) for _ in range(2))
+    assert all(drawn != again for drawn, again in zip(one, other, strict=True))
+
+
 @pytest.mark.parametrize(
     ("end", "status"),
     [("os._exit(7)", 7), ("os.kill(os.getpid(), 9)", -9), ("os.kill(os.getpid(), 15)", -15)],
