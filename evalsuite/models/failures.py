@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -75,22 +76,49 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def exhausted_for(headers: Mapping[str, str]) -> float:
     """Seconds until the server accepts the next request, where its headers say that none is left; otherwise 0.
 
-    OpenAI reports the time until the whole quota is restored, of which one request comes back sooner; the draft
-    standard `ratelimit-*` reports the end of a window.
+    OpenAI reports the time until the whole quota is restored, of which one request, and TOKENS of its tokens, come
+    back sooner. The drafts of `ratelimit-*`, of one header `ratelimit`, and `x-ratelimit-*` as routers send it report
+    the end of a window.
     """
-    if _number(headers.get("x-ratelimit-remaining-requests")) == 0:
-        limit = _number(headers.get("x-ratelimit-limit-requests")) or 1.0
-        return _duration(headers.get("x-ratelimit-reset-requests", "")) / max(1.0, limit)
-    if _number(headers.get("ratelimit-remaining")) == 0:
-        return _number(headers.get("ratelimit-reset")) or 0.0
+    for name, share in (("requests", 1.0), ("tokens", TOKENS)):
+        if _number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:
+            limit = _number(headers.get(f"x-ratelimit-limit-{name}")) or share
+            return _duration(headers.get(f"x-ratelimit-reset-{name}", "")) / max(1.0, limit / share)
+    for prefix in ("ratelimit", "x-ratelimit"):
+        if _number(headers.get(f"{prefix}-remaining")) == 0:
+            return _window_end(headers.get(f"{prefix}-reset"))
+    fields = dict(re.findall(r"\b(r|t|remaining|reset)=(\d+)", headers.get("ratelimit", "")))
+    if _number(fields.get("remaining", fields.get("r"))) == 0:
+        return _window_end(fields.get("reset", fields.get("t")))
     return 0.0
+
+
+TOKENS = 1000.0
+"""Tokens that a request takes, prompt and answer, as far as a wait for them is concerned."""
+
+YEAR_2001 = 1e9
+"""Seconds since 1970; a smaller number is a time to wait."""
+
+
+def _window_end(text: str | None) -> float:
+    """Seconds until a time that is given as such, or in seconds or milliseconds since 1970."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return 0.0
+    if number >= 1000 * YEAR_2001:
+        number /= 1000
+    seconds = number - time.time() if number >= YEAR_2001 else number
+    return max(0.0, seconds) if seconds < YEAR_2001 else 0.0
 
 
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def _duration(text: str) -> float:
-    """Seconds of a time like `1m30s` or `20ms`."""
+    """Seconds of a time like `1m30s` or `20ms`; 0.0 for one that has passed."""
+    if text.startswith("-"):
+        return 0.0
     return sum(float(number) * UNITS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", text))
 
 
