@@ -8,16 +8,17 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 CONFTEST = """
-import os
-
 pytest_plugins = ["evalsuite.plugin"]
 
 # What pytest and xdist add or leave out on the way, and what evalsuite takes off.
 ASIDE = {"item_index", "worker_id", "testrun_uid", "node", "evalsuite_record", "longrepr", "_id", "$report_type"}
 
+def pytest_configure(config):
+    global where
+    where = "worker" if hasattr(config, "workerinput") else "controller"
+
 def pytest_runtest_logreport(report):
     facts = {key: value for key, value in vars(report).items() if key not in ASIDE}
-    where = "worker" if "PYTEST_XDIST_WORKER" in os.environ else "controller"
     with open(f"reports.{where}", "a") as file:
         print(dict(sorted(facts.items())) | {"longrepr": str(report.longrepr)}, file=file)
 """

@@ -107,8 +107,8 @@ def test_workers_that_die_are_noticed_and_replaced(suite: Suite) -> None:
         output, _ = session.communicate()
     assert session.returncode == 1, output
     assert "2 failed, 7 passed" in output
-    assert output.count("crashed while running 'test_capitals.py::test_leaves'") == 1
-    assert output.count("crashed while running 'test_capitals.py::test_is_killed'") == 1
+    assert "crashed while running 'test_capitals.py::test_leaves'" in output
+    assert "crashed while running 'test_capitals.py::test_is_killed'" in output
     wait_for_end_in(suite.path)
 
 
