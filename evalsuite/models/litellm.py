@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import os
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.errors import BackendUnavailable, RequestRefused
@@ -41,13 +42,21 @@ class LitellmBackend:
                 f"--model litellm:{self.name} needs the extra `litellm`: pip install 'evalsuite[litellm]'"
             )
 
-    async def complete(self, request: Request) -> Completion:
-        """Makes one call, with litellm's own retries turned off."""
+    async def prepare(self) -> None:
+        """Imports litellm, so that the first calls leave when they are told to; `complete` reports what fails."""
+        with suppress(Exception):
+            await self._import()
+
+    async def _import(self) -> None:
         async with self._importing:
             if self._package is None:
                 self.check()
                 # This takes many seconds, during which others go on.
                 self._package = await asyncio.to_thread(_imported)
+
+    async def complete(self, request: Request) -> Completion:
+        """Makes one call, with litellm's own retries turned off."""
+        await self._import()
         body = request_body(request, self.name)
         if request.params.get("extra_headers"):
             body["extra_headers"] = request.params["extra_headers"]
