@@ -127,7 +127,7 @@ def _from_package(name: str) -> object:
 def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
     """Sees that a test file is the user's own, and declares a benchmark where a foreign run says it does."""
     if not file.is_relative_to(root.resolve()) or not any(fnmatch(file.name, form) for form in TEST_FILES):
-        raise SettingsError(f"{place} is no test file below {root}")
+        raise SettingsError(f"{place} is not a test file below {root}")
     try:
         body: Sequence[ast.stmt] = ast.parse(file.read_bytes()).body
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -177,7 +177,7 @@ def _imported_alone(file: Path) -> ModuleType:
     name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
+        raise ImportError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

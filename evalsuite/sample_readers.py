@@ -51,7 +51,7 @@ def _text(file: Path) -> str:
         return file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DatasetError(
-            str(file), f"byte {error.start}", "bytes that are no UTF-8", "text in UTF-8"
+            str(file), f"byte {error.start}", "bytes that are not UTF-8", "text in UTF-8"
         ) from error
     except OSError as error:
         raise DatasetError(str(file), "", str(error.strerror), "a file that can be read") from error
@@ -68,7 +68,7 @@ def _lines(file: Path) -> Iterator[str]:
                 before += len(line)
     except UnicodeDecodeError as error:
         raise DatasetError(
-            str(file), f"byte {before + error.start}", "bytes that are no UTF-8", "text in UTF-8"
+            str(file), f"byte {before + error.start}", "bytes that are not UTF-8", "text in UTF-8"
         ) from error
     except OSError as error:
         raise DatasetError(str(file), "", str(error.strerror), "a file that can be read") from error
@@ -88,7 +88,7 @@ def _json_lines(file: Path) -> Iterator[SourceItem]:
                 value = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise DatasetError(
-                    str(file), where, f"what is no JSON ({error})", "one JSON object a line"
+                    str(file), where, f"invalid JSON ({error})", "one JSON object a line"
                 ) from error
             yield where, _item(value, file, where)
 
@@ -97,7 +97,7 @@ def _json(file: Path) -> Iterator[SourceItem]:
     try:
         value = json.loads(_text(file))
     except (ValueError, RecursionError) as error:
-        raise DatasetError(str(file), "", f"what is no JSON ({error})", "a list of objects") from error
+        raise DatasetError(str(file), "", f"invalid JSON ({error})", "a list of objects") from error
     return _listed(value, file)
 
 
@@ -109,7 +109,7 @@ def _yaml(file: Path) -> Iterator[SourceItem]:
     try:
         value = yaml.safe_load(_text(file))
     except yaml.YAMLError as error:
-        raise DatasetError(str(file), "", f"what is no YAML ({error})", "a list of objects") from error
+        raise DatasetError(str(file), "", f"invalid YAML ({error})", "a list of objects") from error
     return _listed(value, file)
 
 
@@ -178,7 +178,7 @@ def _parquet(file: Path) -> Iterator[SourceItem]:
                 yield f"row {number}", dict(zip(names, values, strict=True))
     except duckdb.Error as error:
         raise DatasetError(
-            str(file), "", f"what is no Parquet ({str(error)[:200]})", "a Parquet file"
+            str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file"
         ) from error
 
 

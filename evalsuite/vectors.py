@@ -19,7 +19,7 @@ def encode_vector(vector: Sequence[float]) -> str:
     try:
         return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
     except (struct.error, OverflowError, TypeError) as error:
-        raise ValueError(f"{str(vector)[:80]} is no vector of numbers: {error}") from error
+        raise ValueError(f"{str(vector)[:80]} is not a vector of numbers: {error}") from error
 
 
 def decode_vector(text: str) -> list[float]:

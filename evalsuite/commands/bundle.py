@@ -56,15 +56,15 @@ def unpack(bundle: Path, folder: Path) -> None:
     """Unpacks a bundle into a folder: the files that a run has, and nothing else that it may hold.
 
     Raises:
-        RunError: it is no bundle.
+        RunError: it is not a bundle.
     """
     try:
         with zipfile.ZipFile(bundle) as archive:
             names = set(archive.namelist())
             if not {JOURNAL, INFO} <= names:
-                raise RunError(f"{bundle} is no bundle of a run: it lacks {JOURNAL} or {INFO}")
+                raise RunError(f"{bundle} is not a bundle of a run: it lacks {JOURNAL} or {INFO}")
             for name in (JOURNAL, *TEXTS):
                 if name in names:
                     archive.extract(name, folder)
     except zipfile.BadZipFile as error:
-        raise RunError(f"{bundle} is no bundle, or a damaged one: {error}") from error
+        raise RunError(f"{bundle} is not a bundle, or a damaged one: {error}") from error

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--without-programs",
         action="store_true",
-        help="a missing sandbox is no fault: no case runs programs that a model writes",
+        help="a missing sandbox is not a fault: no case runs programs that a model writes",
     )
 
 

@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.max_age >= 0:
         raise SettingsError(f"--max-age {options.max_age}: it is a number of hours from 0, or inf")
     if not 0 <= options.port < 2**16:
-        raise SettingsError(f"--port {options.port}: it is a number from 0 (any free port) to 65535")
+        raise SettingsError(f"--port {options.port}: it must be a number from 0 (any free port) to 65535")
     if any(model.startswith("function:") for model in options.model):
         # A function is looked for from here, as a session looks for it from its root.
         sys.path.insert(0, str(Path.cwd()))

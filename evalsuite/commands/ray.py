@@ -91,9 +91,9 @@ def run(options: argparse.Namespace) -> int:
     from evalsuite.clusters.sharded_run import STORE, ShardedRun
 
     if options.shards < 1:
-        raise SettingsError(f"--shards {options.shards}: it is a whole number from 1")
+        raise SettingsError(f"--shards {options.shards}: it must be a whole number of at least 1")
     if not options.cpus >= 0 or math.isinf(options.cpus):
-        raise SettingsError(f"--cpus {options.cpus:g}: it is a number from 0")
+        raise SettingsError(f"--cpus {options.cpus:g}: it must be a number of at least 0")
     if not Path(options.suite.partition("::")[0]).exists():
         raise SettingsError(f"{options.suite}: no such file or folder")
     name = options.name or time.strftime("ray-%Y-%m-%d-%H%M%S")

@@ -63,4 +63,6 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise DatasetError(path, f"byte {error.start}", "no UTF-8", "a text file in UTF-8") from error
+        raise DatasetError(
+            path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8"
+        ) from error

@@ -38,7 +38,9 @@ class Aspect:
     def __post_init__(self) -> None:
         """Refuses a scale without two ends, and a name that would not fit in one line."""
         if not self.low < self.high:
-            raise SettingsError(f"aspect {self.name!r} goes from {self.low} to {self.high}: that is no scale")
+            raise SettingsError(
+                f"aspect {self.name!r} goes from {self.low} to {self.high}: that is not a scale"
+            )
         if self.name != " ".join(self.name.split()) or not self.name:
             raise SettingsError(f"an aspect's name is one line of words; got {self.name!r}")
 

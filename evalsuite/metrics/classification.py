@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
     """F1 of each label that is a target or was given, in the order of their names, each in [0, 1].
 
-    An empty label stands for an answer that named none: it is missed by its target and is no label itself.
+    An empty label stands for an answer that named none: it is missed by its target and is not a label itself.
 
     Raises:
         ValueError: the sequences are of different lengths.

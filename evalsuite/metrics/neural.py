@@ -264,6 +264,6 @@ def _read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
             return float(values["P"]), float(values["R"]), float(values["F"])
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
         raise SettingsError(
-            f"BERTScore: {path} is no file of baselines with the columns LAYER,P,R,F ({error})"
+            f"BERTScore: {path} is not a file of baselines with the columns LAYER,P,R,F ({error})"
         ) from error
     raise SettingsError(f"BERTScore: {path} has no line for layer {layer}")

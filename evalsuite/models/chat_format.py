@@ -46,14 +46,14 @@ def read_answer(answer: Any) -> Completion:
     """A completion from a server's JSON.
 
     Raises:
-        LostAnswer: it is no chat completion, or the server says that it failed on the way.
+        LostAnswer: it is not a chat completion, or the server says that it failed on the way.
         Withheld: the model refused, or a filter left nothing.
     """
     try:
         choice = answer["choices"][0]
         completion = _read(choice, choice["message"], answer.get("usage") or {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise LostAnswer(f"the server's answer is no chat completion: {shown(answer)}") from error
+        raise LostAnswer(f"the server's answer is not a chat completion: {shown(answer)}") from error
     if choice.get("error") or completion.finish_reason == "error":
         # What routers send when the server behind them dies: whatever text there is, is not the answer.
         raise LostAnswer(f"the server failed while it answered: {shown(choice.get('error') or choice)}")
@@ -116,7 +116,7 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content if isinstance(part, Mapping))
     if not isinstance(content, str | None):
-        raise TypeError(f"{content!r} is no text")
+        raise TypeError(f"{content!r} is not text")
     return content or ""
 
 

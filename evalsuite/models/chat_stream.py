@@ -30,7 +30,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
     try:
         return _joined([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise LostAnswer(f"the server's stream is no chat completion: {content[:200]!r}") from error
+        raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
 
 
 def _events(content: bytes) -> tuple[list[dict[str, Any]], bool]:

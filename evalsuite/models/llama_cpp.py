@@ -51,7 +51,7 @@ class LlamaCppBackend:
         for key, value in parse_qsl(query, keep_blank_values=True):
             if key not in settings or not value.isdecimal() or int(value) < 1:
                 raise SettingsError(
-                    f"--model local:{name}: {key}={value} is no setting; there are {', '.join(settings)}, each a "
+                    f"--model local:{name}: {key}={value} is not a setting; there are {', '.join(settings)}, each a "
                     "positive whole number"
                 )
             settings[key] = int(value)

@@ -93,7 +93,7 @@ def read_answer(answer: Any) -> Completion:
     try:
         return _read(answer)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise LostAnswer(f"the server's answer is no response: {shown(answer)}") from error
+        raise LostAnswer(f"the server's answer is not a response: {shown(answer)}") from error
 
 
 def _read(answer: Any) -> Completion:

@@ -54,7 +54,7 @@ def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
     name = str(getattr(metric, "__name__", "<"))
     if not name.isidentifier():
         raise SettingsError(
-            f"metrics: {metric!r} is no metric; give macro_f1() or the like, or a named function"
+            f"metrics: {metric!r} is not a metric; give macro_f1() or the like, or a named function"
         )
     return CaseMetric(name, metric)
 

@@ -55,7 +55,7 @@ def _check(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> Non
     shards = [str(info.get("settings", {}).get("shard") or "") for info in infos]
     for folder, shard in zip(folders, shards, strict=True):
         if not shard:
-            raise RunError(f"{folder.path} is no shard: it was run without --shard")
+            raise RunError(f"{folder.path} is not a shard: it was run without --shard")
     parts = {parse_shard(shard)[1] for shard in shards}
     numbers = sorted(parse_shard(shard)[0] for shard in shards)
     missing = [f"{number}/{max(parts)}" for number in range(1, max(parts) + 1) if number not in numbers]

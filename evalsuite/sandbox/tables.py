@@ -88,7 +88,7 @@ def _packed(
     name: str, source: TableSource, *, same_pandas: bool
 ) -> tuple[Literal["csv", "pickle"], bytes, int]:
     if not re.fullmatch(r"[^\W\d]\w*", name):
-        raise SandboxError(f"a table is called {name!r}, which is no name for a variable")
+        raise SandboxError(f"a table is called {name!r}, which cannot name a variable")
     if isinstance(source, (str, Path)):
         source = TableFile.read(source)
     if isinstance(source, TableFile):

@@ -54,7 +54,7 @@ class OneOf:
         """Scores one answer.
 
         Raises:
-            ScoringError: the sample's target is no label.
+            ScoringError: the sample's target is not a label.
         """
         label = self.read(transcript.answer)
         facts = {"label": label or "", "target_label": ""}

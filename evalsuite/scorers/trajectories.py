@@ -260,7 +260,7 @@ def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
         if isinstance(accepted, Mapping) and all(isinstance(values, list) for values in accepted.values()):
             return ToolUse(tool, {name: AnyOf(tuple(values)) for name, values in accepted.items()})
     raise ScoringError(
-        f"{str(written)[:200]} is no expected call; write call('tool', argument=value), 'tool', "
+        f"{str(written)[:200]} is not an expected call; write call('tool', argument=value), 'tool', "
         "{'tool': ..., 'arguments': {...}}, or BFCL's {'tool': {'argument': [accepted values]}}"
     )
 

@@ -63,5 +63,5 @@ def _described(name: str) -> dict[str, Any]:
 def _epoch(headers: Mapping[str, str]) -> int:
     text = headers.get(EPOCH, "1")
     if not text.isdecimal() or not 1 <= int(text) < 10**9:
-        raise BadRequest(f"{EPOCH}: {json.dumps(text)[:100]}; it is a whole number from 1")
+        raise BadRequest(f"{EPOCH}: {json.dumps(text)[:100]}; it must be a whole number of at least 1")
     return int(text)

@@ -104,7 +104,7 @@ def _read(url: str, status: int, content: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise Broken(BROKE_OFF.format(url=url)) from error
     if not isinstance(plain, dict) or not ({"completion", "error"} & set(plain)):
-        raise BackendUnavailable(f"{url} is no gateway of evalsuite: {content[:100]!r}")
+        raise BackendUnavailable(f"{url} is not an evalsuite gateway: {content[:100]!r}")
     return plain
 
 
@@ -157,4 +157,4 @@ async def _check(service: ServiceAddress) -> None:
     try:
         json.loads(content)["client"]
     except (ValueError, KeyError, TypeError) as error:
-        raise BackendUnavailable(f"--gateway {service.url}: what answers there is no gateway") from error
+        raise BackendUnavailable(f"--gateway {service.url}: what answers there is not a gateway") from error

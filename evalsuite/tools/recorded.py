@@ -187,7 +187,7 @@ def _read_calls(path: Path) -> _Calls:
         for record in _records(path):
             calls.add(record)
     except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise RunError(f"{path}: these are no records of a run ({type(error).__name__}: {error})") from error
+        raise RunError(f"{path}: these are not records of a run ({type(error).__name__}: {error})") from error
     return calls
 
 

@@ -88,7 +88,7 @@ FAULTS: dict[str, Fault] = {
     "a redirect": says({}, 302, "Location: http://127.0.0.1:9/\r\n"),
     "an empty 200": writes(response(b"")),
     "HTML in a 200": writes(response(b"<html>bad gateway</html>")),
-    "bytes that are no UTF-8": writes(response(b'{"choices": "\xff\xfe')),
+    "bytes that are not UTF-8": writes(response(b'{"choices": "\xff\xfe')),
     "JSON that is a list": says([1, 2]),
     "JSON that is null": says(None),
     "deeply nested JSON": writes(response(b"[" * 200_000)),

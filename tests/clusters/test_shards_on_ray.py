@@ -101,7 +101,7 @@ def test_a_driver_that_is_killed_goes_on_and_asks_nothing_again(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--cpus=-1", "--cpus -1: it is a number from 0"),
+        ("--cpus=-1", "--cpus -1: it must be a number of at least 0"),
         ("--address=127.0.0.1:9", "--address 127.0.0.1:9: no cluster can be reached there"),
         ("--address=127.0.0.1:99999", "--address 127.0.0.1:99999: no cluster can be reached there"),
     ],

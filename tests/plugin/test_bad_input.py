@@ -26,7 +26,7 @@ def shown(result: pytest.RunResult) -> str:
         (["--model=function:app:nothing"], "function:app:nothing: AttributeError"),
         (["--model=function:nowhere:f"], "No module named 'nowhere'"),
         (["--model=local:/no/such.gguf"], "no such file; write the path of a GGUF file, or local:smollm2"),
-        (["--model=local:smollm2?context=x"], "context=x is no setting"),
+        (["--model=local:smollm2?context=x"], "context=x is not a setting"),
         (["--model=local:"], "names no model. A model is one of"),
         (["--model=gpt-4"], "needs a key: set OPENAI_API_KEY"),
         (["--model=gpt-4", "--model-base-url=127.0.0.1:80"], "not an address"),

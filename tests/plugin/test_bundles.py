@@ -47,4 +47,4 @@ def test_a_bundle_replays_without_the_run(bundled: Suite) -> None:
 def test_what_is_no_bundle_is_one_message(bundled: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     (bundled.path / "x.zip").write_bytes(b"PK nothing")
     assert main(["verify", "x.zip"]) == 2
-    assert "x.zip is no bundle" in capsys.readouterr().err
+    assert "x.zip is not a bundle" in capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_the_epochs_of_a_sample_stay_in_one_shard(numbers: Suite) -> None:
     [
         (["part1"], "shard 2/2 is missing"),
         (["part1", "part1"], "shard 2/2 is missing"),
-        (["part1", "whole"], "is no shard"),
+        (["part1", "whole"], "is not a shard"),
         (["part1", "other"], "was run with another model than"),
     ],
 )

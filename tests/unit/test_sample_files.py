@@ -73,7 +73,7 @@ def test_fields_of_fields_functions_and_messages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("s.jsonl", '{"input": "a", "target": "b"}\n{"input": ', "line 2: found what is no JSON"),
+        ("s.jsonl", '{"input": "a", "target": "b"}\n{"input": ', "line 2: found invalid JSON"),
         ("s.jsonl", "[1]", r"line 1: found \[1\], expected an object"),
         ("s.jsonl", '{"question": "a"}', "line 1: found the fields 'question', expected the field 'input'"),
         ("s.jsonl", '{"input": "", "target": "b"}', "line 1: found the input ''"),
@@ -82,8 +82,8 @@ def test_fields_of_fields_functions_and_messages(tmp_path: Path) -> None:
         ("s.csv", "input,target\na,b\nc\n", "line 3: found 1 fields, expected 2"),
         ("s.csv", 'input,target\n"a,b\n', "expected separated values with quotes that end"),
         ("s.csv", "input,input\na,b\n", "line 1: found the names"),
-        ("s.yaml", "a: [", "what is no YAML"),
-        ("s.parquet", "no parquet", "what is no Parquet"),
+        ("s.yaml", "a: [", "invalid YAML"),
+        ("s.parquet", "no parquet", "an invalid Parquet file"),
     ],
 )
 def test_what_is_wrong_is_told_with_file_place_and_remedy(
@@ -107,7 +107,7 @@ def test_a_doubled_id_names_both_places(tmp_path: Path) -> None:
 def test_another_encoding_is_told(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes('{"input": "Zürich"}'.encode("latin-1"))
-    with pytest.raises(DatasetError, match=r"byte 12: found bytes that are no UTF-8"):
+    with pytest.raises(DatasetError, match=r"byte 12: found bytes that are not UTF-8"):
         load_samples(path)
 
 
@@ -137,5 +137,5 @@ def test_of_a_large_file_no_more_is_read_than_is_asked_for(tmp_path: Path) -> No
     with pytest.raises(DatasetError, match="line 3"):
         next(samples)
     file.write_bytes(b'{"input": "a"}\n{"input": "\xff"}')
-    with pytest.raises(DatasetError, match="byte 26: found bytes that are no UTF-8"):
+    with pytest.raises(DatasetError, match="byte 26: found bytes that are not UTF-8"):
         load_samples(file, target=None)

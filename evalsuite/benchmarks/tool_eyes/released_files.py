@@ -111,7 +111,7 @@ def _parsed(path: Path) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(read_text(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise DatasetError(path, "", f"what is no Python ({error})", "the code as it was released") from error
+        raise DatasetError(path, "", f"invalid Python ({error})", "the code as it was released") from error
 
 
 def _reminder(module: ast.Module, path: Path) -> str:

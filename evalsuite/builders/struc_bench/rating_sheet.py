@@ -69,7 +69,9 @@ def run(args: Namespace) -> int:
         SettingsError: the sheet is there already and may hold ratings, or cannot be written.
     """
     if args.to.suffix != ".csv" or args.to.exists():
-        problem = "is there already and may hold ratings" if args.to.exists() else "is no name of a .csv file"
+        problem = (
+            "is there already and may hold ratings" if args.to.exists() else "is not the name of a .csv file"
+        )
         raise SettingsError(f"--to {args.to} {problem}; name another")
     records = {_output_id(name, record): record for name, record in _answered(args.reports, args.runs)}
     if not records:

@@ -194,5 +194,5 @@ def text_of(draft: dict[str, Any], key: str) -> str:
     """
     value = draft.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise Dropped(f"its {key} is no text")
+        raise Dropped(f"its {key} is not text")
     return value.strip()

@@ -34,7 +34,7 @@ def check_parts(bound: Bound) -> None:
 
 def _check_solver(solver: object) -> None:
     if solver is not None and not callable(solver):
-        raise SettingsError(f"{_shown(solver)} is no solver; a solver is called with (sample, model)")
+        raise SettingsError(f"{_shown(solver)} is not a solver; a solver is called with (sample, model)")
     _check_call(solver, "a solver takes (sample, model)")
 
 
@@ -46,7 +46,7 @@ def _check_scorers(scorers: object) -> None:
             continue
         if not callable(scorer):
             raise SettingsError(
-                f"{_shown(scorer)} is no scorer; a scorer is called with (sample, transcript)"
+                f"{_shown(scorer)} is not a scorer; a scorer is called with (sample, transcript)"
             )
         _check_call(scorer, "a scorer takes (sample, transcript)")
 

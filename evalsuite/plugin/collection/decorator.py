@@ -189,7 +189,7 @@ def _offered(name: str) -> Benchmark:
         )
     declared = load(target)
     if not isinstance(declared, Benchmark) or declared.name != name:
-        raise SettingsError(f"@benchmark({name!r}): {target} is no Benchmark named {name!r}")
+        raise SettingsError(f"@benchmark({name!r}): {target} is not a Benchmark named {name!r}")
     return declared
 
 

@@ -151,7 +151,7 @@ def test_text_without_tags_is_the_answer_and_with_tags_it_is_one_of_both(text: s
     ],
 )
 def test_what_is_no_chat_completion_may_pass_and_is_shown(given: Any) -> None:
-    with pytest.raises(Transient, match="the server's answer is no chat completion: "):
+    with pytest.raises(Transient, match="the server's answer is not a chat completion: "):
         read_answer(given)
 
 

@@ -167,7 +167,7 @@ def test_several_tables_have_their_own_names(lab: Lab) -> None:
     ("tables", "message"),
     [
         ({"df": "no/such.csv"}, "the table no/such.csv cannot be read: No such file"),
-        ({"a b": CITIES}, "'a b', which is no name for a variable"),
+        ({"a b": CITIES}, "'a b', which cannot name a variable"),
         ({"df": [[1]]}, "the table 'df' is a list: give a path, a Table or a pandas DataFrame"),
         ({"df": TableFile(b"")}, "the program's tables could not be loaded: EmptyDataError"),
         (

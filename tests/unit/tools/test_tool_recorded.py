@@ -115,5 +115,5 @@ def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
 )
 def test_records_that_are_damaged_are_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / RECORDS).write_bytes(content)
-    with pytest.raises(RunError, match="no records of a run"):
+    with pytest.raises(RunError, match="not records of a run"):
         observe(tmp_path)

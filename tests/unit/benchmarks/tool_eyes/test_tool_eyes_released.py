@@ -247,7 +247,7 @@ def test_the_released_modes_need_the_authors_files(repository: Path) -> None:
     cases = {
         "Resources/sys_infer.txt": ("nothing", "no place {Tool Document}"),
         "Code/Inference/inference.py": ("x = 1", "no text under the key 'format'"),
-        "Code/Evaluation/util/process_utils.py": ("def (", "what is no Python"),
+        "Code/Evaluation/util/process_utils.py": ("def (", "invalid Python"),
     }
     for place, (text, words) in cases.items():
         released = (repository / place).read_text()
