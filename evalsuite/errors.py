@@ -53,7 +53,9 @@ class DatasetError(EvalsuiteError):
     def __init__(self, path: Path | str, where: str, found: str, expected: str) -> None:
         self.path, self.where, self.found, self.expected = path, where, found, expected
         place = f"{path}, {where}" if where else str(path)
-        super().__init__(f"{place}: found {found}, expected {expected}")
+        # What is not there was not found.
+        problem = found if found.startswith("no such ") else f"found {found}"
+        super().__init__(f"{place}: {problem}, expected {expected}")
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Path | str, str, str, str]]:
         """Copies keep the four parts, not only the message."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
+from evalsuite.counted_nouns import number_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 Cells = tuple[str, ...]
@@ -88,7 +90,9 @@ def from_markdown(text: str, header_rows: int) -> SourceTable:
 
 def _table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
     if len(lines) < header_rows:
-        raise ValueError(f"{len(lines)} rows, fewer than its {header_rows} header rows")
+        raise ValueError(
+            f"{number_of(len(lines), 'row')}, fewer than its {number_of(header_rows, 'header row')}"
+        )
     width = max(map(len, lines), default=0)
     full = tuple((*(cell.strip() for cell in line), *[""] * (width - len(line))) for line in lines)
     return SourceTable(full[:header_rows], full[header_rows:])

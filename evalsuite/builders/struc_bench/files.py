@@ -16,6 +16,7 @@ from evalsuite.builders.struc_bench.html_fragments import html_fragments
 from evalsuite.builders.struc_bench.latex_fragments import latex_fragments
 from evalsuite.builders.struc_bench.naming import NAMES, must_tell
 from evalsuite.builders.struc_bench.wording import word
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import DatasetError
 from evalsuite.metrics.tables import read_tables
 
@@ -86,14 +87,14 @@ def run(args: Namespace) -> int:
         built = build(paths, args.folder, progress)
     for where, reason in built.left_out.items():
         sys.stderr.write(f"{where} is left out: {reason}\n")
-    counted = f"{len(built.left_out):,} tables or files left out"
+    counted = f"{len(built.left_out):,} {'table or file' if len(built.left_out) == 1 else 'tables or files'} left out"
     if not built.items:
         raise DatasetError(args.folder, "", f"no table that can be used ({counted})", "at least one")
     for written, items in built.items.items():
         with ending_cleanly(), building(targets[written]) as folder:
             write(items_json(items), targets[written], folder)
-        sys.stdout.write(f"{len(items):,} items in {targets[written]}\n")
-    sys.stdout.write(f"{counted}, {len(paths):,} files read\n")
+        sys.stdout.write(f"{number_of(len(items), 'item')} in {targets[written]}\n")
+    sys.stdout.write(f"{counted}, {number_of(len(paths), 'file')} read\n")
     return 0
 
 

@@ -12,6 +12,7 @@ from evalsuite.builders.build_progress import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.output_folder import building, ending_cleanly, write
 from evalsuite.builders.struc_bench.naming import format_by_name, must_tell
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import EvalsuiteError, JudgeError
 
 if TYPE_CHECKING:
@@ -147,7 +148,9 @@ def _tell(work: ModelTexts, cut_off: int, args: Namespace, noun: str) -> int:
             f"{cut_off:,} answers were cut off for their length: give more with --model-param max_tokens=N\n"
         )
     if work.texts:
-        sys.stdout.write(f"{len(work.texts):,} of {len(work.items):,} items with {noun} in {args.to}\n")
+        sys.stdout.write(
+            f"{len(work.texts):,} of {number_of(len(work.items), 'item')} with {noun} in {args.to}\n"
+        )
     else:
         sys.stdout.write(f"no item has {noun}; {args.to} is not written\n")
     return int(bool(work.failures))

@@ -13,6 +13,7 @@ from evalsuite.builders.struc_bench.box_scores import read_box_scores
 from evalsuite.builders.struc_bench.naming import must_tell
 from evalsuite.builders.struc_bench.raw_text import is_large, write_tables
 from evalsuite.builders.struc_bench.text_tables import read_text_tables
+from evalsuite.counted_nouns import number_of
 from evalsuite.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def run(args: Namespace) -> int:
             raise DatasetError(args.source, "", f"no game with {wanted}", "at least one")
         write(items_json(items), args.to, folder)
     sys.stdout.write(
-        f"{len(items):,} items in {args.to}; {passed_over:,} games passed over for want of {wanted}\n"
+        f"{number_of(len(items), 'item')} in {args.to}; "
+        f"{number_of(passed_over, 'game')} passed over for lack of {wanted}\n"
     )
     return 0
 

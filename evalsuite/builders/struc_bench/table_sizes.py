@@ -106,14 +106,15 @@ def run(args: Namespace) -> int:
     Raises:
         DatasetError: a file is missing, damaged or not what it should be.
     """
-    from evalsuite.reporting.markdown import render_table
+    from evalsuite.reporting.markdown import in_terminal, render_table
 
     names = [path.name for path in args.files]
     counted = {
         ", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths): _count(paths)
         for paths in _sets(args.files)
     }
-    sys.stdout.write(f"{render_table(statistics_table(counted))}\n")
+    table = render_table(statistics_table(counted))
+    sys.stdout.write(f"{in_terminal(table) if sys.stdout.isatty() else table}\n")
     return 0
 
 

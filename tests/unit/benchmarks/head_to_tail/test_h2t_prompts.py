@@ -183,8 +183,8 @@ def test_a_mode_of_the_paper_without_data_says_where_its_prompts_come_from() -> 
 @pytest.mark.parametrize(
     ("judge", "number", "text", "message"),
     [
-        (None, 3, None, "prompt_3.txt: found no such file"),
-        ("j", 2, None, "prompt_2.txt: found no such file"),
+        (None, 3, None, "prompt_3.txt: no such file"),
+        ("j", 2, None, "prompt_2.txt: no such file"),
         (None, 3, "Question: ___", "no {QUESTION}"),
         ("j", 2, "{QUESTION} {GROUND_TRUTH}", "no {PREDICTION}"),
     ],

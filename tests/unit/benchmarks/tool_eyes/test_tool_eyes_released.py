@@ -257,7 +257,7 @@ def test_the_released_modes_need_the_authors_files(repository: Path) -> None:
             read_prompts(repository)
         (repository / place).write_text(released)
     (repository / "Resources/examples.txt").unlink()
-    with pytest.raises(DatasetError, match=r"examples\.txt: found no such file"):
+    with pytest.raises(DatasetError, match=r"examples\.txt: no such file"):
         read_prompts(repository)
 
 

@@ -78,7 +78,7 @@ def test_tables_of_a_page_become_items_as_they_stand(call: Call, write: Write, t
         "Table 2 of 2.\nThe columns: rebuilt."
     )
     assert (
-        outcome.out == f"2 items in {tmp_path}/out/html_test.json\n0 tables or files left out, 1 files read\n"
+        outcome.out == f"2 items in {tmp_path}/out/html_test.json\n0 tables or files left out, 1 file read\n"
     )
 
 
@@ -119,7 +119,7 @@ def test_a_file_name_that_tells_a_format_leaves_the_other_unread(
     write("pages/a.html", FLEET)
     write("pages/b.tex", "no table")
     outcome = call("files", "--from", tmp_path / "pages", "--to", tmp_path / "html_wiki.json")
-    assert "1 files read" in outcome.out
+    assert "1 file read" in outcome.out
     assert not outcome.err
     outcome = call("files", "--from", tmp_path / "pages", "--to", tmp_path / "wiki.json")
     assert outcome.status == 2
@@ -150,9 +150,9 @@ def test_a_folder_that_gives_nothing_is_one_message_and_no_file(
     write("pages/b.html", "<p>none</p>")
     (tmp_path / "empty").mkdir()
     for folder, expected in (
-        ("pages", "no table that can be used (1 tables or files left out)"),
-        ("empty", "found no such file in it, expected a folder of *.html and *.htm and *.tex"),
-        ("nowhere", "found no such folder"),
+        ("pages", "no table that can be used (1 table or file left out)"),
+        ("empty", "no such file in it, expected a folder of *.html and *.htm and *.tex"),
+        ("nowhere", "no such folder"),
     ):
         outcome = call("files", "--from", tmp_path / folder, "--to", tmp_path / "out")
         assert outcome.status == 2

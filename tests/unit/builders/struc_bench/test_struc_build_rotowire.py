@@ -134,7 +134,7 @@ def test_a_game_without_a_table_larger_than_three_by_three_is_no_item_where_that
     short = game(summary=SHORT.split())
     source = write("games.json", [short, game(), short])
     outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json", "--larger-than-3x3")
-    assert outcome.out.startswith("1 items in")
+    assert outcome.out.startswith("1 item in")
     assert "2 games passed over" in outcome.out
     short_alone = write("short.json", [short])
     outcome = call("rotowire", "--from", short_alone, "--to", tmp_path / "table2.json", "--larger-than-3x3")
@@ -237,16 +237,16 @@ def test_a_report_whose_tables_hold_nothing_is_passed_over(call: Call, write: Wr
     source = write("source/test.data", f"Team: <NEWLINE> Player: <NEWLINE> |  |\n{LINE}\n")
     outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
     assert outcome.status == 0
-    assert "1 games passed over for want of a table that holds anything" in outcome.out
+    assert "1 game passed over for lack of a table that holds anything" in outcome.out
 
 
 def test_missing_sources_are_named(call: Call, write: Write, tmp_path: Path) -> None:
     alone = write("alone/x.data", LINE)
     (tmp_path / "empty").mkdir()
     for source, expected in (
-        (tmp_path / "no.json", "no.json: found no such file"),
-        (alone, "x.text: found no such file"),
-        (tmp_path / "empty", "empty: found no such file, expected RotoWire"),
+        (tmp_path / "no.json", "no.json: no such file"),
+        (alone, "x.text: no such file"),
+        (tmp_path / "empty", "empty: no such file, expected RotoWire"),
     ):
         outcome = call("rotowire", "--from", source, "--to", tmp_path / "table.json")
         assert outcome.status == 2

@@ -340,7 +340,7 @@ def test_the_command_writes_files_that_the_loader_reads(
 def test_a_folder_without_tables_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no CSV file"):
         run(arguments(str(tmp_path), "--out", str(tmp_path / "out")))
-    with pytest.raises(DatasetError, match="nope: found no such folder"):
+    with pytest.raises(DatasetError, match="nope: no such folder"):
         run(arguments(str(tmp_path / "nope"), "--out", str(tmp_path / "out")))
 
 
