@@ -6,6 +6,7 @@ put, `crashed` attempts that ended otherwise than with one message.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -25,7 +26,7 @@ from evalsuite.types import Completion, Message, Request
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ANSWERS = 100
+ANSWERS, AT_ONCE = 100, 4
 WRITER = """
 import sys
 from pathlib import Path
@@ -40,13 +41,22 @@ def answer(index: int) -> Completion:
     return Completion(f"answer {index} " * 40)
 
 
+async def put(answers: Answers, index: int, told: Callable[[int], object]) -> None:
+    """Puts one answer, and says so once it is kept."""
+    request = Request("m", (Message("user", f"question {index} " * 40),))
+    await answers.put(str(index), request, answer(index))
+    told(index)
+
+
 def fill(path: Path, told: Callable[[int], object] = lambda _: None) -> None:
-    """Puts all answers; `told` hears of each that is kept."""
+    """Puts all answers, several at a time; `told` hears of each that is kept."""
     answers = Answers.open(path)
-    for index in range(ANSWERS):
-        request = Request("m", (Message("user", f"question {index} " * 40),))
-        answers.put(str(index), request, answer(index))
-        told(index)
+
+    async def put_all() -> None:
+        for first in range(0, ANSWERS, AT_ONCE):
+            await asyncio.gather(*(put(answers, index, told) for index in range(first, first + AT_ONCE)))
+
+    asyncio.run(put_all())
     answers.close()
 
 
@@ -96,16 +106,17 @@ def kill(path: Path, chance: random.Random) -> int:
 def fill_disk(path: Path, chance: random.Random) -> int:
     """SQLite's own full disk, from a random page on."""
     answers = Answers.open(path)
-    acknowledged = 0
+    kept: list[int] = []
     answers._database.write((f"PRAGMA max_page_count = {chance.randrange(30, 80)}", ()))  # noqa: SLF001 - a fault from within
-    with suppress(RunError):
+
+    async def put_all() -> None:
         for index in range(ANSWERS):
-            answers.put(
-                str(index), Request("m", (Message("user", f"question {index} " * 40),)), answer(index)
-            )
-            acknowledged += 1
+            await put(answers, index, kept.append)
+
+    with suppress(RunError):
+        asyncio.run(put_all())
     answers.close()
-    return acknowledged
+    return len(kept)
 
 
 FAULTS = {
