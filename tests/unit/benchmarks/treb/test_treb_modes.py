@@ -295,5 +295,5 @@ def test_every_model_is_asked_alike(model: str) -> None:
 
 
 def test_a_table_that_is_none_is_an_error_that_names_the_file(solve: Solve) -> None:
-    with pytest.raises(DatasetError, match=r"empty\.csv: found 0 rows, fewer than its 1 header rows"):
+    with pytest.raises(DatasetError, match=r"empty\.csv: found 0 rows, fewer than its 1 header row"):
         solve("tcot_html", "x", file_path=["csv/empty.csv"])

@@ -47,7 +47,7 @@ def test_the_tables_read_longest_ago_are_let_go_of(tmp_path: Path, monkeypatch: 
 def test_what_is_no_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("city\n")
-    with pytest.raises(DatasetError, match=r"a\.csv: found 1 rows, fewer than its 3 header rows"):
+    with pytest.raises(DatasetError, match=r"a\.csv: found 1 row, fewer than its 3 header rows"):
         TableCache().read(source(path, 3))
     with pytest.raises(DatasetError, match="a table in Markdown"):
         TableCache().read(source("", 3, "| a |"))

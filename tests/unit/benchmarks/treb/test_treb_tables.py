@@ -73,7 +73,7 @@ def test_a_second_header_row_stands_below_the_rule_in_markdown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rows", "message"), [("", 1, "0 rows"), ("a,b\n", 2, "1 rows, fewer than its 2")]
+    ("text", "rows", "message"), [("", 1, "0 rows"), ("a,b\n", 2, "1 row, fewer than its 2")]
 )
 def test_fewer_rows_than_headers_are_refused(text: str, rows: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
