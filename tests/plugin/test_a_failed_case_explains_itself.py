@@ -77,7 +77,7 @@ def test_a_missed_gate_shows_the_worst_cases_behind_it_everywhere(
         *workers, model, "--gate=capitals.exact_match >= 0.99", "--junitxml=j.xml", model=False
     )
     block = ["question  Osaka", "answer    </details>", "          ```"]
-    result.stdout.fnmatch_lines(["*missed  capitals.exact_match*", "", "test_capitals?jp?: below*", *block])
+    result.stdout.fnmatch_lines(["missed: capitals.exact_match: *", "", "test_capitals?jp?: below*", *block])
     result.stdout.fnmatch_lines(
         [
             "::error file=test_capitals.py,line=*,title=test_capitals?jp? - below threshold::question  Osaka%0A*"
