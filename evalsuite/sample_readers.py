@@ -33,8 +33,9 @@ def source_items(path: str | Path, split: str) -> Iterator[SourceItem]:
     reader = READERS.get(file.suffix.lower())
     if reader is not None:
         if not file.is_file():
+            missing = "a folder" if file.is_dir() else "no such file"
             raise DatasetError(
-                str(path), "", "no such file", "a file; relative paths begin where pytest was started"
+                str(path), "", missing, "a file; relative paths begin where pytest was started"
             )
         return reader(file)
     if file.exists() or not isinstance(path, str) or "/" not in path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.declarations import Declarations
+from evalsuite.errors import SettingsError
 
 if TYPE_CHECKING:
     import argparse
@@ -25,3 +26,14 @@ def add_reports_folder(parser: argparse.ArgumentParser) -> None:
 def own_declarations() -> Declarations:
     """Finds benchmarks of installed packages, and those of test files below the current directory."""
     return Declarations(Path.cwd())
+
+
+def demand_suite(*paths: str) -> None:
+    """Sees that suites are there, given as for pytest: a file or folder, perhaps with the id of a case.
+
+    Raises:
+        SettingsError: one is not.
+    """
+    for path in paths:
+        if not Path(path.partition("::")[0]).exists():
+            raise SettingsError(f"{path}: no such file or folder")

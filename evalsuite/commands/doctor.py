@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from evalsuite.commands.arguments import demand_suite
 from evalsuite.settings import OPTIONS
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the table, from within pytest: its ini files and conftests are those of a run."""
+    demand_suite(*options.suite)
     options_given = [
         f"{option.flag}={getattr(options, option.name)}"
         for option in OPTIONS

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
+from evalsuite.commands.arguments import demand_suite
 
 if TYPE_CHECKING:
     import argparse
@@ -36,8 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Has pytest collect the suite and print the plan."""
-    if options.suite and not Path(options.suite.partition("::")[0]).exists():
-        raise SettingsError(f"{options.suite}: no such file or folder")
+    demand_suite(*([options.suite] if options.suite else []))
     named = ("baseline", "detect", "model", "epochs", "limit", "reports")
     arguments = [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
     suite = [options.suite] if options.suite else []

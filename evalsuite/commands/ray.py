@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands.arguments import own_declarations
+from evalsuite.commands.arguments import demand_suite, own_declarations
 from evalsuite.commands.gateway import SHARED
 from evalsuite.commands.verdict_lines import print_verdict
 from evalsuite.counted_nouns import number_of
@@ -94,8 +94,7 @@ def run(options: argparse.Namespace) -> int:
         raise SettingsError(f"--shards {options.shards}: it must be a whole number of at least 1")
     if not options.cpus >= 0 or math.isinf(options.cpus):
         raise SettingsError(f"--cpus {options.cpus:g}: it must be a number of at least 0")
-    if not Path(options.suite.partition("::")[0]).exists():
-        raise SettingsError(f"{options.suite}: no such file or folder")
+    demand_suite(options.suite)
     name = options.name or time.strftime("ray-%Y-%m-%d-%H%M%S")
     command = shlex.join(["evalsuite", "ray", options.suite, "--shards", str(options.shards)])
     with ExitStack() as ends:

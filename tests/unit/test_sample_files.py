@@ -139,3 +139,9 @@ def test_of_a_large_file_no_more_is_read_than_is_asked_for(tmp_path: Path) -> No
     file.write_bytes(b'{"input": "a"}\n{"input": "\xff"}')
     with pytest.raises(DatasetError, match="byte 26: found bytes that are not UTF-8"):
         load_samples(file, target=None)
+
+
+def test_a_folder_is_no_file_of_samples(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").mkdir()
+    with pytest.raises(DatasetError, match="found a folder, expected a file"):
+        load_samples(tmp_path / "s.csv")
