@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 RISE, STEEPEST_RISE = 0.7, 0.1
-CUT, SEARCH_CUT = 0.15, 0.25
-"""Share of the rate that a refusal costs: usually, and where it ends a search."""
+CUT, MILD_CUT, SEARCH_CUT = 0.15, 0.1, 0.25
+"""Share of the rate that a refusal costs: usually, at UNEVEN requests a second, and where it ends a search."""
 
 EPOCH, SEARCH_EPOCH = 0.3, 0.2
 """Seconds between two cuts at least."""
@@ -296,7 +296,8 @@ class RateFinder:
         self._clean, self._clean_since = 0, now
         if now - self._cut_at >= (SEARCH_EPOCH if self._searching else EPOCH):
             used = min(rate, UNUSED * self._sending(now))
-            usual = max(CUT, min(SEARCH_CUT, max(TAKEN_BACK * _rise(rate) / rate, self._refused_share)))
+            least = CUT + (MILD_CUT - CUT) * _unevenness(rate)
+            usual = max(least, min(SEARCH_CUT, max(TAKEN_BACK * _rise(rate) / rate, self._refused_share)))
             cut = SEARCH_CUT if self._searching or self._lately > MANY_LATELY else usual
             rate = max(FLOOR, used * (1.0 - cut * weight))
             self.rate, self._searching, self._cut_at = rate, False, now
