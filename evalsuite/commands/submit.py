@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     missing = len(rows) - len(answered)
     if missing:
         sys.stdout.write(
-            f"{missing} questions have no answer, as their cases are errors: pytest ... --resume {folder.name} asks "
-            "again\n"
+            f"without an answer, as their cases are errors: {number_of(missing, 'question')}; "
+            f"pytest ... --resume {folder.name} asks again\n"
         )
     return int(bool(missing))

@@ -127,7 +127,7 @@ def test_one_line_that_cannot_be_read_costs_no_other_answer(
         ({"response": {"status_code": "abc"}}, LostAnswer, "neither answer nor error"),
         ({"response": {"status_code": 1e400}}, LostAnswer, "neither answer nor error"),
         ({"response": [1], "error": {"code": "batch_expired"}}, Transient, "gave no answer: batch_expired"),
-        ({"response": {"status_code": 200, "body": None}}, LostAnswer, "no chat completion"),
+        ({"response": {"status_code": 200, "body": None}}, LostAnswer, "not a chat completion"),
         ({"response": {"status_code": 500, "body": [1]}}, Transient, "answered 500"),
     ],
 )
