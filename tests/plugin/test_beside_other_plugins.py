@@ -46,7 +46,12 @@ async def test_text(scores):
     reason="uv sync --group plugins, and see the top of this file",
 )
 @pytest.mark.own_interpreter
-def test_all_of_them_run_in_one_session(suite: Suite, workers: tuple[str, ...]) -> None:
+def test_all_of_them_run_in_one_session(
+    suite: Suite, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Other sessions of tests look for no plugins; this one is about those that load themselves.
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.delenv("PYTEST_ADDOPTS")
     test = suite.path / "test_capitals.py"
     test.write_text(test.read_text() + ASYNC)
     result = suite.pytester.runpytest_subprocess(*suite.model, *OPTIONS, *workers)
