@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 from typing import TYPE_CHECKING
 
@@ -61,3 +63,14 @@ def test_garbage_goes_before_the_rest_is_set_aside() -> None:
     heap.set_aside()
     assert gone() is None
     assert gc.get_count()[2] == 0
+
+
+@pytest.mark.parametrize("given_back", [True, False])
+def test_what_was_set_aside_is_no_leak_when_the_interpreter_ends(given_back: bool) -> None:  # noqa: FBT001 - a parameter
+    pytest.importorskip("duckdb", reason="pip install duckdb")
+    program = (
+        "import duckdb\nfrom evalsuite import heap\nduckdb.connect().sql('SELECT 1').fetchall()\n"
+        f"heap.set_aside()\n{'heap.give_back_at_exit()' if given_back else ''}\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert ("leaked" in ended.stderr) is not given_back

@@ -50,6 +50,7 @@ def start(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
     started_sessions.append(str(config.rootpath))
     config.add_cleanup(heap.look_rarely())
+    heap.give_back_at_exit()
     try:
         if hasattr(config, "workerinput"):
             _start_worker(config, config.workerinput)
