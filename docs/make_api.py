@@ -32,20 +32,20 @@ Made from the docstrings by `python docs/make_api.py`. Names without a module ar
 GROUPS = {
     "Cases": (
         "evalsuite.plugin.collection",
-        "evalsuite.sample_files",
-        "evalsuite.lazy_samples",
-        "evalsuite.content",
+        "evalsuite.samples.files",
+        "evalsuite.samples.lazy",
+        "evalsuite.samples.content",
     ),
     "Solvers": ("evalsuite.solvers",),
     "Scorers": ("evalsuite.scorers",),
-    "Judges": ("evalsuite.judging",),
+    "Judges": ("evalsuite.judges",),
     "Tools, worlds and simulated users": ("evalsuite.tools",),
     "Applications under test": ("evalsuite.applications",),
-    "Metrics over all cases": ("evalsuite.reporting.case_metrics",),
-    "Runs, tallies and reports": ("evalsuite.results", "evalsuite.reporting.section"),
-    "Benchmarks and models of your own": ("evalsuite.protocols", "evalsuite.models"),
-    "Data": ("evalsuite.types",),
-    "Errors": ("evalsuite.errors",),
+    "Metrics over all cases": ("evalsuite.output.reports.case_metrics",),
+    "Runs, tallies and reports": ("evalsuite.results", "evalsuite.output.reports.section"),
+    "Benchmarks and models of your own": ("evalsuite.core.protocols", "evalsuite.models"),
+    "Data": ("evalsuite.core.types",),
+    "Errors": ("evalsuite.core.errors",),
 }
 """Headings, and the homes of what `evalsuite` exports at its top; the first that fits counts."""
 
@@ -54,7 +54,7 @@ ROOMS = {
     "Text metrics: `evalsuite.metrics.text`": "evalsuite.metrics.text",
     "Number metrics: `evalsuite.metrics.numbers`": "evalsuite.metrics.numbers",
     "Table metrics: `evalsuite.metrics.tables`": "evalsuite.metrics.tables",
-    "Ready rubrics: `evalsuite.judging`": "evalsuite.judging",
+    "Ready rubrics: `evalsuite.judges`": "evalsuite.judges",
     "The sandbox: `evalsuite.sandbox`": "evalsuite.sandbox",
 }
 """Headings of further modules, whose public names are listed whole."""

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalsuite.applications.case_model import BlockingModel, CaseModel
     from evalsuite.applications.endpoint import Endpoint
-    from evalsuite.content import audio, file, image
-    from evalsuite.errors import (
+    from evalsuite.core.errors import (
         BackendUnavailable,
         CallFailed,
         DatasetError,
@@ -38,12 +37,21 @@ if TYPE_CHECKING:
         SpendLimitReached,
         ToolError,
     )
-    from evalsuite.judging import multiple_evidence, pairwise, panel, rubric, single, weighted
-    from evalsuite.lazy_samples import LazySamples
+    from evalsuite.core.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
+    from evalsuite.core.types import (
+        Completion,
+        Message,
+        Metric,
+        Record,
+        Request,
+        Sample,
+        Score,
+        Transcript,
+        Usage,
+    )
+    from evalsuite.judges import multiple_evidence, pairwise, panel, rubric, single, weighted
     from evalsuite.models.protocol import Backend, RateLimited, Transient
-    from evalsuite.plugin.collection.decorator import benchmark
-    from evalsuite.protocols import Benchmark, Dataset, JudgedScorer, Model, Scorer, Setup, Solver
-    from evalsuite.reporting.case_metrics import (
+    from evalsuite.output.reports.case_metrics import (
         auroc,
         calibration_error,
         confusion_matrix,
@@ -51,12 +59,15 @@ if TYPE_CHECKING:
         micro_f1,
         spearman,
     )
-    from evalsuite.reporting.section import Cell, Chart, Column, Passage, Section, Series, Table
+    from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
+    from evalsuite.plugin.collection.decorator import benchmark
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.rows import Row
     from evalsuite.results.runs import load_run
     from evalsuite.results.tally import RunView, Tally
-    from evalsuite.sample_files import iter_samples, load_samples
+    from evalsuite.samples.content import audio, file, image
+    from evalsuite.samples.files import iter_samples, load_samples
+    from evalsuite.samples.lazy import LazySamples
     from evalsuite.scorers.answers import matches, one_of, similar
     from evalsuite.scorers.json_answers import json_schema
     from evalsuite.scorers.targets import bleu, contains, exact_match, numeric_match, rouge_l, token_f1
@@ -74,10 +85,9 @@ if TYPE_CHECKING:
     from evalsuite.tools.mcp_servers import McpServer
     from evalsuite.tools.personas import Persona, Scripted
     from evalsuite.tools.worlds import World
-    from evalsuite.types import Completion, Message, Metric, Record, Request, Sample, Score, Transcript, Usage
 
 _HOMES = {
-    "evalsuite.errors": (
+    "evalsuite.core.errors": (
         "BackendUnavailable",
         "CallFailed",
         "DatasetError",
@@ -95,10 +105,10 @@ _HOMES = {
         "SpendLimitReached",
         "ToolError",
     ),
-    "evalsuite.judging": ("multiple_evidence", "pairwise", "panel", "rubric", "single", "weighted"),
+    "evalsuite.judges": ("multiple_evidence", "pairwise", "panel", "rubric", "single", "weighted"),
     "evalsuite.applications.endpoint": ("Endpoint",),
     "evalsuite.applications.case_model": ("BlockingModel", "CaseModel"),
-    "evalsuite.reporting.case_metrics": (
+    "evalsuite.output.reports.case_metrics": (
         "auroc",
         "calibration_error",
         "confusion_matrix",
@@ -106,13 +116,21 @@ _HOMES = {
         "micro_f1",
         "spearman",
     ),
-    "evalsuite.content": ("audio", "file", "image"),
-    "evalsuite.lazy_samples": ("LazySamples",),
-    "evalsuite.sample_files": ("iter_samples", "load_samples"),
+    "evalsuite.samples.content": ("audio", "file", "image"),
+    "evalsuite.samples.lazy": ("LazySamples",),
+    "evalsuite.samples.files": ("iter_samples", "load_samples"),
     "evalsuite.plugin.collection.decorator": ("benchmark",),
     "evalsuite.models.protocol": ("Backend", "RateLimited", "Transient"),
-    "evalsuite.protocols": ("Benchmark", "Dataset", "JudgedScorer", "Model", "Scorer", "Setup", "Solver"),
-    "evalsuite.reporting.section": (
+    "evalsuite.core.protocols": (
+        "Benchmark",
+        "Dataset",
+        "JudgedScorer",
+        "Model",
+        "Scorer",
+        "Setup",
+        "Solver",
+    ),
+    "evalsuite.output.reports.section": (
         "Cell",
         "Chart",
         "Column",
@@ -141,7 +159,7 @@ _HOMES = {
     "evalsuite.tools.mcp_servers": ("McpServer",),
     "evalsuite.tools.personas": ("Persona", "Scripted"),
     "evalsuite.tools.worlds": ("World",),
-    "evalsuite.types": (
+    "evalsuite.core.types": (
         "Completion",
         "Message",
         "Metric",

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import EvalsuiteError, in_words
+from evalsuite.core.errors import EvalsuiteError, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from evalsuite.core.types import Completion, Message, Request, Usage
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.models.protocol import RateLimited
-from evalsuite.types import Completion, Message, Request, Usage
 from tests.unit.gateway.conftest import now, run_virtual
 
 if TYPE_CHECKING:

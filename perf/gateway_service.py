@@ -16,10 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from evalsuite.core.types import Message, Request
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.service.address import ServiceAddress
 from evalsuite.service.remote import RemoteBackend
-from evalsuite.types import Message, Request
 
 FAKE_PORT = 8197
 AT_ONCE = 100

@@ -19,8 +19,8 @@ import aiohttp
 import httpx2
 from openai import AsyncOpenAI
 
+from evalsuite.core.types import Message, Request
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.decisions.verdict import judge_run, measure
-from evalsuite.page.write import PAGE, write_page
-from evalsuite.reporting.report import build_report
+from evalsuite.output.page.write import PAGE, write_page
+from evalsuite.output.reports.report import build_report
 from evalsuite.results.record_file import RECORDS
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import load_run

@@ -29,14 +29,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.types import Message, Request
 from evalsuite.gateway.fine_timers import new_loop
 from evalsuite.gateway.opening import open_gateway
 from evalsuite.gateway.rate_finder import RateFinder
-from evalsuite.given_settings import read_settings
 from evalsuite.journal.answers import Answers
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited
-from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from evalsuite.benchmarks.treb import TREB
-from evalsuite.protocols import Setup
+from evalsuite.core.protocols import Setup
 
 
 def main() -> None:

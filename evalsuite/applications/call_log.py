@@ -8,13 +8,13 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.json_codec import encode_usage
-from evalsuite.types import Message, Transcript
+from evalsuite.core.json_codec import encode_usage
+from evalsuite.core.types import Message, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalsuite.types import Completion, ToolCall
+    from evalsuite.core.types import Completion, ToolCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from evalsuite.applications.http_answer import (
     read_object,
     response_stream,
 )
-from evalsuite.errors import EvalsuiteError
-from evalsuite.types import Message
+from evalsuite.core.errors import EvalsuiteError
+from evalsuite.core.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
-from evalsuite.errors import CallFailed, EvalsuiteError, RequestRefused
+from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused
+from evalsuite.core.types import Message
+from evalsuite.core.vectors import decode_vector
 from evalsuite.gateway.effects import Effects
 from evalsuite.gateway.handle import ModelHandle, read_prompt
 from evalsuite.gateway.loop import refuse_in_child
-from evalsuite.types import Message
-from evalsuite.vectors import decode_vector
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.endpoint import Endpoint, LoopbackServer
-    from evalsuite.types import Completion
+    from evalsuite.core.types import Completion
 
 T = TypeVar("T")
 

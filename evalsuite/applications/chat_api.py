@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.http_answer import BadRequest
-from evalsuite.json_codec import encode_tool_call
-from evalsuite.types import Message
+from evalsuite.core.json_codec import encode_tool_call
+from evalsuite.core.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalsuite.types import Completion, Usage
+    from evalsuite.core.types import Completion, Usage
 
 NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})
 """Fields that are no generation parameters: a streamed answer is the same answer."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 from openai import AsyncOpenAI, OpenAI
 
-from evalsuite.errors import SolverError
+from evalsuite.core.errors import SolverError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.http_answer import BadRequest
-from evalsuite.vectors import decode_vector
+from evalsuite.core.vectors import decode_vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.types import Completion
+    from evalsuite.core.types import Completion
 
 
 @dataclass(frozen=True, slots=True)

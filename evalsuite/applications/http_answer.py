@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from evalsuite.errors import (
+from evalsuite.core.errors import (
     BackendUnavailable,
     EvalsuiteError,
     ReplayMiss,
@@ -14,7 +14,7 @@ from evalsuite.errors import (
     SettingsError,
     SpendLimitReached,
 )
-from evalsuite.json_codec import dumps
+from evalsuite.core.json_codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.chat_api import ChatRequest, pieces
 from evalsuite.applications.http_answer import BadRequest
-from evalsuite.types import Message, ToolCall
+from evalsuite.core.types import Message, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.types import Completion, Role
+    from evalsuite.core.types import Completion, Role
 
 SAME_NAME = ("temperature", "top_p", "parallel_tool_calls", "user", "seed", "top_logprobs")
 

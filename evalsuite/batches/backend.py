@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.batches.outcome import Gone, completion_of, copied, missing
 from evalsuite.batches.server import BatchServer, as_line, read_lines
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import Detached, RequestRefused
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import Detached, RequestRefused
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.wire import request_key
 from evalsuite.models.protocol import RateLimited, Transient
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from evalsuite.batches.desk import BatchDesk
     from evalsuite.batches.server import BatchState
+    from evalsuite.core.types import Completion, Request
     from evalsuite.journal.batches import Batches, KeptBatch
     from evalsuite.models.openai import OpenAIBackend
-    from evalsuite.types import Completion, Request
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import BackendUnavailable, ModelError, SettingsError
+from evalsuite.core.errors import BackendUnavailable, ModelError, SettingsError
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient
 

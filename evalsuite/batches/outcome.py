@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import RequestRefused
+from evalsuite.core.errors import RequestRefused
 from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.batches.server import BatchState
+    from evalsuite.core.types import Completion, Request
     from evalsuite.models.openai import OpenAIBackend
-    from evalsuite.types import Completion, Request
 
 BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
 """Codes of a batch that was refused because too much is waiting already."""

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.json_codec import dumps
+from evalsuite.core.json_codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

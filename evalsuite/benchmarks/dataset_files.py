@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.errors import DatasetError
-from evalsuite.shortening import beginning
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.shortening import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.given_settings import read_settings
-from evalsuite.settings import OPTIONS
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.settings import OPTIONS
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer  # what parsers and their groups have in common
     from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
+    from evalsuite.core.settings import Settings
+    from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
-    from evalsuite.settings import Settings
-    from evalsuite.types import Completion, Request
 
 TAKEN = (
     "model",

@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

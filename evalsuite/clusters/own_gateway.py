@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import BackendUnavailable
+from evalsuite.core.errors import BackendUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

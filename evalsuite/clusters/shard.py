@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 from evalsuite.results.record_file import JOURNAL
 
 if TYPE_CHECKING:

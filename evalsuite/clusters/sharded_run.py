@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.clusters.shard import unpack
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 from evalsuite.results.merge import join_runs
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, check_name
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evalsuite.clusters.shard import ShardResult
-    from evalsuite.declarations import Declarations
-    from evalsuite.reporting.write import RunReport
+    from evalsuite.core.declarations import Declarations
+    from evalsuite.output.reports.write import RunReport
 
 STORE = "gateway.sqlite"
 """Answers of a run that is not joined yet, where it has a gateway of its own."""
@@ -75,7 +75,7 @@ class ShardedRun:
         Raises:
             RunError: a shard left no run.
         """
-        from evalsuite.reporting.write import write_run
+        from evalsuite.output.reports.write import write_run
 
         try:
             with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.declarations import Declarations
-from evalsuite.errors import SettingsError
+from evalsuite.core.declarations import Declarations
+from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
     import argparse

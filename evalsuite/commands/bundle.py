@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_folder
 

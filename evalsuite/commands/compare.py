@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the comparison."""
-    from evalsuite.reporting.compare import write_comparison
+    from evalsuite.output.reports.compare import write_comparison
 
     folders = [find_folder(options.reports, name) for name in options.names]
     target = options.to or options.reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]

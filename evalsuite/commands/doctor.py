@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import demand_suite
-from evalsuite.settings import OPTIONS
+from evalsuite.core.settings import OPTIONS
 
 if TYPE_CHECKING:
     import argparse

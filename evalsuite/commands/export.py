@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.errors import RunError
-from evalsuite.exports.inspect_log import file_name, inspect_log
-from evalsuite.exports.latex import latex_table
-from evalsuite.exports.lm_eval import lm_eval_results
-from evalsuite.exports.spreadsheets import inert
-from evalsuite.json_codec import encode_record
-from evalsuite.reporting.compare import GLANCE, compare_runs, label_runs
-from evalsuite.reporting.section import Table
+from evalsuite.core.errors import RunError
+from evalsuite.core.json_codec import encode_record
+from evalsuite.output.exports.inspect_log import file_name, inspect_log
+from evalsuite.output.exports.latex import latex_table
+from evalsuite.output.exports.lm_eval import lm_eval_results
+from evalsuite.output.exports.spreadsheets import inert
+from evalsuite.output.reports.compare import GLANCE, compare_runs, label_runs
+from evalsuite.output.reports.section import Table
 from evalsuite.results.flat_rows import columns_of, flat_row
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the decisions and gives the exit status; the run itself keeps what it decided."""
     from evalsuite.decisions.conditions import parse_gates
-    from evalsuite.reporting.write import append_step_summary, comment
+    from evalsuite.output.reports.write import append_step_summary, comment
 
     parse_gates(options.gate)
     overrides = {"gate": options.gate, "baseline": options.baseline, "on_undecided": options.on_undecided}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.given_settings import read_settings
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.settings import OPTIONS
 from evalsuite.service.address import PORT
-from evalsuite.settings import OPTIONS
 
 if TYPE_CHECKING:
     import argparse
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     import math
     import sys
 
-    from evalsuite.errors import SettingsError
+    from evalsuite.core.errors import SettingsError
     from evalsuite.service.serving import Service, serve
 
     if not options.max_age >= 0:

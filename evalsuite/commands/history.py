@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import RunError, for_terminal
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.results.run_folders import INFO, RunFolder, find_folder, interruption
 from evalsuite.results.runs import load_run
 
@@ -57,9 +57,9 @@ def run(options: argparse.Namespace) -> int:
     """
     from evalsuite.decisions.history import trace
     from evalsuite.decisions.verdict import comparison_rules
-    from evalsuite.page.write import COMPARISON
-    from evalsuite.reporting.history import write_history
-    from evalsuite.reporting.markdown import in_terminal
+    from evalsuite.output.page.write import COMPARISON
+    from evalsuite.output.reports.history import write_history
+    from evalsuite.output.reports.markdown import in_terminal
 
     runs = _releases(options)
     references = _references(options, runs)

@@ -11,28 +11,28 @@ from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.commands.judge_gates import decided, status
 from evalsuite.commands.judged_again import AnswersToJudge, judged_again
 from evalsuite.commands.report_again import AGAIN
+from evalsuite.core.errors import RunError, SettingsError, for_terminal
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.protocols import JudgedScorer, Setup
+from evalsuite.core.settings import OPTIONS
 from evalsuite.decisions.conditions import parse_gates
-from evalsuite.errors import RunError, SettingsError, for_terminal
-from evalsuite.given_settings import read_settings
-from evalsuite.judging.people_labels import joined, read_labels
-from evalsuite.judging.rubrics import rubric
-from evalsuite.protocols import JudgedScorer, Setup
-from evalsuite.reporting.judges.certificate import certificate
-from evalsuite.reporting.markdown import decision_line, in_terminal, render
+from evalsuite.judges.people_labels import joined, read_labels
+from evalsuite.judges.rubrics import rubric
+from evalsuite.output.reports.judges.certificate import certificate
+from evalsuite.output.reports.markdown import decision_line, in_terminal, render
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
-from evalsuite.settings import OPTIONS
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.judging.rubric_judge import Rubric
-    from evalsuite.protocols import Benchmark
-    from evalsuite.reporting.judges.certificate import JudgeResults
+    from evalsuite.core.protocols import Benchmark
+    from evalsuite.core.types import Record
+    from evalsuite.judges.rubric_judge import Rubric
+    from evalsuite.output.reports.judges.certificate import JudgeResults
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
-    from evalsuite.types import Record
 
 TAKEN = (
     "judge_base_url",

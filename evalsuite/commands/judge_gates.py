@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.gates import GateDecision
-    from evalsuite.reporting.judges.certificate import JudgeResults
+    from evalsuite.output.reports.judges.certificate import JudgeResults
     from evalsuite.results.rows import Row
 
 

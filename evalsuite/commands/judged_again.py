@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import BackendUnavailable, JudgeError, SettingsError
-from evalsuite.judging.marks import marked
-from evalsuite.judging.opinions import PREFERENCE
-from evalsuite.judging.probes import PARAPHRASED, REWORD, probes
-from evalsuite.judging.rubric_judge import Rubric
-from evalsuite.reporting.judges.certificate import JudgeResults
+from evalsuite.core.errors import BackendUnavailable, JudgeError, SettingsError
+from evalsuite.core.types import Sample, Score
+from evalsuite.judges.marks import marked
+from evalsuite.judges.opinions import PREFERENCE
+from evalsuite.judges.probes import PARAPHRASED, REWORD, probes
+from evalsuite.judges.rubric_judge import Rubric
+from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import Tally
-from evalsuite.types import Sample, Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.protocols import JudgedScorer
+    from evalsuite.core.settings import Settings
+    from evalsuite.core.types import Record
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
-    from evalsuite.protocols import JudgedScorer
-    from evalsuite.settings import Settings
-    from evalsuite.types import Record
 
 ScoresByCase = dict[str, dict[str, Score]]
 """By case and name; a judge that could not be read has none."""

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.errors import RunError
-from evalsuite.exports.spreadsheets import inert
+from evalsuite.core.errors import RunError
+from evalsuite.output.exports.spreadsheets import inert
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalsuite.types import Record
+    from evalsuite.core.types import Record
 
 COLUMNS = ("case", "input", "answer", "label")
 

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Joins shards and writes their report; the gates are then decided with `evalsuite gate`."""
-    from evalsuite.reporting.write import write_run
+    from evalsuite.output.reports.write import write_run
     from evalsuite.results.merge import merge_runs
 
     check_name(options.reports, options.to, otherwise="choose another --to")

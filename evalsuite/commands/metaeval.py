@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_model_options
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from evalsuite.metrics.tables import Format
-    from evalsuite.reporting.section import Table
+    from evalsuite.output.reports.section import Table
 
 SUFFIXES: dict[str, Format] = {
     ".html": "html",
@@ -100,7 +100,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
     lines = agreements(rated, values)
     _show([agreement_table(lines, title)], options.to)
     if options.plot:
-        from evalsuite.reporting.plots import draw
+        from evalsuite.output.reports.plots import draw
 
         draw(agreement_chart(lines, title), options.plot)
     return 0
@@ -132,7 +132,7 @@ def _items(path: Path) -> Iterator[tuple[str, str, Format]]:
 def _show(tables: list[Table], file: Path | None) -> None:
     from tabulate import tabulate
 
-    from evalsuite.reporting.markdown import plain_text, render_table
+    from evalsuite.output.reports.markdown import plain_text, render_table
 
     for table in tables:
         rows = [

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.errors import RunError
-from evalsuite.exports.paper import write_paper
-from evalsuite.reporting.compare import label_runs
-from evalsuite.reporting.plots import can_draw
+from evalsuite.core.errors import RunError
+from evalsuite.output.exports.paper import write_paper
+from evalsuite.output.reports.compare import label_runs
+from evalsuite.output.reports.plots import can_draw
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.commands.arguments import demand_suite, own_declarations
 from evalsuite.commands.gateway import SHARED
 from evalsuite.commands.verdict_lines import print_verdict
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import SettingsError
-from evalsuite.settings import OPTIONS
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.settings import OPTIONS
 
 if TYPE_CHECKING:
     from evalsuite.clusters.ray_engine import RayCluster

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the report: as Markdown into a file or a pipe, without its escapes on a terminal."""
-    from evalsuite.reporting.markdown import in_terminal
+    from evalsuite.output.reports.markdown import in_terminal
 
     report = report_again(options, {})
     saved = save(report, options, "report")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from evalsuite.reporting.write import RunReport
+    from evalsuite.output.reports.write import RunReport
 
 AGAIN = "again"
 """The folder, in that of a run, for what is made of it afterwards."""
@@ -39,7 +39,7 @@ def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> Run
     Raises:
         RunError: the run, or its baseline, cannot be read.
     """
-    from evalsuite.reporting.write import make_report
+    from evalsuite.output.reports.write import make_report
 
     run = load_run(find_folder(options.reports, options.name), own_declarations())
     settings = {**run.info.get("settings", {}), **instead}
@@ -50,7 +50,7 @@ def save(report: RunReport, options: argparse.Namespace, name: str) -> str:
     """With `--save`, writes a report into a folder of its own; a line that says where, or nothing."""
     if not options.save:
         return ""
-    from evalsuite.reporting.write import write_report
+    from evalsuite.output.reports.write import write_report
 
     target = report.run.folder.path / AGAIN / name
     write_report(report, target)

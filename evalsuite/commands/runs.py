@@ -7,17 +7,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.errors import RunError
-from evalsuite.page.run_index import all_runs
-from evalsuite.reporting.markdown import terminal_table
-from evalsuite.reporting.section import Column, Table
+from evalsuite.core.errors import RunError
+from evalsuite.output.page.run_index import all_runs
+from evalsuite.output.reports.markdown import terminal_table
+from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.run_folders import SUMMARY, begun
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from evalsuite.reporting.section import Cell
+    from evalsuite.output.reports.section import Cell
     from evalsuite.results.run_folders import RunFolder
 
 COLUMNS = (

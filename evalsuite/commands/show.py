@@ -8,10 +8,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import RunError, for_terminal
-from evalsuite.json_codec import encode_record
-from evalsuite.reporting.case_block import case_block
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.core.json_codec import encode_record
+from evalsuite.output.reports.case_block import case_block
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from evalsuite.types import Record
+    from evalsuite.core.types import Record
 
 MOST = 20
 """Cases whose names are listed where a part of a name fits several."""

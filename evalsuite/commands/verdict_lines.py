@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import for_terminal
-from evalsuite.reporting.markdown import decision_line
+from evalsuite.core.errors import for_terminal
+from evalsuite.output.reports.markdown import decision_line
 
 if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Verdict

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.counted_nouns import number_of
+from evalsuite.core.counted_nouns import number_of
 
 if TYPE_CHECKING:
     import argparse
@@ -83,8 +83,8 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
     """`summary.json` and the report's text against what the records come to now."""
-    from evalsuite.reporting.summary import summarise
-    from evalsuite.reporting.write import heading, make_report
+    from evalsuite.output.reports.summary import summarise
+    from evalsuite.output.reports.write import heading, make_report
     from evalsuite.results.run_folders import REPORT, SUMMARY
     from evalsuite.results.runs import load_run
 

@@ -8,8 +8,8 @@ import webbrowser
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import RunError
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import RunError
 from evalsuite.results.run_folders import find_folder
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         RunError: there is no such run, or none at all.
     """
-    from evalsuite.page.live import goes_on, page_of
-    from evalsuite.page.run_index import all_runs, write_index
+    from evalsuite.output.page.live import goes_on, page_of
+    from evalsuite.output.page.run_index import all_runs, write_index
 
     folders = [find_folder(options.reports, name) for name in options.names] or all_runs(options.reports)
     if not folders:
@@ -63,9 +63,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _make_page(folder: RunFolder, *, live: bool) -> None:
-    from evalsuite.page.live import write_live_page
-    from evalsuite.page.write import PAGE
-    from evalsuite.reporting.write import write_run
+    from evalsuite.output.page.live import write_live_page
+    from evalsuite.output.page.write import PAGE
+    from evalsuite.output.reports.write import write_run
 
     if live:
         write_live_page(folder, own_declarations())
@@ -74,7 +74,7 @@ def _make_page(folder: RunFolder, *, live: bool) -> None:
 
 
 def _follow(folder: RunFolder) -> None:
-    from evalsuite.page.live import follow
+    from evalsuite.output.page.live import follow
 
     def tell(cases: int) -> None:
         sys.stdout.write(

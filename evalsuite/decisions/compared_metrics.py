@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.core.types import SHARE, Metric
 from evalsuite.decisions.baseline_result import ComparedMetric, ComparisonRules
 from evalsuite.decisions.judge_drift import is_canary
 from evalsuite.decisions.measured import PASS_RATE
 from evalsuite.results.built_in import RESOURCES
-from evalsuite.types import SHARE, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,9 +13,9 @@ from evalsuite.results.tally import Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from evalsuite.core.types import Metric
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.rows import Row
-    from evalsuite.types import Metric
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 """A metric that every benchmark has: the share of its scored cases whose test passed."""

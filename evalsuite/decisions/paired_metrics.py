@@ -17,11 +17,11 @@ from evalsuite.results.guarded_metric import failure_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.types import Metric
     from evalsuite.decisions.baseline_result import ComparedMetric, ComparisonRules
     from evalsuite.decisions.pairing import Common, ScoredPairs
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
-    from evalsuite.types import Metric
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from evalsuite.core.types import Usage
 from evalsuite.decisions.compared_metrics import declared, subjects
 from evalsuite.decisions.derived_planning import derived_variance
 from evalsuite.decisions.measured import score_of, select
 from evalsuite.decisions.pairing import ByQuestion, common_questions
 from evalsuite.results.built_in import RESOURCES
-from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

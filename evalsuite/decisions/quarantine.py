@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.counted_nouns import number_of
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import SettingsError
 from evalsuite.decisions.misspelt import near
-from evalsuite.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

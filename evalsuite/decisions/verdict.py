@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.counted_nouns import number_of
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.option_values import parse_margin
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.baseline_result import Against, ComparisonRules
 from evalsuite.decisions.conditions import JUDGE, Gate, gates_of
@@ -16,7 +17,6 @@ from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
 from evalsuite.decisions.sequential_gates import CONFIDENCE, at_the_end
-from evalsuite.option_values import parse_margin
 from evalsuite.results.judge_labels import JUDGE_METRICS, labelled
 from evalsuite.results.run_folders import interruption
 from evalsuite.results.tally import Tally
@@ -24,10 +24,10 @@ from evalsuite.results.tally import Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from evalsuite.core.types import Outcome
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.rows import Row
     from evalsuite.results.runs import Run
-    from evalsuite.types import Outcome
 
 
 class Status(IntEnum):

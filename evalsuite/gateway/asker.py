@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from evalsuite.gateway.effects import Keeper
 
 if TYPE_CHECKING:
-    from evalsuite.types import Completion, Request
+    from evalsuite.core.types import Completion, Request
 
 
 class Asker(Protocol):

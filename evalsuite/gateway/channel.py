@@ -12,18 +12,24 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evalsuite.errors import CallFailed, EvalsuiteError
+from evalsuite.core.errors import CallFailed, EvalsuiteError
+from evalsuite.core.json_codec import (
+    decode_completion,
+    decode_request,
+    dumps,
+    encode_completion,
+    encode_request,
+)
 from evalsuite.gateway.effects import Effect
 from evalsuite.gateway.wire import decode_error, encode_error
-from evalsuite.json_codec import decode_completion, decode_request, dumps, encode_completion, encode_request
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
 
+    from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
-    from evalsuite.types import Completion, Request
 
 
 class Channel(Protocol):

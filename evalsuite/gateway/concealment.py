@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SettingsError
-from evalsuite.redaction import HEADERS, is_secret, mark_secrets, redact
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.redaction import HEADERS, is_secret, mark_secrets, redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalsuite.core.settings import Settings
+    from evalsuite.core.types import Completion, Request
     from evalsuite.models.protocol import Backend
-    from evalsuite.settings import Settings
-    from evalsuite.types import Completion, Request
 
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")

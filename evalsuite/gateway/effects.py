@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evalsuite.errors import ReplayMiss, RunError
+from evalsuite.core.errors import ReplayMiss, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import CallFailed
+from evalsuite.core.errors import CallFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,8 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
+from evalsuite.core.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
+from evalsuite.core.types import Usage
 from evalsuite.gateway.breaker import Breaker
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.effects import EffectLog
@@ -39,19 +40,18 @@ from evalsuite.models.protocol import (
     Unreachable,
     Withheld,
 )
-from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Literal
 
+    from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.effects import Effect
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.neighbours import Neighbours
     from evalsuite.gateway.spend import Price
     from evalsuite.gateway.store import Store
     from evalsuite.models.protocol import Backend
-    from evalsuite.types import Completion, Request
 
 PATIENCE = 900.0
 """Seconds from its first refusal, or from the start of an outage, after which a request has failed."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from evalsuite.json_codec import digest, encode_request
-from evalsuite.types import Message, Request, Usage, as_message
+from evalsuite.core.json_codec import digest, encode_request
+from evalsuite.core.types import Message, Request, Usage, as_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.types import Completion
     from evalsuite.gateway.asker import Asker
-    from evalsuite.types import Completion
 
 
 class Meter:

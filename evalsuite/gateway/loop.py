@@ -8,7 +8,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.gateway.fine_timers import new_loop
 
 if TYPE_CHECKING:

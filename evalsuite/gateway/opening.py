@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.core.types import Usage
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.descriptors import connections_within_limit
 from evalsuite.gateway.spend import Ledger, read_prices
 from evalsuite.models.access import MEBIBYTE, Access, Timeouts
 from evalsuite.models.credentials import Credentials, Grant
-from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.errors import EvalsuiteError
+    from evalsuite.core.errors import EvalsuiteError
+    from evalsuite.core.settings import Settings
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.journal.answers import Answers
     from evalsuite.models.protocol import Backend
-    from evalsuite.settings import Settings
 
 
 IN_BATCHES = 10**6

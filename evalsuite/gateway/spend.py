@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError, SpendLimitReached
-from evalsuite.json_codec import dumps, encode_message
-from evalsuite.types import Usage
+from evalsuite.core.errors import SettingsError, SpendLimitReached
+from evalsuite.core.json_codec import dumps, encode_message
+from evalsuite.core.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evalsuite.types import Completion, Request
+    from evalsuite.core.types import Completion, Request
 
 # Tokens set aside for the answer to a request that does not limit it.
 UNBOUNDED_ANSWER = 4096

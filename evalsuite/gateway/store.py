@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from evalsuite.core.types import Completion, Request, Usage
     from evalsuite.journal.tool_calls import ToolCalls
-    from evalsuite.types import Completion, Request, Usage
 
 
 class Store(Protocol):

@@ -6,16 +6,16 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import BackendUnavailable, CallFailed, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
 from evalsuite.models.protocol import Outage, RateLimited
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from evalsuite.core.types import Completion
     from evalsuite.gateway.breaker import Breaker
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.models.protocol import Backend
-    from evalsuite.types import Completion
 
 WORTH_TELLING = 1.5
 """Seconds of a pause that the terminal tells of."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from evalsuite import errors
-from evalsuite.json_codec import Plain, dumps, encode_request
+from evalsuite.core import errors
+from evalsuite.core.json_codec import Plain, dumps, encode_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.types import Request
+    from evalsuite.core.types import Request
 
 # Increase it whenever the same request would get another key.
 KEY_VERSION = 1

@@ -6,19 +6,19 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
+from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.journal.database import Database
 from evalsuite.journal.identity import checksum
 from evalsuite.journal.large_parts import taken_apart
 from evalsuite.journal.tool_calls import ToolCalls
-from evalsuite.json_codec import decode_completion, dumps, encode_completion, encode_request
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
     from typing import Literal
 
-    from evalsuite.types import Completion, Request, Usage
+    from evalsuite.core.types import Completion, Request, Usage
 
 BILLED = """
 SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost

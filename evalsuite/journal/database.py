@@ -7,7 +7,7 @@ import threading
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 from evalsuite.journal.group_commit import GroupCommit
 from evalsuite.journal.salvage import salvage
 from evalsuite.journal.schema import SCHEMA, TABLES, VERSION

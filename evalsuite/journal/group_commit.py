@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 
 if TYPE_CHECKING:
     import sqlite3

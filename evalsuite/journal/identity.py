@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from evalsuite.json_codec import digest
+from evalsuite.core.json_codec import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

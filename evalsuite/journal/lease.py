@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 
 if TYPE_CHECKING:
     from pathlib import Path

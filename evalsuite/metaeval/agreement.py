@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables.any_markup import read_any
 from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation, correlations, pearson_r

@@ -6,19 +6,19 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.struc_bench.p_score import p_score
 from evalsuite.builders.build_progress import BuildProgress
 from evalsuite.builders.model_session import session
-from evalsuite.errors import JudgeError
-from evalsuite.judging.p_score import p_score
+from evalsuite.core.errors import JudgeError
 from evalsuite.metrics.tables import strip_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.settings import Settings
     from evalsuite.metaeval.rated_tables import RatedTable
-    from evalsuite.protocols import Model
-    from evalsuite.settings import Settings
 
 UNREAD = float("nan")
 

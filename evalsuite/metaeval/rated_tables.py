@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 from evalsuite.metrics.tables import FORMATS, Format
 
 if TYPE_CHECKING:

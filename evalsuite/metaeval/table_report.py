@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evalsuite.reporting.section import Chart, Column, Series, Table
+from evalsuite.output.reports.section import Chart, Column, Series, Table
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evalsuite.metaeval.agreement import MetricAgreement
     from evalsuite.metaeval.table_grid import GridLine
-    from evalsuite.reporting.section import Cell
+    from evalsuite.output.reports.section import Cell
     from evalsuite.stats.correlation_intervals import Correlation
 
 CORRELATIONS = ("Pearson", "Spearman", "Kendall")

@@ -8,7 +8,7 @@ import warnings
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

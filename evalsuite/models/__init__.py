@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from evalsuite import heap
-from evalsuite.entry_points import SHIPPED, find_target, load, names
-from evalsuite.errors import EvalsuiteError, SettingsError
+from evalsuite.core import heap
+from evalsuite.core.entry_points import SHIPPED, find_target, load, names
+from evalsuite.core.errors import EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

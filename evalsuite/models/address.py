@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.redaction import redact
 from evalsuite.models.secret import Secret
-from evalsuite.redaction import redact
 
 OPENAI = "https://api.openai.com/v1"
 AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")

@@ -7,12 +7,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evalsuite.types import Completion, Request
+    from evalsuite.core.types import Completion, Request
 
 EXPECTED = (
     'JSON lines {"id": ..., "answer": ...}, with or without "benchmark" where two benchmarks share an id'

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evalsuite.json_codec import encode_message
+from evalsuite.core.json_codec import encode_message
+from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.protocol import LostAnswer, Withheld
-from evalsuite.types import Completion, Request, TokenLogprob, ToolCall, Usage
 
 # The first tag may be missing: some chat templates put it into the prompt.
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)

@@ -10,7 +10,7 @@ import aiohttp
 import httpx2
 import openai
 
-from evalsuite.errors import EvalsuiteError
+from evalsuite.core.errors import EvalsuiteError
 from evalsuite.models.protocol import RateLimited, Transient
 
 

@@ -11,10 +11,10 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.redaction import redact
 from evalsuite.models.access import AZURE_KEY, AZURE_TOKEN, OPENAI_KEY, Access, key_from
 from evalsuite.models.address import OPENAI, parse_address
-from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.types import Completion, Usage
+from evalsuite.core.vectors import decode_vector, encode_vector
 from evalsuite.models.chat_format import OURS
 from evalsuite.models.protocol import Transient
-from evalsuite.types import Completion, Usage
-from evalsuite.vectors import decode_vector, encode_vector
 
 if TYPE_CHECKING:
-    from evalsuite.types import Request
+    from evalsuite.core.types import Request
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:

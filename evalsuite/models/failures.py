@@ -8,7 +8,7 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.models.protocol import Hopeless, Outage, RateLimited, Transient
 
 if TYPE_CHECKING:

@@ -8,18 +8,18 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import BackendUnavailable, RequestRefused
-from evalsuite.json_codec import dumps, encode_request
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.json_codec import dumps, encode_request
+from evalsuite.core.threads import RaisedInThread, in_thread, is_async
+from evalsuite.core.types import Completion, TokenLogprob, ToolCall, Usage
+from evalsuite.core.vectors import encode_vector
 from evalsuite.models.chat_format import split_reasoning
 from evalsuite.models.protocol import RateLimited, Transient
-from evalsuite.threads import RaisedInThread, in_thread, is_async
-from evalsuite.types import Completion, TokenLogprob, ToolCall, Usage
-from evalsuite.vectors import encode_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evalsuite.types import Request
+    from evalsuite.core.types import Request
 
 UNDERSTOOD = frozenset(
     {"content", "reasoning_content", "tool_calls", "finish_reason", "usage", "logprobs", "embeddings", "role"}

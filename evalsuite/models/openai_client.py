@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 
-from evalsuite.errors import BackendUnavailable
+from evalsuite.core.errors import BackendUnavailable
 from evalsuite.models.access import AZURE_TOKEN
 from evalsuite.models.direct_client import DirectClient
 from evalsuite.models.transport import ACCEPTED

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
 
 if TYPE_CHECKING:
-    from evalsuite.types import Completion, Request
+    from evalsuite.core.types import Completion, Request
 
 
 class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which waits and asks again

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import ReplayMiss
+from evalsuite.core.errors import ReplayMiss
 
 if TYPE_CHECKING:
+    from evalsuite.core.types import Completion, Request
     from evalsuite.models.protocol import Backend
-    from evalsuite.types import Completion, Request
 
 
 class ReplayBackend:

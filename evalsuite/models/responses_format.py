@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.json_codec import encode_message
+from evalsuite.core.json_codec import encode_message
+from evalsuite.core.types import Completion, Request, ToolCall
 from evalsuite.models.chat_format import OURS, read_logprobs, read_usage, shown, split_reasoning
 from evalsuite.models.protocol import LostAnswer, Withheld
-from evalsuite.types import Completion, Request, ToolCall
 
 if TYPE_CHECKING:
-    from evalsuite.types import Message
+    from evalsuite.core.types import Message
 
 FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 

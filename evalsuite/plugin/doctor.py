@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.errors import EvalsuiteError
+from evalsuite.core.errors import EvalsuiteError
 
 if TYPE_CHECKING:
-    from evalsuite.settings import Settings
+    from evalsuite.core.settings import Settings
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,10 +31,10 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
 
 
 def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> int:
-    from evalsuite.plugin.session.machine_check import examine
+    from evalsuite.engine.machine_check import examine
+    from evalsuite.output.reports.markdown import terminal_table
+    from evalsuite.output.reports.section import Column, Table
     from evalsuite.plugin.session.session_start import make_importable
-    from evalsuite.reporting.markdown import terminal_table
-    from evalsuite.reporting.section import Column, Table
 
     make_importable(config, settings)
     findings = examine(settings, config.rootpath, programs=programs)

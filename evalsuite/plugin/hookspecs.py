@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from evalsuite.core.types import Record
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.reporting.section import Section
+    from evalsuite.output.reports.section import Section
     from evalsuite.results.runs import Run
-    from evalsuite.types import Record
 
 
 def pytest_evalsuite_record(record: Record, config: pytest.Config) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.declarations import MARK
+from evalsuite.core.declarations import MARK
 
 if TYPE_CHECKING:
     from evalsuite.plugin.collection.cases import Case

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.given_settings import read_settings
-from evalsuite.settings import OPTIONS, Settings
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.settings import OPTIONS, Settings
 
 if TYPE_CHECKING:
     import pytest

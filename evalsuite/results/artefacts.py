@@ -12,7 +12,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.json_codec import digest
+from evalsuite.core.json_codec import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,16 +16,16 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.types import SHARE, Metric
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.judge_labels import JUDGE_METRICS, corrected
 from evalsuite.results.tally import Tally
-from evalsuite.types import SHARE, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evalsuite.core.types import Usage
     from evalsuite.results.rows import Row
-    from evalsuite.types import Usage
 
 LATENCY = re.compile(r"latency_p(\d{1,2})")
 JUDGE = "judge_"

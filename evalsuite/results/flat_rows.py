@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalsuite.types import Record
+    from evalsuite.core.types import Record
 
 
 def flat_row(record: Record) -> dict[str, Any]:

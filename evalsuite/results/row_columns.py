@@ -24,7 +24,7 @@ from evalsuite.results.value_columns import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalsuite.types import Record
+    from evalsuite.core.types import Record
 
 
 class CaseColumn:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.types import Outcome, Record, Usage
+from evalsuite.core.types import Outcome, Record, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

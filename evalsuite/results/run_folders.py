@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 from evalsuite.results import shapes
 from evalsuite.results.record_file import JOURNAL, RECORDS
 

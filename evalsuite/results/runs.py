@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.declarations import Declarations
-from evalsuite.errors import RunError
-from evalsuite.json_codec import decode_metric, decode_record
+from evalsuite.core.declarations import Declarations
+from evalsuite.core.errors import RunError
+from evalsuite.core.json_codec import decode_metric, decode_record
 from evalsuite.results import shapes
 from evalsuite.results.built_in import BuiltInMetrics, built_in
 from evalsuite.results.cut_short import check_whole, ends_within_a_line
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from evalsuite.protocols import Benchmark
+    from evalsuite.core.protocols import Benchmark
+    from evalsuite.core.types import Metric, Record
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.rows import Row
-    from evalsuite.types import Metric, Record
 
 
 class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, get_args
 
-from evalsuite.settings import OPTIONS, Settings
-from evalsuite.types import Outcome
+from evalsuite.core.settings import OPTIONS, Settings
+from evalsuite.core.types import Outcome
 
 Shape = Callable[[Any], str]
 """What is wrong with a value, with the way to it before a colon; empty where nothing is."""

@@ -14,8 +14,8 @@ from evalsuite.results.rows import PackedRows, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
+    from evalsuite.core.types import Metric, Outcome, Record
     from evalsuite.stats import Interval
-    from evalsuite.types import Metric, Outcome, Record
 
 
 @dataclass(frozen=True, slots=True)

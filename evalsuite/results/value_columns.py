@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from evalsuite.types import Usage
+from evalsuite.core.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

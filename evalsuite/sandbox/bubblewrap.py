@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SandboxUnavailable
+from evalsuite.core.errors import SandboxUnavailable
 from evalsuite.sandbox.inside.calls import AUDIT_ARCH
 from evalsuite.sandbox.inside.limits import LOADING, OWN_FILES
 

@@ -11,7 +11,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SandboxError, SandboxUnavailable
+from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox.script_hosts import ScriptEnd
 
 if TYPE_CHECKING:

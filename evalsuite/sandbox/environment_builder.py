@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SandboxUnavailable
+from evalsuite.core.errors import SandboxUnavailable
 from evalsuite.sandbox.interpreters import Interpreter, other_interpreter, own_interpreter
 
 if TYPE_CHECKING:

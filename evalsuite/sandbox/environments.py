@@ -15,8 +15,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
-from evalsuite.json_codec import digest
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.json_codec import digest
 from evalsuite.sandbox.interpreters import own_interpreter
 
 if TYPE_CHECKING:

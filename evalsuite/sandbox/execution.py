@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.shortening import ending
+from evalsuite.core.shortening import ending
 
 if TYPE_CHECKING:
     from evalsuite.sandbox.files import ProgramFile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SandboxError
-from evalsuite.redaction import redact
+from evalsuite.core.errors import SandboxError
+from evalsuite.core.redaction import redact
 from evalsuite.sandbox.script_hosts import ScriptEnd
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SandboxError, SandboxUnavailable
+from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox.environments import own_environment
 from evalsuite.sandbox.inside.limits import Limits
 from evalsuite.sandbox.script_hosts import installed

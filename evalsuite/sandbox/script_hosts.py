@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.errors import SandboxError, SandboxUnavailable
+from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox.bubblewrap import INSIDE
 from evalsuite.sandbox.environments import MENTIONED, ProgramEnvironment
 from evalsuite.sandbox.execution import execution

@@ -8,7 +8,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from evalsuite.errors import SandboxError
+from evalsuite.core.errors import SandboxError
 from evalsuite.sandbox.execution import DEATH, ERROR_CHARACTERS, Execution, execution
 from evalsuite.sandbox.files import MOST_BYTES, read_files
 from evalsuite.sandbox.script_hosts import run_program

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from evalsuite.errors import SandboxError
+from evalsuite.core.errors import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SandboxUnavailable, SettingsError
+from evalsuite.core.errors import SandboxUnavailable, SettingsError
 from evalsuite.sandbox import bubblewrap
 
 if TYPE_CHECKING:

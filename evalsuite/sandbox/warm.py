@@ -13,7 +13,7 @@ import weakref
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from evalsuite.errors import SandboxError, SandboxUnavailable
+from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox import bubblewrap
 
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ScoringError, SettingsError
+from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.threads import in_thread
+from evalsuite.core.types import Score
 from evalsuite.metrics.text import exact_match as same_text
-from evalsuite.threads import in_thread
-from evalsuite.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample, Transcript
 
 LOCAL_ENCODER = "local:all-minilm-l6-v2"
 

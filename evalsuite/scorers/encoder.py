@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SettingsError
-from evalsuite.types import Score
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import Score
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
 
 FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.types import SHARE
 from evalsuite.metrics import numbers, text
-from evalsuite.types import SHARE
 
 if TYPE_CHECKING:
-    from evalsuite.types import Metric, Sample, Transcript
+    from evalsuite.core.types import Metric, Sample, Transcript
 
 _Comparison = Callable[[str, text.Targets], float]
 

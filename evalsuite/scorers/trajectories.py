@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.errors import ScoringError
-from evalsuite.types import Score
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
 
 Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
 ORDERS: tuple[Order, ...] = ("exact", "in_order", "any_order", "subset", "superset")

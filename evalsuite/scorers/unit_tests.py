@@ -8,16 +8,16 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.types import Score
 from evalsuite.sandbox import Sandbox
 from evalsuite.solvers.programs import python_block
-from evalsuite.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.types import Sample, Transcript
     from evalsuite.sandbox import Execution
-    from evalsuite.types import Sample, Transcript
 
 SHAPES = (
     "HumanEval's (`test` and `entry_point`, with the beginning of the program as `prompt`), MBPP's (`test_list`, "

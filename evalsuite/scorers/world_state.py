@@ -6,12 +6,12 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.models.access import key_from
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.models.secret import Secret
 
 if TYPE_CHECKING:

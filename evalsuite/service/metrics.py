@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from evalsuite.core.types import Usage
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.types import Usage
 
 MOST_MODELS = 100
 """Names of models in metrics; clients choose them, and each is a series for ever."""

@@ -13,10 +13,10 @@ import platform
 import time
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
-from evalsuite.errors import BackendUnavailable, RunError
+from evalsuite.core.errors import BackendUnavailable, RunError
+from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
+from evalsuite.core.redaction import redact
 from evalsuite.journal.identity import checksum
-from evalsuite.json_codec import decode_completion, dumps, encode_completion, encode_request
-from evalsuite.redaction import redact
 from evalsuite.service.clients import ASKING
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     import psycopg
 
+    from evalsuite.core.types import Completion, Request, Usage
     from evalsuite.service.clients import Client
-    from evalsuite.types import Completion, Request, Usage
 
 T = TypeVar("T")
 

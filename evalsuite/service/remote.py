@@ -8,9 +8,9 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import BackendUnavailable, RunError
+from evalsuite.core.errors import BackendUnavailable, RunError
+from evalsuite.core.json_codec import decode_completion, dumps, encode_request
 from evalsuite.gateway.wire import decode_error
-from evalsuite.json_codec import decode_completion, dumps, encode_request
 from evalsuite.models.protocol import Broken, Outage, Unreachable
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     import aiohttp
 
+    from evalsuite.core.types import Completion, Request
     from evalsuite.models.protocol import Backend
     from evalsuite.service.address import ServiceAddress
-    from evalsuite.types import Completion, Request
 
 BROKE_OFF = "the gateway {url} broke off in the middle of an answer"
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from evalsuite.applications.http_answer import BadRequest, error_answer, failed_call
-from evalsuite.errors import EvalsuiteError, RequestRefused, SpendLimitReached
+from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReached
+from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.wire import encode_error
-from evalsuite.json_codec import decode_request, dumps, encode_completion
 from evalsuite.service.address import is_loopback
 from evalsuite.service.clients import ASKING
 from evalsuite.service.metrics import Counts, exposition
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from evalsuite.applications.http_answer import HttpAnswer
+    from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.service.clients import Client, Clients
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
-    from evalsuite.types import Completion, Request
 
 LARGEST_REQUEST = 256 * 2**20
 """Bytes; pictures and recordings are large."""

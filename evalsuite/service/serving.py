@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from evalsuite.errors import RunError, SettingsError
+from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.fine_timers import new_loop
 from evalsuite.gateway.gateway import GRACE, Gateway
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from evalsuite.errors import EvalsuiteError
+    from evalsuite.core.errors import EvalsuiteError
+    from evalsuite.core.settings import Settings
     from evalsuite.service.store import ServiceStore
-    from evalsuite.settings import Settings
 
 BEAT = 1.0
 """Seconds between two looks at what other gateways have spent."""
@@ -190,6 +190,6 @@ def _announce(url: str, service: Service, clients: Clients) -> None:
 
 
 def _without_login(store: str) -> str:
-    from evalsuite.redaction import redact
+    from evalsuite.core.redaction import redact
 
     return redact(store)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SpendLimitReached
+from evalsuite.core.errors import SpendLimitReached
+from evalsuite.core.types import Usage
 from evalsuite.gateway.spend import Ledger
 from evalsuite.service.clients import ASKING, Client
-from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

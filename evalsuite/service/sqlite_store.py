@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
 from evalsuite.journal.lease import Lease
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from evalsuite.core.types import Completion, Request
     from evalsuite.service.clients import Client
-    from evalsuite.types import Completion, Request
 
 PAID = """
 SELECT command, coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost

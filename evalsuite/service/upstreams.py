@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalsuite.entry_points import find_target
-from evalsuite.errors import ModelError, RequestRefused, SettingsError
+from evalsuite.core.entry_points import find_target
+from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
 from evalsuite.models import open_backend
 from evalsuite.models.address import parse_address
 from evalsuite.models.credentials import Credentials, Grant
@@ -16,9 +16,9 @@ from evalsuite.models.protocol import RateLimited, Transient
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalsuite.core.types import Request
     from evalsuite.models.access import Access
     from evalsuite.models.protocol import Backend
-    from evalsuite.types import Request
 
 
 class Upstreams:

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import BlockingModel
-from evalsuite.errors import SolverError
-from evalsuite.threads import RaisedInThread, in_thread, is_async
-from evalsuite.types import Transcript
+from evalsuite.core.errors import SolverError
+from evalsuite.core.threads import RaisedInThread, in_thread, is_async
+from evalsuite.core.types import Transcript
 
 if TYPE_CHECKING:
     from evalsuite.applications.case_model import CaseModel
-    from evalsuite.protocols import AnySolver
-    from evalsuite.types import Sample
+    from evalsuite.core.protocols import AnySolver
+    from evalsuite.core.types import Sample
 
 ANSWER = "answer"
 """The field of an application's result that is the answer."""

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import BlockingModel
-from evalsuite.errors import SettingsError, SolverError
-from evalsuite.json_codec import encode_message
+from evalsuite.core.errors import SettingsError, SolverError
+from evalsuite.core.json_codec import encode_message
+from evalsuite.core.threads import in_thread, is_async
 from evalsuite.solvers.any_function import ANSWER, read_result
-from evalsuite.threads import in_thread, is_async
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.applications.case_model import CaseModel
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
 
 OFFERED = ("client", "endpoint", "model", "sample")
 """What a function may ask for by the names of its parameters."""

@@ -6,20 +6,20 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import Message, Transcript
 from evalsuite.gateway.effects import Effects
 from evalsuite.solvers.episode import Episode, ToolLoop
 from evalsuite.solvers.functions import Functions, functions
 from evalsuite.tools.worlds import open_tools
-from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
     from evalsuite.tools.personas import Speaker
     from evalsuite.tools.registry import ToolSource
-    from evalsuite.types import Sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,24 +11,24 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.shortening import beginning_and_length
+from evalsuite.core.types import Transcript
 from evalsuite.gateway.effects import Effects
-from evalsuite.shortening import beginning_and_length
 from evalsuite.tools.arguments import Fault
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
 from evalsuite.tools.execution import ToolFailure, as_text
 from evalsuite.tools.registry import Registry, Tool, ToolSource
 from evalsuite.tools.worlds import EpisodeTools, World, demand_distinct, open_tools
-from evalsuite.types import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
     from evalsuite.solvers.turns import Call, TurnProtocol
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.users import User
-    from evalsuite.types import Sample
 
 MAX_TURNS = 9
 OBSERVATION_LIMIT = 4000

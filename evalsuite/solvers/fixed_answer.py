@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SolverError
-from evalsuite.types import Transcript
+from evalsuite.core.errors import SolverError
+from evalsuite.core.types import Transcript
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
 
 
 async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments

@@ -7,20 +7,20 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.errors import SettingsError
-from evalsuite.keywords import generation_params
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.keywords import generation_params
+from evalsuite.core.types import Message, ToolCall
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, ToolLoop
 from evalsuite.solvers.turns import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
-from evalsuite.types import Message, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.types import Completion, Sample
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.registry import ToolSource
     from evalsuite.tools.users import User
-    from evalsuite.types import Completion, Sample
 
 SYSTEM = """\
 You help a user by calling the tools on offer. Before each call say in a sentence or two what you know so \

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.keywords import generation_params
-from evalsuite.types import Message, Transcript
+from evalsuite.core.keywords import generation_params
+from evalsuite.core.types import Message, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
 
 
 @dataclass(frozen=True, slots=True)

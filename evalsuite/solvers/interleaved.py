@@ -9,19 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.keywords import generation_params
+from evalsuite.core.keywords import generation_params
+from evalsuite.core.shortening import both_ends
+from evalsuite.core.threads import in_thread
+from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Execution, Sandbox
-from evalsuite.shortening import both_ends
 from evalsuite.solvers import programs
 from evalsuite.solvers.boxed import last_boxed_answer
-from evalsuite.threads import in_thread
-from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.protocols import Model
-from evalsuite.types import Completion, Sample
+    from evalsuite.core.protocols import Model
+from evalsuite.core.types import Completion, Sample
 
 PROMPT = """\
 Answer the question about the data step by step, with Python as your tool.

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.keywords import generation_params
+from evalsuite.core.keywords import generation_params
+from evalsuite.core.threads import in_thread
+from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox
 from evalsuite.solvers import programs
-from evalsuite.threads import in_thread
-from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.protocols import Model
-from evalsuite.types import Sample
+    from evalsuite.core.protocols import Model
+from evalsuite.core.types import Sample
 
 PROMPT = """\
 Answer the question about the data by writing one Python program.

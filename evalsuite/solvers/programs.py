@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SandboxError
+from evalsuite.core.errors import SandboxError
+from evalsuite.core.types import Message, Sample
 from evalsuite.sandbox.files import as_event
-from evalsuite.types import Message, Sample
 
 if TYPE_CHECKING:
     from evalsuite.sandbox import Execution, Sandbox, TableSource

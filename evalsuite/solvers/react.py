@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.keywords import generation_params
+from evalsuite.core.keywords import generation_params
+from evalsuite.core.types import Message
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, ToolLoop
 from evalsuite.solvers.turns import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
-from evalsuite.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.types import Completion, Sample
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.registry import ToolSource
     from evalsuite.tools.users import User
-    from evalsuite.types import Completion, Sample
 
 FORM = """\
 Thought: in a sentence or two, what you know so far and what to do next

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.core.types import Message, Transcript
 from evalsuite.models.answers import read_answers
-from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Model, Solver
-    from evalsuite.types import Sample
+    from evalsuite.core.protocols import Model, Solver
+    from evalsuite.core.types import Sample
 
 
 def ready_made(file: str, benchmark: str) -> Solver:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.types import Completion, Message, Sample
     from evalsuite.tools.documents import ToolDocument
-    from evalsuite.types import Completion, Message, Sample
 
 
 @dataclass(frozen=True, slots=True)

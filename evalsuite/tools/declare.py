@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from typing import TYPE_CHECKING, Any, overload
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.tools.docstrings import read_docstring
 from evalsuite.tools.documents import ToolDocument
 from evalsuite.tools.python import PythonFunction

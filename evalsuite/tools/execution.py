@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
     from evalsuite.tools.documents import ToolDocument
 
 

@@ -12,8 +12,8 @@ from evalsuite.tools.execution import ToolFailure, as_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evalsuite.core.protocols import Model
     from evalsuite.gateway.effects import Effects
-    from evalsuite.protocols import Model
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.execution import Executor
 

@@ -7,7 +7,7 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ToolError
+from evalsuite.core.errors import ToolError
 
 if TYPE_CHECKING:
     from pathlib import Path

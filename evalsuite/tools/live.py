@@ -17,18 +17,18 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from evalsuite.errors import SandboxUnavailable, SettingsError, ToolError
+from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
+from evalsuite.core.threads import in_thread
 from evalsuite.sandbox import bubblewrap
 from evalsuite.sandbox.environments import own_environment
 from evalsuite.sandbox.interpreters import own_interpreter
 from evalsuite.sandbox.unavailable import why
-from evalsuite.threads import in_thread
 from evalsuite.tools.execution import ToolFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
     from evalsuite.tools.documents import ToolDocument
 
 DRIVER = Path(__file__).parent / "live_driver.py"

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SettingsError, ToolError
+from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.tools.documents import ToolDocument
 from evalsuite.tools.execution import ToolFailure, words_of
 from evalsuite.tools.registry import Tool
@@ -18,9 +18,9 @@ from evalsuite.tools.registry import Tool
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
     from evalsuite.gateway.effects import Effects
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample
 
 
 @dataclass(frozen=True, slots=True)

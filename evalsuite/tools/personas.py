@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.errors import SettingsError, ToolError
+from evalsuite.core.errors import SettingsError, ToolError
+from evalsuite.core.types import Message
 from evalsuite.tools.simulated import player_of
-from evalsuite.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
 
 END = "###END###"
 """The line by which a simulated user ends the conversation."""

@@ -7,14 +7,14 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import EvalsuiteError
-from evalsuite.threads import RaisedInThread, in_thread, is_async
+from evalsuite.core.errors import EvalsuiteError
+from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 from evalsuite.tools.execution import ToolFailure, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.signatures import Signature
 

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalsuite.errors import RunError, ToolError
-from evalsuite.shortening import beginning
+from evalsuite.core.errors import RunError, ToolError
+from evalsuite.core.shortening import beginning
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
 from evalsuite.tools.execution import ToolFailure
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
     from evalsuite.tools.documents import ToolDocument
-    from evalsuite.types import Sample
 
 RECORDS = "records.jsonl"
 _FAILED = "Error: "

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evalsuite.errors import SettingsError
-from evalsuite.shortening import beginning
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.shortening import beginning
 from evalsuite.tools.arguments import LONGEST_NAME, Fault, check_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from evalsuite.core.types import Sample
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.execution import Executor
     from evalsuite.tools.worlds import OpenedTools, World
-    from evalsuite.types import Sample
 
 
 @dataclass(frozen=True)

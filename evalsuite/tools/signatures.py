@@ -9,7 +9,7 @@ import typing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.tools.execution import ToolFailure
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ToolError
+from evalsuite.core.errors import ToolError
+from evalsuite.core.types import Message
 from evalsuite.tools.library import ObservationLibrary
-from evalsuite.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
     from evalsuite.tools.documents import ToolDocument
 
 _ROLE = """\

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.types import Message
+from evalsuite.core.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
     from evalsuite.tools.simulated import Simulator
-    from evalsuite.types import Sample
 
 NOTHING_TO_ADD = "I have nothing to add; please go on with what I told you."
 _ROLE = """\

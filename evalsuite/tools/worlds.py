@@ -12,20 +12,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import SettingsError, ToolError
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import SettingsError, ToolError
+from evalsuite.core.threads import in_thread, is_async
 from evalsuite.gateway.effects import Effects
-from evalsuite.threads import in_thread, is_async
 from evalsuite.tools.faults import Injected
 from evalsuite.tools.registry import Tool, documents_of, tool_methods, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.registry import ToolSource
-    from evalsuite.types import Sample
 
 
 @runtime_checkable

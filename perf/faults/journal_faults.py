@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from row import Row
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
+from evalsuite.core.types import Completion, Message, Request
 from evalsuite.journal.answers import Answers
-from evalsuite.types import Completion, Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

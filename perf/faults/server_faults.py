@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from row import Row
 
-from evalsuite.errors import EvalsuiteError
+from evalsuite.core.errors import EvalsuiteError
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.types import Completion, Message, Request
 from evalsuite.gateway.opening import open_gateway
-from evalsuite.given_settings import read_settings
 from evalsuite.journal.answers import Answers
-from evalsuite.types import Completion, Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -28,15 +28,15 @@ from row import Row
 
 # Before anything is forked, and before anything fails.
 import evalsuite.models.openai_client  # noqa: F401
-from evalsuite.errors import EvalsuiteError
+from evalsuite.core.errors import EvalsuiteError
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.json_codec import dumps, encode_record
+from evalsuite.core.types import Message, Record, Request
 from evalsuite.gateway.opening import open_gateway
-from evalsuite.given_settings import read_settings
 from evalsuite.journal.identity import same_ask
 from evalsuite.journal.journal import Journal
 from evalsuite.journal.planned import PlannedCase
-from evalsuite.json_codec import dumps, encode_record
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records
-from evalsuite.types import Message, Record, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,12 +11,12 @@ import evalsuite.batches.backend as module
 from evalsuite.batches.backend import BatchBackend
 from evalsuite.batches.desk import BatchDesk
 from evalsuite.batches.outcome import completion_of
-from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.types import Message, Request
 from evalsuite.journal.batches import Batches
 from evalsuite.journal.database import Database
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import LostAnswer, Transient
-from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

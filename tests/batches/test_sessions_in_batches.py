@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.batches.choice import check_interface
-from evalsuite.errors import BackendUnavailable, SettingsError
-from evalsuite.given_settings import read_settings
+from evalsuite.core.errors import BackendUnavailable, SettingsError
+from evalsuite.core.given_settings import read_settings
 from evalsuite.models import open_backend
 
 if TYPE_CHECKING:

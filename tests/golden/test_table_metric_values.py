@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables import cell_f1, grits_content, grits_topology, rms, teds, teds_structure
 
 HEADED = (

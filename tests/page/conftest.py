@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.json_codec import dumps, encode_metric, encode_record
-from evalsuite.reporting.compare import write_comparison
-from evalsuite.reporting.write import write_run
+from evalsuite.core.json_codec import dumps, encode_metric, encode_record
+from evalsuite.core.types import Metric, Record, Transcript, Usage
+from evalsuite.output.reports.compare import write_comparison
+from evalsuite.output.reports.write import write_run
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import INSTALLED
-from evalsuite.types import Metric, Record, Transcript, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

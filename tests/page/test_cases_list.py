@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.types import Message, Transcript
+from evalsuite.core.types import Message, Transcript
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite import stats
+from evalsuite.core.types import Metric
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import Tally
 from evalsuite.stats.multiplicity import holm
-from evalsuite.types import Metric
 from tests.page.conftest import summary
 
 if TYPE_CHECKING:

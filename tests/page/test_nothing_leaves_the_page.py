@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.cli import main
-from evalsuite.page.run_index import all_runs, write_index
-from evalsuite.types import Message, ToolCall, Transcript
+from evalsuite.core.types import Message, ToolCall, Transcript
+from evalsuite.output.page.run_index import all_runs, write_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.cli import main
-from evalsuite.json_codec import dumps, encode_record
-from evalsuite.page.live import follow, goes_on, write_live_page
+from evalsuite.core.json_codec import dumps, encode_record
+from evalsuite.output.page.live import follow, goes_on, write_live_page
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import INSTALLED
 

@@ -127,7 +127,7 @@ def test_a_conversation_of_two_turns_with_tools_is_judged_turn_by_turn_and_call_
 
 LABELLED = """
 from evalsuite import Sample, benchmark
-from evalsuite.judging import faithful
+from evalsuite.judges import faithful
 
 SAMPLES = [
     Sample(

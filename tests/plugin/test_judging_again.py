@@ -233,8 +233,8 @@ def test_several_sheets_give_the_agreement_of_people_among_themselves(over: Suit
 
 WITH_ARGUMENTS = """
 from evalsuite import benchmark, rubric
-from evalsuite.protocols import Benchmark, Dataset
-from evalsuite.types import Sample
+from evalsuite.core.protocols import Benchmark, Dataset
+from evalsuite.core.types import Sample
 
 def answer(sample, model):
     return "x" * 4

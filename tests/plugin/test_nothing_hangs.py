@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SOLVERS = """
 import asyncio, sys
 from evalsuite import Sample, benchmark, exact_match
-from evalsuite.types import Transcript
+from evalsuite.core.types import Transcript
 
 SAMPLES = [Sample(id=name, input=name, target=name) for name in "abc"]
 

@@ -158,7 +158,7 @@ def test_a_suite_that_forgot_the_line_is_told_in_one_sentence(suite: Suite) -> N
 
 
 def test_help_teaches_every_option(suite: Suite) -> None:
-    from evalsuite.settings import OPTIONS
+    from evalsuite.core.settings import OPTIONS
 
     text = suite.run("--help", model=False).stdout.str()
     for option in OPTIONS:

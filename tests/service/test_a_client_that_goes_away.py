@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from aiohttp import web
 
+from evalsuite.core.json_codec import encode_request
+from evalsuite.core.types import Message, Request
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
-from evalsuite.json_codec import encode_request
 from evalsuite.service import server as module
 from evalsuite.service.clients import ANYBODY, Clients
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.shares import SharedLedger
 from evalsuite.service.store import open_store
 from evalsuite.service.upstreams import Upstreams
-from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
+from evalsuite.core.types import Completion, Message, Request, ToolCall, Usage
 from evalsuite.service.clients import ANYBODY
 from evalsuite.service.postgres_store import PostgresStore
-from evalsuite.types import Completion, Message, Request, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

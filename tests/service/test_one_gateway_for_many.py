@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.cli import main
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 from evalsuite.service.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:

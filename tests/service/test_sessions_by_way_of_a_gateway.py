@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import BackendUnavailable
+from evalsuite.core.errors import BackendUnavailable
 from evalsuite.service.address import parse_services
 from evalsuite.service.remote import check_services
 

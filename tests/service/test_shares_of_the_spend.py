@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from evalsuite.errors import SpendLimitReached
+from evalsuite.core.errors import SpendLimitReached
 from evalsuite.service.clients import ANYBODY
 from evalsuite.service.shares import SharedLedger
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.declarations import Declarations
-from evalsuite.json_codec import dumps, encode_record
-from evalsuite.protocols import Benchmark
+from evalsuite.core.declarations import Declarations
+from evalsuite.core.json_codec import dumps, encode_record
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.types import Record, Transcript, Usage
 from evalsuite.results.record_file import RECORDS
 from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import Run, load_run
-from evalsuite.types import Record, Transcript, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from evalsuite.types import Outcome
+    from evalsuite.core.types import Outcome
 
 
 def record(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalsuite.counted_nouns import number_of
+from evalsuite.core.counted_nouns import number_of
 
 
 def test_one_thing_is_singular_and_all_other_numbers_are_plural() -> None:

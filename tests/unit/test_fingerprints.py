@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evalsuite import calls, contains
-from evalsuite.plugin.run.fingerprints import stable_text
+from evalsuite.engine.fingerprints import stable_text
 
 WORDS = ["finish", "ask_to_user", "book", "cancel", "search", "pay", "look", "wait"]
 SORTED = "{" + ", ".join(sorted(map(repr, WORDS))) + "}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite import heap
+from evalsuite.core import heap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_garbage_goes_before_the_rest_is_set_aside() -> None:
 def test_what_was_set_aside_is_no_leak_when_the_interpreter_ends(given_back: bool) -> None:  # noqa: FBT001 - a parameter
     pytest.importorskip("duckdb", reason="pip install duckdb")
     program = (
-        "import duckdb\nfrom evalsuite import heap\nduckdb.connect().sql('SELECT 1').fetchall()\n"
+        "import duckdb\nfrom evalsuite.core import heap\nduckdb.connect().sql('SELECT 1').fetchall()\n"
         f"heap.set_aside()\n{'heap.give_back_at_exit()' if given_back else ''}\n"
     )
     ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

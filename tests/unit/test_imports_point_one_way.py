@@ -1,149 +1,174 @@
-"""The house's rooms: each imports from those to its left only, and what is idle imports next to nothing."""
+"""The layers of the package: a file imports from its own layer and from those below, imports for types included."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import evalsuite
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+PACKAGE = Path(evalsuite.__file__).parent
 
-HOUSE = Path(evalsuite.__file__).parent
-
-# As drawn in ARCHITECTURE.md; rooms of one row may import each other.
-ROWS = (
-    ("types", "errors", "redaction"),
-    (
-        "protocols",
-        "json_codec",
-        "settings",
-        "option_values",
-        "given_settings",
-        "threads",
-        "heap",
-        "vectors",
-        "shortening",
-        "counted_nouns",
-        "content",
-        "sample_readers",
-        "sample_files",
-        "lazy_samples",
-        "keywords",
-        "entry_points",
-        "declarations",
-    ),
+# From the lowest to the highest, as drawn in ARCHITECTURE.md; rooms of one layer may import each other.
+LAYERS = (
+    ("core",),
+    ("samples", "metrics", "stats", "sandbox"),
     ("models", "journal"),
     ("gateway",),
-    ("batches",),
-    ("applications",),
-    ("service",),
-    ("metrics", "stats", "sandbox"),
-    ("tools",),
-    ("solvers", "judging", "scorers"),
+    ("batches", "applications", "service"),
+    ("tools", "solvers", "scorers", "judges"),
     ("results",),
     ("decisions",),
-    ("reporting", "page", "exports"),
+    ("output",),
     ("benchmarks",),
     ("builders", "metaeval", "clusters"),
-    ("commands",),
-    ("plugin", "workers", "cli", "__main__"),
+    ("engine",),
+    ("commands", "plugin", "workers", "cli", "__main__"),
 )
-ROW_OF = {room: row for row, rooms in enumerate(ROWS) for room in rooms}
-# What works by itself: without pytest, without a run.
-PURE = {"metrics", "stats"}
+LAYER_OF = {room: layer for layer, rooms in enumerate(LAYERS) for room in rooms}
+ROOMS = sorted(LAYER_OF)
+DOORS = {"plugin", "workers", "commands"}
+"""The rooms that may import pytest."""
+
+UPWARD = {
+    "evalsuite.core.protocols -> evalsuite.output.reports.section",
+    "evalsuite.core.protocols -> evalsuite.results.estimate",
+    "evalsuite.core.protocols -> evalsuite.results.tally",
+    "evalsuite.engine.bound -> evalsuite.plugin.collection.decorator",
+    "evalsuite.engine.fingerprints -> evalsuite.plugin.collection.cases",
+    "evalsuite.engine.fingerprints -> evalsuite.plugin.collection.programs_here",
+    "evalsuite.engine.prefetch -> evalsuite.plugin.collection.cases",
+}
+"""Imports that still point up, as "file -> module"; none may be added."""
+
+CIRCLES = {
+    "applications.case_api applications.case_model applications.clients applications.endpoint",
+    "benchmarks.head_to_tail.dataset benchmarks.head_to_tail.samples",
+    "benchmarks.head_to_tail.paper_prompts benchmarks.head_to_tail.prompts",
+    "decisions.baseline_result decisions.slices",
+    (
+        "engine.bound engine.checked_parts engine.prefetch engine.scorer_kinds plugin.collection.cases "
+        "plugin.collection.decorator plugin.marks plugin.run.outcomes"
+    ),
+    "journal.database journal.group_commit",
+    "sandbox.sandbox sandbox.session",
+    "tools.registry tools.worlds",
+}
+"""Files that still import each other in a circle, by name within the package; none may be added."""
 
 
-def rooms() -> list[str]:
-    found = {path.stem if path.is_file() else path.name for path in HOUSE.iterdir() if is_room(path)}
-    return sorted(found - {"__init__"})
+def module_name(file: Path) -> str:
+    parts = [PACKAGE.name, *file.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def is_room(path: Path) -> bool:
-    return path.suffix == ".py" or (path / "__init__.py").is_file()
+MODULES = {module_name(file): file for file in sorted(PACKAGE.rglob("*.py"))}
 
 
-def files(room: str) -> list[Path]:
-    single = HOUSE / f"{room}.py"
-    return [single] if single.is_file() else sorted((HOUSE / room).rglob("*.py"))
+@cache
+def imports(module: str) -> frozenset[str]:
+    """List the names that a module imports anywhere in its file, those for type checkers included."""
+    names = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(names)
 
 
-class Imports(ast.NodeVisitor):
-    """Names of all modules that a file imports when it runs; those for type checkers do not count."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def visit_If(self, node: ast.If) -> None:
-        if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
-            self.generic_visit(node)
-
-    def visit_Import(self, node: ast.Import) -> None:
-        self.names |= {alias.name for alias in node.names}
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        # A relative import stays in its room.
-        if node.level == 0:
-            self.names |= {f"{node.module}.{alias.name}" for alias in node.names}
+@cache
+def internal_imports(module: str) -> frozenset[str]:
+    """List the modules of the package that a module imports."""
+    found = set()
+    for name in imports(module):
+        imported = name
+        while imported and imported not in MODULES:
+            imported = imported.rpartition(".")[0]
+        found.add(imported)
+    return frozenset(found - {"", PACKAGE.name, module})
 
 
-def imported(file: Path) -> set[str]:
-    visitor = Imports()
-    visitor.visit(ast.parse(file.read_text("utf-8")))
-    return visitor.names
+def room_of(module: str) -> str:
+    return module.split(".")[1]
 
 
-def imported_rooms(room: str) -> Iterator[tuple[Path, str]]:
-    for file in files(room):
-        for name in sorted(imported(file)):
-            parts = name.split(".")
-            if parts[0] == "evalsuite" and len(parts) > 1 and parts[1] in ROW_OF:
-                yield file, parts[1]
+def circles() -> set[frozenset[str]]:
+    """Find the groups of modules that reach each other (Tarjan's strongly connected components)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_modules: list[str] = []
+    found: set[frozenset[str]] = set()
+
+    def visit(module: str) -> None:
+        order[module] = lowest[module] = len(order)
+        open_modules.append(module)
+        for other in sorted(internal_imports(module)):
+            if other not in order:
+                visit(other)
+            if other in open_modules:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == order[module]:
+            group = open_modules[open_modules.index(module) :]
+            del open_modules[-len(group) :]
+            if len(group) > 1:
+                found.add(frozenset(group))
+
+    for module in MODULES:
+        if module not in order:
+            visit(module)
+    return found
 
 
-def test_every_room_has_its_place() -> None:
-    assert rooms() == sorted(ROW_OF)
+def test_every_room_has_its_layer() -> None:
+    assert sorted({room_of(module) for module in MODULES if module != PACKAGE.name}) == ROOMS
 
 
-@pytest.mark.parametrize("room", rooms())
-def test_a_room_imports_from_its_left_only(room: str) -> None:
-    backwards = [
-        f"{file.relative_to(HOUSE)} imports {other}"
-        for file, other in imported_rooms(room)
-        if ROW_OF[other] > ROW_OF[room]
-    ]
-    assert not backwards
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_file_imports_from_its_layer_or_from_below(room: str) -> None:
+    upward = {
+        f"{module} -> {other}"
+        for module in MODULES
+        if module != PACKAGE.name and room_of(module) == room
+        for other in internal_imports(module)
+        if LAYER_OF[room_of(other)] > LAYER_OF[room]
+    }
+    assert upward == {entry for entry in UPWARD if room_of(entry) == room}
 
 
-@pytest.mark.parametrize("room", sorted(set(rooms()) - {"plugin", "workers"}))
-def test_only_the_plugin_and_its_workers_know_pytest(room: str) -> None:
-    offenders = [
-        str(file.relative_to(HOUSE))
-        for file in files(room)
-        if any(name.split(".")[0] in {"pytest", "_pytest", "xdist"} for name in imported(file))
-    ]
+def test_no_files_import_each_other_in_a_circle() -> None:
+    found = {
+        " ".join(sorted(module.removeprefix(f"{PACKAGE.name}.") for module in group)) for group in circles()
+    }
+    assert found == CIRCLES
+
+
+@pytest.mark.parametrize("room", sorted(set(ROOMS) - DOORS))
+def test_only_the_doors_import_pytest(room: str) -> None:
+    offenders = {
+        module
+        for module in MODULES
+        if module != PACKAGE.name
+        and room_of(module) == room
+        and any(name.split(".")[0] in {"pytest", "_pytest", "xdist"} for name in imports(module))
+    }
     assert not offenders
 
 
-@pytest.mark.parametrize("room", sorted(PURE))
-def test_pure_functions_import_nothing_else_but_the_words_of_the_house(room: str) -> None:
-    assert {other for _, other in imported_rooms(room)} <= {room, "types", "errors"}
-
-
-def test_the_visitor_sees_what_runs_and_passes_over_what_does_not(tmp_path: Path) -> None:
-    file = tmp_path / "some.py"
-    file.write_text(
-        "import a.b\nfrom typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    import no\n"
-        "def f():\n    from c import d\n    from . import near\n    if x:\n        import e\n"
-    )
-    assert imported(file) == {"a.b", "typing.TYPE_CHECKING", "c.d", "e"}
+@pytest.mark.parametrize("room", ["metrics", "stats"])
+def test_pure_functions_import_the_core_alone(room: str) -> None:
+    others = {
+        room_of(other)
+        for module in MODULES
+        if module.startswith(f"evalsuite.{room}")
+        for other in internal_imports(module)
+    }
+    assert others <= {room, "core"}
 
 
 HEAVY = (
@@ -164,7 +189,7 @@ LIGHT = [
     "evalsuite.plugin",
     "evalsuite.gateway.channel",
     "evalsuite.models",
-    "evalsuite.settings",
+    "evalsuite.core.settings",
     "evalsuite.decisions.conditions",
     "evalsuite.decisions.gates",
 ]

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite import json_codec
-from evalsuite.types import Completion, Message, Record, Request, TokenLogprob, ToolCall, Transcript, Usage
+from evalsuite.core import json_codec
+from evalsuite.core.types import (
+    Completion,
+    Message,
+    Record,
+    Request,
+    TokenLogprob,
+    ToolCall,
+    Transcript,
+    Usage,
+)
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=15)
 number = st.floats(-1e9, 1e9)

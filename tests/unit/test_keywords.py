@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evalsuite.errors import SettingsError
-from evalsuite.given_settings import read_settings
-from evalsuite.keywords import generation_params, refuse_unknown
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.keywords import generation_params, refuse_unknown
 
 
 @pytest.mark.parametrize("option", ["model_param", "judge_param"])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.sample_files import iter_samples, load_samples
-from evalsuite.types import Message
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.types import Message
+from evalsuite.samples.files import iter_samples, load_samples
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import SettingsError
-from evalsuite.given_settings import read_settings
-from evalsuite.option_values import Option, parse_shard
-from evalsuite.settings import OPTIONS, Settings, restore, take_over
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.option_values import Option, parse_shard
+from evalsuite.core.settings import OPTIONS, Settings, restore, take_over
 
 TEXT = {
     "shard": "2/3",

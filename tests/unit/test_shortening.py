@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.shortening import beginning, beginning_and_length, both_ends, ending, ends_of_line
+from evalsuite.core.shortening import beginning, beginning_and_length, both_ends, ending, ends_of_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalsuite.commands.show import _lines
-from evalsuite.types import Record
+from evalsuite.core.types import Record
 
 
 def test_the_command_to_run_a_case_again_names_the_model_s_address() -> None:

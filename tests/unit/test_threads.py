@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from evalsuite.threads import RaisedInThread, in_thread, is_async
+from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 
 
 def test_a_plain_function_runs_beside_the_event_loop() -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evalsuite.errors import for_terminal
-from evalsuite.json_codec import encode_message
-from evalsuite.types import Message, Sample, ToolCall
+from evalsuite.core.errors import for_terminal
+from evalsuite.core.json_codec import encode_message
+from evalsuite.core.types import Message, Sample, ToolCall
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.bfcl.dataset import BfclOptions, load
-from evalsuite.protocols import Benchmark
-from evalsuite.types import SHARE
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.types import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.protocols import Scorer, Setup, Solver
+    from evalsuite.core.protocols import Scorer, Setup, Solver
 
 
 def _solver(setup: Setup) -> Solver:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json_lines, take
-from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.keywords import read_options
-from evalsuite.protocols import Dataset
-from evalsuite.types import Message, Sample
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.keywords import read_options
+from evalsuite.core.protocols import Dataset
+from evalsuite.core.types import Message, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
 
 CATEGORIES = (
     "simple_python", "simple", "multiple", "parallel", "parallel_multiple", "irrelevance",

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.counted_nouns import number_of
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.types import Score
 from evalsuite.scorers.trajectories import ToolUse, agrees, difference, pair, tool_uses
-from evalsuite.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
 
 _IGNORED = re.compile(r"[ ,./\-_*^]")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.types import Message, Transcript
 from evalsuite.tools.arguments import parse_arguments
-from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample, ToolCall
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample, ToolCall
 
 
 @dataclass(frozen=True, slots=True)

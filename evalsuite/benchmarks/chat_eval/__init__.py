@@ -14,8 +14,8 @@ from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
 from evalsuite.benchmarks.chat_eval.report import report
 from evalsuite.benchmarks.chat_eval.scoring import against_people
 from evalsuite.benchmarks.chat_eval.solver import as_judge
-from evalsuite.protocols import Benchmark
-from evalsuite.types import SHARE, Metric
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.types import SHARE, Metric
 
 CHAT_EVAL = Benchmark(
     name="chat_eval",

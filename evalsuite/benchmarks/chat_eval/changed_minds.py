@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.reporting.judges.shares import share
-from evalsuite.reporting.section import Column, Table
+from evalsuite.output.reports.judges.shares import share
+from evalsuite.output.reports.section import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
-    from evalsuite.reporting.section import Cell
+    from evalsuite.output.reports.section import Cell
     from evalsuite.results.rows import Row
 
     Ballot = Mapping[str, Any]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
 from evalsuite.benchmarks.dataset_files import expect, read_json, read_json_lines, read_text, take
-from evalsuite.errors import DatasetError
-from evalsuite.protocols import Dataset
-from evalsuite.types import Sample
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Dataset
+from evalsuite.core.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
 
 SHIPPED = Path(__file__).parent / "data"
 NO_FACT = "_nofact"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.judging.log_text import minutes
-from evalsuite.reporting.section import Passage
+from evalsuite.judges.log_text import minutes
+from evalsuite.output.reports.section import Passage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

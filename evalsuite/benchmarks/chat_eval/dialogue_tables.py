@@ -9,14 +9,14 @@ from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.human_scores import RatedResponses, correlation, dialogues
 from evalsuite.benchmarks.chat_eval.overlap import OVERLAP
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
-from evalsuite.reporting.section import Column, Table
+from evalsuite.output.reports.section import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.benchmarks.chat_eval.human_scores import Coefficient
     from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
-    from evalsuite.reporting.section import Cell
+    from evalsuite.output.reports.section import Cell
     from evalsuite.results.tally import Tally
 
 COEFFICIENTS: Mapping[Coefficient, str] = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b"}

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.human_scores import kappa, pairs
-from evalsuite.counted_nouns import number_of
-from evalsuite.reporting.judges.ballots import judged
-from evalsuite.reporting.section import Chart, Passage, Series
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.output.reports.judges.ballots import judged
+from evalsuite.output.reports.section import Chart, Passage, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
     from evalsuite.benchmarks.chat_eval.modes import JudgingMode
-    from evalsuite.reporting.section import Style
+    from evalsuite.output.reports.section import Style
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.tally import Tally
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval.human_scores import dialogues, pairs
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
-from evalsuite.reporting.judges import corrected_mean
+from evalsuite.output.reports.judges import corrected_mean
 from evalsuite.results.judge_labels import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.judges import Corrected
+    from evalsuite.output.reports.judges import Corrected
     from evalsuite.results.rows import Row
     from evalsuite.results.tally import Tally
 

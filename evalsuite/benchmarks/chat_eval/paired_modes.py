@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval.human_scores import RatedResponses, dialogues, pairs
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
-from evalsuite.reporting.judges.gains import gain, kappa_gain
-from evalsuite.reporting.section import Column, Table
+from evalsuite.output.reports.judges.gains import gain, kappa_gain
+from evalsuite.output.reports.section import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.reporting.judges.gains import Gain
-    from evalsuite.reporting.section import Cell
+    from evalsuite.output.reports.judges.gains import Gain
+    from evalsuite.output.reports.section import Cell
     from evalsuite.results.rows import Row
     from evalsuite.results.tally import RunView, Tally
 

@@ -4,7 +4,7 @@ The scales are those of Mehri and Eskenazi, "USR: An Unsupervised and Reference 
 Dialog Generation" (arXiv 2005.00456, section 3), under the names of UniEval (arXiv 2210.07197).
 """
 
-from evalsuite.judging import Aspect
+from evalsuite.judges import Aspect
 
 HUMAN_ASPECTS = (
     Aspect("naturalness", "would a person say it like this?", 1, 3),

@@ -13,15 +13,15 @@ from evalsuite.benchmarks.chat_eval.human_scores import kappa, pairs
 from evalsuite.benchmarks.chat_eval.judge_settings import judge_settings
 from evalsuite.benchmarks.chat_eval.labelled import corrected
 from evalsuite.benchmarks.chat_eval.paired_modes import paired_modes
-from evalsuite.reporting.judges import agreement_table, bias_table, corrected_table
-from evalsuite.reporting.section import Column, Passage, Section, Table
+from evalsuite.output.reports.judges import agreement_table, bias_table, corrected_table
+from evalsuite.output.reports.section import Column, Passage, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
     from evalsuite.benchmarks.chat_eval.paper_results import OnPairs
-    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import RunView
 
 THEIRS = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.judging.signature import signed
+from evalsuite.judges.signature import signed
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import NamedScores
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.protocols import NamedScores
+    from evalsuite.core.types import Sample, Transcript
 
 
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:

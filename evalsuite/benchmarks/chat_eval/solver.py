@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.chat_eval.modes import read_mode
 from evalsuite.benchmarks.chat_eval.overlap import OVERLAP, overlap
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
-from evalsuite.errors import JudgeError
-from evalsuite.judging.comparisons import ChoiceForm, PairedScores
-from evalsuite.judging.forms import Aspect, ScoresForm
-from evalsuite.judging.g_eval import STARS, Weighted
-from evalsuite.judging.judged_input import JudgedInput, without_names
-from evalsuite.judging.opinions import cut_off
-from evalsuite.judging.panels import Panel
-from evalsuite.judging.referees import RefereePanel
-from evalsuite.judging.repeated_judge import Sampled
-from evalsuite.judging.roles import debaters
-from evalsuite.judging.signature import judge_signature
-from evalsuite.keywords import GENERATION, refuse_unknown
-from evalsuite.types import Transcript
+from evalsuite.core.errors import JudgeError
+from evalsuite.core.keywords import GENERATION, refuse_unknown
+from evalsuite.core.types import Transcript
+from evalsuite.judges.comparisons import ChoiceForm, PairedScores
+from evalsuite.judges.forms import Aspect, ScoresForm
+from evalsuite.judges.g_eval import STARS, Weighted
+from evalsuite.judges.judged_input import JudgedInput, without_names
+from evalsuite.judges.opinions import cut_off
+from evalsuite.judges.panels import Panel
+from evalsuite.judges.referees import RefereePanel
+from evalsuite.judges.repeated_judge import Sampled
+from evalsuite.judges.roles import debaters
+from evalsuite.judges.signature import judge_signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.benchmarks.chat_eval.modes import JudgingMode
-    from evalsuite.judging.forms import Form
-    from evalsuite.judging.opinions import Assessment, Judge
-    from evalsuite.protocols import Model, Setup
-    from evalsuite.types import Sample
+    from evalsuite.core.protocols import Model, Setup
+    from evalsuite.core.types import Sample
+    from evalsuite.judges.forms import Form
+    from evalsuite.judges.opinions import Assessment, Judge
 
 NO_VERDICT = "no verdict"
 ROOM_TO_REASON = 512

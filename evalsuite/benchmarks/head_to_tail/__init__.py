@@ -10,8 +10,8 @@ from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, MODES
 from evalsuite.benchmarks.head_to_tail.report import report
 from evalsuite.benchmarks.head_to_tail.scoring import scorers
 from evalsuite.benchmarks.head_to_tail.solving import solver
-from evalsuite.protocols import Benchmark
-from evalsuite.types import SHARE, Metric
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.types import SHARE, Metric
 
 HEAD_TO_TAIL = Benchmark(
     name="head_to_tail",

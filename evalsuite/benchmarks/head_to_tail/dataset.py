@@ -20,14 +20,14 @@ from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.benchmarks.head_to_tail.samples import can_ask, samples
 from evalsuite.benchmarks.head_to_tail.sidecar_files import is_ranked, predicate_buckets
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Dataset
 from evalsuite.metrics.text import as_texts
-from evalsuite.protocols import Dataset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
 
 DOMAINS = ("movie", "book", "academics", "open")
 # The paper's domains are made from these sources.

@@ -19,13 +19,13 @@ from evalsuite.benchmarks.head_to_tail.comparability import (
     judge_differences,
     prompt_differences,
 )
-from evalsuite.reporting.section import Column, Passage, Table
+from evalsuite.output.reports.section import Column, Passage, Table
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import Tally
 
 _FOLDER = Path(__file__).parent / "published"

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES
-from evalsuite.judging.marks import marked
-from evalsuite.types import Message
+from evalsuite.core.types import Message
+from evalsuite.judges.marks import marked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.dataset import DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.studies import studies
-from evalsuite.counted_nouns import number_of
-from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.tally import RunView, Tally
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.head_to_tail.cloze import with_gap
 from evalsuite.benchmarks.head_to_tail.natural import is_natural
 from evalsuite.benchmarks.head_to_tail.prompts import OWN_MODES, SHOWS_TEMPLATE
-from evalsuite.json_codec import digest
-from evalsuite.types import Sample
+from evalsuite.core.json_codec import digest
+from evalsuite.core.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,17 +14,17 @@ from evalsuite.benchmarks.head_to_tail.abstention import is_missing
 from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES, PaperPrompts, paper_prompts
 from evalsuite.benchmarks.head_to_tail.prompts import judge_prompt
 from evalsuite.benchmarks.head_to_tail.variants import widened
-from evalsuite.judging.parse_retry import ask_until_parsed
-from evalsuite.judging.signature import signature, signed
-from evalsuite.judging.verdict_text import without_thoughts
+from evalsuite.core.types import Score
+from evalsuite.judges.parse_retry import ask_until_parsed
+from evalsuite.judges.signature import signature, signed
+from evalsuite.judges.verdict_text import without_thoughts
 from evalsuite.metrics.text import as_texts, exact_match, rouge_l, token_f1
-from evalsuite.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.protocols import JudgedScorer, Model, Scorer, Setup
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
+    from evalsuite.core.types import Sample, Transcript
 
 # The short name that each rule has in `accuracy_em` and so on.
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES, PaperPrompts, paper_prompts
 from evalsuite.benchmarks.head_to_tail.prompts import Example, prompt
-from evalsuite.keywords import generation_params
+from evalsuite.core.keywords import generation_params
 from evalsuite.solvers.generate import Generate, generate
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Model, Setup
-    from evalsuite.types import Message, Sample, Transcript
+    from evalsuite.core.protocols import Model, Setup
+    from evalsuite.core.types import Message, Sample, Transcript
 
 # As the paper has it: greedy, and room for a short answer only.
 DEFAULTS = {"temperature": 0, "max_tokens": 32}

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.paper_results import against_published, models, published, table_10
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
-from evalsuite.reporting.section import Column, Table
+from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.rows import Row
     from evalsuite.results.tally import RunView
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
 from evalsuite.benchmarks.struc_bench.dataset import DEFAULT_MODES, MODES, load
-from evalsuite.protocols import Benchmark
-from evalsuite.types import SHARE, Metric
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.types import SHARE, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.protocols import JudgedScorer, Scorer, Setup, Solver
-    from evalsuite.reporting.section import Section
+    from evalsuite.core.protocols import JudgedScorer, Scorer, Setup, Solver
+    from evalsuite.output.reports.section import Section
     from evalsuite.results.estimate import Estimate
     from evalsuite.results.tally import RunView, Tally
 

@@ -9,17 +9,17 @@ from evalsuite.benchmarks.struc_bench.human_scores import FILE, RatedOutput, of_
 from evalsuite.benchmarks.struc_bench.items import find_files, read_items
 from evalsuite.benchmarks.struc_bench.options import StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.prompts import question
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Dataset
+from evalsuite.core.types import Sample
 from evalsuite.metrics.tables import read_wanted
-from evalsuite.protocols import Dataset
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from evalsuite.benchmarks.struc_bench.items import TableItem
+    from evalsuite.core.protocols import Setup
     from evalsuite.metrics.tables import Format
-    from evalsuite.protocols import Setup
 
 SHIPPED = Path(__file__).parent / "data"
 MODES = {

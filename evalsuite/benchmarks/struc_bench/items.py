@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 from evalsuite.metrics.tables import FORMATS, Format
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import SettingsError
-from evalsuite.judging.p_score import check_prompt
-from evalsuite.keywords import read_options
+from evalsuite.benchmarks.struc_bench.p_score import check_prompt
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.keywords import read_options
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
 QUICK = 4
@@ -33,8 +33,8 @@ class StrucBenchOptions:
         bertscore_baseline: file of the bert_score package by which BERTScore is rescaled.
         bartscore: folder of an encoder-decoder, likewise.
         bleurt: folder of a BLEURT checkpoint, likewise.
-        p_prompt: what the P-Score's judge is asked; the default is `evalsuite.judging.p_score.PROMPT`, whose places
-            in braces it may have, and {tables} it must.
+        p_prompt: what the P-Score's judge is asked; the default is `PROMPT` in `struc_bench.p_score`,
+            whose places in braces it may have, and {tables} it must.
     """
 
     each: int = 0

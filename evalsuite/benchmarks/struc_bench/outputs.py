@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
 from evalsuite.benchmarks.struc_bench.scoring import FORM
-from evalsuite.reporting.section import Passage
+from evalsuite.output.reports.section import Passage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.reporting.table_rows import LabelledCases
+    from evalsuite.core.types import Record
+    from evalsuite.output.reports.table_rows import LabelledCases
     from evalsuite.results.rows import Row
-    from evalsuite.types import Record
 
 RANKED_BY = "table_score"
 

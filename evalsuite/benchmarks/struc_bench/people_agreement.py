@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS
-from evalsuite.reporting.section import Column, Table
+from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evalsuite.reporting.section import Cell
+    from evalsuite.output.reports.section import Cell
     from evalsuite.results.rows import Row
     from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation
 

@@ -15,14 +15,14 @@ from evalsuite.benchmarks.struc_bench.outputs import outputs_to_read
 from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
 from evalsuite.benchmarks.struc_bench.scoring import FORM, METRICS, RELEASED, TABLE_SCORE
-from evalsuite.reporting.section import Chart, Column, Passage, Section, Series, Table
-from evalsuite.reporting.table_rows import LabelledCases, lines_of
-from evalsuite.reporting.truncation_note import cut_off
+from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
+from evalsuite.output.reports.table_rows import LabelledCases, lines_of
+from evalsuite.output.reports.truncation_note import cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import RunView, Tally
 
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"

@@ -10,19 +10,19 @@ from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
 from evalsuite.benchmarks.struc_bench.error_types import error_types
 from evalsuite.benchmarks.struc_bench.options import NEURAL, StrucBenchOptions
-from evalsuite.errors import JudgeError, ScoringError
-from evalsuite.judging.p_score import PROMPT, p_score
-from evalsuite.judging.signature import signed
+from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
+from evalsuite.core.errors import JudgeError, ScoringError
+from evalsuite.core.types import Score
+from evalsuite.judges.signature import signed
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
-from evalsuite.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup
+    from evalsuite.core.types import Sample, Transcript
     from evalsuite.metrics.tables import CellGrid, Format, HScore, TableScore
-    from evalsuite.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup
-    from evalsuite.types import Sample, Transcript
 
 TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_form": "Form"}
 """The table score, which decides, and its two sides."""

@@ -8,8 +8,8 @@ from evalsuite.benchmarks.struc_bench.options import StrucBenchOptions
 from evalsuite.solvers.generate import generate
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Model, Setup, Solver
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.protocols import Model, Setup, Solver
+    from evalsuite.core.types import Sample, Transcript
 
 
 def solver(setup: Setup) -> Solver:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tau2.dataset import Tau2Options, load, read_policy
-from evalsuite.protocols import Benchmark
-from evalsuite.types import SHARE
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.types import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.protocols import Setup, Solver
+    from evalsuite.core.protocols import Setup, Solver
 
 
 def _solver(setup: Setup) -> Solver:

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, take
-from evalsuite.errors import SettingsError
-from evalsuite.keywords import read_options
-from evalsuite.protocols import Dataset
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.keywords import read_options
+from evalsuite.core.protocols import Dataset
+from evalsuite.core.types import Sample
 from evalsuite.tools.worlds import World
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
 
 TASKS, POLICY = "tasks.json", "policy.md"
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.scorers.trajectories import ToolUse, agrees, tool_uses
 from evalsuite.tools.execution import ToolFailure, as_json
 from evalsuite.tools.worlds import open_tools
@@ -14,8 +14,8 @@ from evalsuite.tools.worlds import open_tools
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evalsuite.core.types import Sample, Transcript
     from evalsuite.tools.worlds import World
-    from evalsuite.types import Sample, Transcript
 
 BASES = {"DB": "db", "COMMUNICATE": "communicate", "ACTION": "actions"}
 """The criteria that are scored here; a task that is also rewarded for others has no `reward`."""

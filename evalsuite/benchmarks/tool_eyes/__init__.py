@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.capabilities import OVERALL, RELEASED_MODES
 from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.protocols import Benchmark
-from evalsuite.types import SHARE
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.types import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.protocols import JudgedScorer, Scorer, Setup, Solver
-    from evalsuite.reporting.section import Section
+    from evalsuite.core.protocols import JudgedScorer, Scorer, Setup, Solver
+    from evalsuite.output.reports.section import Section
     from evalsuite.results.tally import RunView
 
 

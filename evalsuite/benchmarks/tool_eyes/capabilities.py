@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 RULES = ("format_alignment", "reality", "finished")
 """Scores that need no judge."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, RULES
 from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
 from evalsuite.benchmarks.tool_eyes.published_files import SCENARIOS
-from evalsuite.reporting.section import Chart, Column, Series, Table
+from evalsuite.output.reports.section import Chart, Column, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.reporting.section import Cell
-    from evalsuite.reporting.table_rows import LabelledCases
+    from evalsuite.output.reports.section import Cell
+    from evalsuite.output.reports.table_rows import LabelledCases
     from evalsuite.results.tally import Tally
 
 SELECTION = ("reality", "match", "tool_selection")

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.published_files import LIBRARY, Query, read_library, read_queries
-from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.protocols import Dataset
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.protocols import Dataset
+from evalsuite.core.types import Sample
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
 from evalsuite.tools.live import executing_files
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
     from evalsuite.tools.documents import ToolDocument
 
 QUERIES = "scenario_data_raw.json"

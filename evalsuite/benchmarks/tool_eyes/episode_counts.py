@@ -6,13 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.episode_rows import episodes
-from evalsuite.reporting.section import Chart, Column, Series, Table
+from evalsuite.output.reports.section import Chart, Column, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.section import Cell
-    from evalsuite.reporting.table_rows import LabelledCases
+    from evalsuite.output.reports.section import Cell
+    from evalsuite.output.reports.table_rows import LabelledCases
 
 # What can go wrong in a turn, in the order in which it is checked.
 FAULTS = {

@@ -11,7 +11,7 @@ from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES
 from evalsuite.benchmarks.tool_eyes.released_files import read_prompts
 from evalsuite.benchmarks.tool_eyes.released_turns import ReleasedReAct
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
 from evalsuite.solvers.functions import functions
 from evalsuite.solvers.react import react
@@ -27,10 +27,10 @@ from evalsuite.tools.worlds import World
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.protocols import Model, Setup
+    from evalsuite.core.protocols import Model, Setup
+    from evalsuite.core.types import Sample, Transcript
     from evalsuite.tools.execution import Executor
     from evalsuite.tools.users import User
-    from evalsuite.types import Sample, Transcript
 
 
 class Episodes:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.benchmarks.tool_eyes.capabilities import RELEASED_MODES
-from evalsuite.errors import SettingsError
-from evalsuite.keywords import read_options
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.keywords import read_options
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
 
 Executors = Literal["python", "simulated", "recorded", "live"]
 

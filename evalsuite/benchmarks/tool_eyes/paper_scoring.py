@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL
 from evalsuite.benchmarks.tool_eyes.prompts import documents_text, judge_prompt, parse_score
 from evalsuite.benchmarks.tool_eyes.steps import is_finished, is_real, steps_of
-from evalsuite.errors import JudgeError
-from evalsuite.judging.parse_retry import ask_until_parsed
-from evalsuite.types import Score
+from evalsuite.core.errors import JudgeError
+from evalsuite.core.types import Score
+from evalsuite.judges.parse_retry import ask_until_parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.benchmarks.tool_eyes.steps import Step
-    from evalsuite.judging.marks import Part
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.judges.marks import Part
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 # The published evaluator tells its judge to give 5 of 10 where no thought was written; nothing needs asking then.

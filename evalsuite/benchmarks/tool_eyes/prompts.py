@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.judging.forms import Aspect, ScoresForm
-from evalsuite.judging.marks import marked
-from evalsuite.types import Message
+from evalsuite.core.types import Message
+from evalsuite.judges.forms import Aspect, ScoresForm
+from evalsuite.judges.marks import marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.judging.marks import Part
+    from evalsuite.judges.marks import Part
 
 _FORM = ScoresForm((Aspect("Score"),))
 

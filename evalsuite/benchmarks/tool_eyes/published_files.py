@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
 
 if TYPE_CHECKING:

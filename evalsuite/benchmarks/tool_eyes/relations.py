@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL
 from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample, named
 from evalsuite.benchmarks.tool_eyes.published_files import SCENARIOS
-from evalsuite.reporting.section import Chart, Column, Series, Table
+from evalsuite.output.reports.section import Chart, Column, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.reporting.section import Block, Cell
-    from evalsuite.reporting.table_rows import LabelledCases
+    from evalsuite.output.reports.section import Block, Cell
+    from evalsuite.output.reports.table_rows import LabelledCases
 
 
 def anova(lines: Sequence[LabelledCases]) -> Table:

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

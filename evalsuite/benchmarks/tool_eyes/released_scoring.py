@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL
 from evalsuite.benchmarks.tool_eyes.released_turns import answer_of, documents_json, parts_of
 from evalsuite.benchmarks.tool_eyes.steps import Step, is_finished, steps_of
+from evalsuite.core.types import Message, Score
 from evalsuite.tools.documents import ASK_TO_USER
-from evalsuite.types import Message, Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.benchmarks.tool_eyes.released_files import ReleasedPrompts
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample, Transcript
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "top_p": 0.5, "max_tokens": 1024}
 _SCORE_LINE = re.compile(r"Evaluation Score:([^\n]*)")

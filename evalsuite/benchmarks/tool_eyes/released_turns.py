@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.released_files import DOCUMENTS_FIELD
+from evalsuite.core.types import Message
 from evalsuite.solvers.turns import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
-from evalsuite.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.types import Completion, Sample
     from evalsuite.tools.documents import ToolDocument
-    from evalsuite.types import Completion, Sample
 
 THOUGHT, ACTION, INPUT = "Thought:", "Action:", "Action Input:"
 _STRINGS = re.compile(r"""\"(?:[^"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'""", re.DOTALL)

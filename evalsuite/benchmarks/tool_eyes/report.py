@@ -22,15 +22,15 @@ from evalsuite.benchmarks.tool_eyes.episode_counts import failures, failures_cha
 from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
 from evalsuite.benchmarks.tool_eyes.relations import anova, correlations, correlations_over_runs
 from evalsuite.benchmarks.tool_eyes.transcript_table import episode_tables
-from evalsuite.counted_nouns import number_of
-from evalsuite.reporting.section import Passage, Section
-from evalsuite.reporting.table_rows import lines_of
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.output.reports.section import Passage, Section
+from evalsuite.output.reports.table_rows import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.reporting.section import Block
-    from evalsuite.reporting.table_rows import LabelledCases
+    from evalsuite.output.reports.section import Block
+    from evalsuite.output.reports.table_rows import LabelledCases
     from evalsuite.results.tally import RunView, Tally
 
 TITLE = "ToolEyes: using tools, from the form of a call to the answer"

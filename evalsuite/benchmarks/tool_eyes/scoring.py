@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.tool_eyes import paper_scoring, released_scoring
 from evalsuite.benchmarks.tool_eyes.capabilities import is_released
 from evalsuite.benchmarks.tool_eyes.prompts import judge_templates
-from evalsuite.judging.signature import signature, signed
+from evalsuite.judges.signature import signature, signed
 
 if TYPE_CHECKING:
     from evalsuite.benchmarks.tool_eyes.released_files import ReleasedPrompts
-    from evalsuite.protocols import Model
-    from evalsuite.types import Sample, Score, Transcript
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample, Score, Transcript
 
 
 @dataclass(frozen=True, slots=True)

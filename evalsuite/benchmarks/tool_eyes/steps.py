@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.types import Transcript
+    from evalsuite.core.types import Transcript
 
 # What makes a call unreal. Values of the wrong type do not: published documents call everything a string.
 _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}

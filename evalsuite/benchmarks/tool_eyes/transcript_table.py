@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.capabilities import OVERALL
-from evalsuite.reporting.section import Column, Table
-from evalsuite.shortening import beginning
+from evalsuite.core.shortening import beginning
+from evalsuite.output.reports.section import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from evalsuite.core.types import Record, Transcript
     from evalsuite.results.rows import Row
     from evalsuite.results.tally import Tally
-    from evalsuite.types import Record, Transcript
 
 LONGEST = 240
 COLUMNS = (Column("Turn"), Column("What the model said"), Column("What came of it"))

@@ -5,8 +5,8 @@ from evalsuite.benchmarks.treb.dataset import DEFAULT_MODES, MODES, load
 from evalsuite.benchmarks.treb.released import scorers
 from evalsuite.benchmarks.treb.report import report
 from evalsuite.benchmarks.treb.solving import solver
-from evalsuite.protocols import Benchmark
-from evalsuite.types import SHARE
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.types import SHARE
 
 TREB = Benchmark(
     name="treb",

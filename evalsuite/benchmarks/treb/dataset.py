@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.treb.options import TrebOptions, is_quick
 from evalsuite.benchmarks.treb.records import QuestionRecord, read_records
 from evalsuite.benchmarks.treb.subtasks import SUBTASKS, find_subtask
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Dataset
+from evalsuite.core.types import Sample
 from evalsuite.metrics.words import HAN
-from evalsuite.protocols import Dataset
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
 
 SHIPPED = Path(__file__).parent / "data" / "samples"
 # The published archive has a folder a language; that of the leaderboard's questions is called JSON.

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, SKILLS, SUBTASKS
-from evalsuite.reporting.section import Column, Table
+from evalsuite.output.reports.section import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.reporting.section import Cell
+    from evalsuite.output.reports.section import Cell
     from evalsuite.results.tally import RunView, Tally
 
 FILE = Path(__file__).parent / "data" / "leaderboard.json"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.averages import METRICS, column_mean, columns_of, overall
-from evalsuite.reporting.section import Chart, Column, Series, Table
+from evalsuite.output.reports.section import Chart, Column, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evalsuite.reporting.section import Block, Cell
+    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import RunView
 
 FILE = Path(__file__).parent / "data" / "published_kinds.json"

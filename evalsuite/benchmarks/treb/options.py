@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.keywords import read_options
+from evalsuite.core.keywords import read_options
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import Setup
+    from evalsuite.core.protocols import Setup
 
 
 @dataclass(frozen=True, slots=True)

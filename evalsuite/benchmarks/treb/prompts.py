@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.shortening import beginning
-from evalsuite.types import Message
+from evalsuite.core.shortening import beginning
+from evalsuite.core.types import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.benchmarks.treb.tables import SourceTable
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 SMALL_ROWS, SMALL_COLUMNS = 50, 20
 FIRST_ROWS = 50

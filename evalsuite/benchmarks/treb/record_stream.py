@@ -8,7 +8,7 @@ import re
 from typing import IO, TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json_lines, read_text
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

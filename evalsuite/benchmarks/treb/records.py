@@ -12,7 +12,7 @@ from evalsuite.benchmarks.dataset_files import expect, take
 from evalsuite.benchmarks.treb.record_stream import raw_records
 from evalsuite.benchmarks.treb.rules import broken_rules
 from evalsuite.benchmarks.treb.subtasks import Subtask, find_subtask
-from evalsuite.errors import DatasetError, ScoringError
+from evalsuite.core.errors import DatasetError, ScoringError
 from evalsuite.metrics.numbers import numeric_match, parse_number
 
 if TYPE_CHECKING:

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.treb.options import TrebOptions
 from evalsuite.benchmarks.treb.scoring import RULES_SUBTASK, failed_program, own_scorers
+from evalsuite.core.types import Score
 from evalsuite.metrics.text import bleu_of_tokens, stemmed
 from evalsuite.metrics.words import segment
-from evalsuite.types import Score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.protocols import JudgedScorer, Scorer, Setup
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.protocols import JudgedScorer, Scorer, Setup
+    from evalsuite.core.types import Sample, Transcript
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 WORDS = re.compile(r"[a-z0-9]+")

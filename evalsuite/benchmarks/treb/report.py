@@ -10,14 +10,14 @@ from evalsuite.benchmarks.treb.leaderboard import leaderboard
 from evalsuite.benchmarks.treb.model_kinds import by_kind
 from evalsuite.benchmarks.treb.paper_results import published_results
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
-from evalsuite.reporting.section import Chart, Column, Section, Series, Table
-from evalsuite.reporting.truncation_note import cut_off
+from evalsuite.output.reports.section import Chart, Column, Section, Series, Table
+from evalsuite.output.reports.truncation_note import cut_off
 from evalsuite.results.artefacts import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.reporting.section import Block, Cell, ChartKind
+    from evalsuite.output.reports.section import Block, Cell, ChartKind
     from evalsuite.results.tally import RunView, Tally
 
 RULES = "instruction_following"

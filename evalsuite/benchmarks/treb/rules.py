@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_json
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,22 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
-from evalsuite.errors import ScoringError
-from evalsuite.judging.marks import marked
-from evalsuite.judging.parse_retry import ask_until_parsed
-from evalsuite.judging.signature import signature, signed
-from evalsuite.judging.verdict_text import said_numbers, without_thoughts
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.shortening import beginning
+from evalsuite.core.types import Message, Score
+from evalsuite.judges.marks import marked
+from evalsuite.judges.parse_retry import ask_until_parsed
+from evalsuite.judges.signature import signature, signed
+from evalsuite.judges.verdict_text import said_numbers, without_thoughts
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, rouge_l
-from evalsuite.shortening import beginning
 from evalsuite.solvers.boxed import last_boxed_answer, plain_words
-from evalsuite.types import Message, Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.protocols import JudgedScorer, Model, Scorer, Setup
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
+    from evalsuite.core.types import Sample, Transcript
 
 RULES_SUBTASK = "Instruction Following"
 BEST = 10

@@ -11,19 +11,19 @@ from evalsuite.benchmarks.treb.answers import answer_in_words
 from evalsuite.benchmarks.treb.options import TrebOptions
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, TCOT
 from evalsuite.benchmarks.treb.table_cache import TableCache
+from evalsuite.core.shortening import beginning
+from evalsuite.core.threads import in_thread
+from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
-from evalsuite.shortening import beginning
 from evalsuite.solvers.interleaved import interleaved
 from evalsuite.solvers.program_of_thought import program_of_thought
-from evalsuite.threads import in_thread
-from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evalsuite.protocols import Model, Setup, Solver
-    from evalsuite.types import Sample
+    from evalsuite.core.protocols import Model, Setup, Solver
+    from evalsuite.core.types import Sample
 
 ROUNDS = 3
 CHARACTERS_A_TOKEN = 4  # of English; half the context in tokens is then this many times as many characters

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalsuite.core.types import Record
     from evalsuite.results.rows import Row
     from evalsuite.results.tally import Tally
-    from evalsuite.types import Record
 
 
 def chosen(tally: Tally, modes: Sequence[str]) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.treb.tables import SourceTable, from_csv, from_markdown
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

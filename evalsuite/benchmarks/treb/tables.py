@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from evalsuite.counted_nouns import number_of
+from evalsuite.core.counted_nouns import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,7 +17,7 @@ from evalsuite.builders.head_to_tail.sources import SOURCES
 from evalsuite.builders.head_to_tail.stats_page import stats_page
 from evalsuite.builders.head_to_tail.workspace import Workspace
 from evalsuite.builders.output_folder import building, ending_cleanly, write
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

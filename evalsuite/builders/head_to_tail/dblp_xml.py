@@ -14,7 +14,7 @@ from html.entities import name2codepoint
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

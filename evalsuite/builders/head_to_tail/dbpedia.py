@@ -17,7 +17,7 @@ from evalsuite.builders.head_to_tail.dumps import triples
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.unfit_predicates import CHANGING, UNFIT
 from evalsuite.builders.head_to_tail.workspace import quoted
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -25,7 +25,7 @@ from evalsuite.builders.head_to_tail.lines import (
     without_returns,
 )
 from evalsuite.builders.head_to_tail.workspace import quoted
-from evalsuite.errors import DatasetError, EvalsuiteError
+from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail import imdb_wording as words
 from evalsuite.builders.head_to_tail.drawing import lot
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.dump_reader import decompressed
-from evalsuite.errors import DatasetError, EvalsuiteError
+from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.dump_reader import piped
-from evalsuite.errors import EvalsuiteError, SettingsError
+from evalsuite.core.errors import EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -12,7 +12,7 @@ from evalsuite.benchmarks.dataset_files import expect, read_json, take
 from evalsuite.builders.struc_bench.box_columns import PLAYER, TEAM
 from evalsuite.builders.struc_bench.mentions import about, is_said, narrow, pairs, sentences
 from evalsuite.builders.struc_bench.raw_text import Game
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

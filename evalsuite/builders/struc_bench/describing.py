@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.judging.marks import marked
-from evalsuite.judging.parse_retry import ask_until_parsed, everything
+from evalsuite.judges.marks import marked
+from evalsuite.judges.parse_retry import ask_until_parsed, everything
 from evalsuite.metrics.tables import read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.benchmarks.struc_bench.items import TableItem
+    from evalsuite.core.protocols import Model
     from evalsuite.metrics.tables import Format
-    from evalsuite.protocols import Model
 
 ATTEMPTS = 3
 """How often a description is requested at most; each repetition says what was wrong."""

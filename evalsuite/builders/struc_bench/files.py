@@ -16,8 +16,8 @@ from evalsuite.builders.struc_bench.html_fragments import html_fragments
 from evalsuite.builders.struc_bench.latex_fragments import latex_fragments
 from evalsuite.builders.struc_bench.naming import NAMES, must_tell
 from evalsuite.builders.struc_bench.wording import word
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import DatasetError
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import DatasetError
 from evalsuite.metrics.tables import read_tables
 
 if TYPE_CHECKING:

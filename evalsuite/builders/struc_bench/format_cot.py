@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.benchmarks.struc_bench.items import TableItem
+    from evalsuite.core.protocols import Model
     from evalsuite.metrics.tables import Format
-    from evalsuite.protocols import Model
 
 WHAT = "FormatCoT: a model's description of each table's format, and the instruction set"
 ABOUT = """\

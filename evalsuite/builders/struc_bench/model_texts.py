@@ -12,16 +12,16 @@ from evalsuite.builders.build_progress import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.output_folder import building, ending_cleanly, write
 from evalsuite.builders.struc_bench.naming import format_by_name, must_tell
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import EvalsuiteError, JudgeError
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import EvalsuiteError, JudgeError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.benchmarks.struc_bench.items import TableItem
+    from evalsuite.core.protocols import Model
     from evalsuite.metrics.tables import Format
-    from evalsuite.protocols import Model
 
     Ask = Callable[[TableItem, Format, Model], Awaitable[str]]
     Put = Callable[[TableItem, str], TableItem]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import format_of
-from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,9 +16,9 @@ from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES, text_of
 from evalsuite.builders.output_folder import building, ending_cleanly, write
-from evalsuite.errors import RunError, SettingsError
-from evalsuite.exports.spreadsheets import inert
+from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.metrics.tables import FORMATS
+from evalsuite.output.exports.spreadsheets import inert
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evalsuite.types import Record
+    from evalsuite.core.types import Record
 
 WHAT = "a blind sheet of runs' outputs, for people to rate"
 ABOUT = """\

@@ -15,7 +15,7 @@ from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS, FILE
 from evalsuite.builders.output_folder import building, ending_cleanly, write
 from evalsuite.builders.struc_bench.rating_sheet import ID
-from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

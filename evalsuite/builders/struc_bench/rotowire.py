@@ -13,8 +13,8 @@ from evalsuite.builders.struc_bench.box_scores import read_box_scores
 from evalsuite.builders.struc_bench.naming import must_tell
 from evalsuite.builders.struc_bench.raw_text import is_large, write_tables
 from evalsuite.builders.struc_bench.text_tables import read_text_tables
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import DatasetError
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -13,7 +13,7 @@ from evalsuite.benchmarks.struc_bench.items import read_items
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
 from evalsuite.builders.struc_bench.naming import format_by_name
 from evalsuite.metrics.tables import read_tables
-from evalsuite.reporting.section import Cell, Column, Table
+from evalsuite.output.reports.section import Cell, Column, Table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -106,7 +106,7 @@ def run(args: Namespace) -> int:
     Raises:
         DatasetError: a file is missing, damaged or not what it should be.
     """
-    from evalsuite.reporting.markdown import in_terminal, render_table
+    from evalsuite.output.reports.markdown import in_terminal, render_table
 
     names = [path.name for path in args.files]
     counted = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.builders.struc_bench.raw_text import Game
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 from evalsuite.metrics.tables import read_tables
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.struc_bench.describing import NAMES, code_in
 from evalsuite.builders.struc_bench.model_texts import add_text_arguments, build_texts
-from evalsuite.judging.marks import marked
-from evalsuite.judging.parse_retry import ask_until_parsed, everything
+from evalsuite.judges.marks import marked
+from evalsuite.judges.parse_retry import ask_until_parsed, everything
 from evalsuite.metrics.tables import read_wanted
 from evalsuite.metrics.tables.cell_text import plain_text
 from evalsuite.metrics.tables.cell_values import Text, is_blank
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from evalsuite.benchmarks.struc_bench.items import TableItem
+    from evalsuite.core.protocols import Model
     from evalsuite.metrics.tables import Format
-    from evalsuite.protocols import Model
 
 WHAT = "texts by a model, which hold every value of their tables"
 ABOUT = """\

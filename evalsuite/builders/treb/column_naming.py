@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.builders.treb.model_questions import QuestionPanel
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
 
 SUBTASK = "Table_Column_Naming"
 TRIES = 3

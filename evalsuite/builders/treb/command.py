@@ -24,8 +24,8 @@ from evalsuite.builders.treb.chinese import in_chinese, speaks_chinese
 from evalsuite.builders.treb.model_pairs import SUBTASKS, add_model_pairs, add_panel_options
 from evalsuite.builders.treb.pair import same_answer
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, disqualified
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
 

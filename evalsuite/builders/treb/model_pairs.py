@@ -14,14 +14,14 @@ from evalsuite.builders.treb.built import record
 from evalsuite.builders.treb.model_briefs import BRIEFS
 from evalsuite.builders.treb.model_questions import Dropped, QuestionPanel
 from evalsuite.builders.treb.sheet import Sheet
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.sandbox import Sandbox
 
 if TYPE_CHECKING:
     import argparse
 
     from evalsuite.builders.treb.built import BuiltPairs
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
 
 STORE = "answers.sqlite"
 """In the output folder: a build that is repeated asks only what is new."""

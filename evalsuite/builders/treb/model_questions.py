@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from evalsuite.builders.treb.model_briefs import Brief
     from evalsuite.builders.treb.sheet import Sheet
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
     from evalsuite.sandbox import Sandbox
 
 LONGEST_ANSWER = 400

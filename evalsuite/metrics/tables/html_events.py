@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.answer import strip_answer
 from evalsuite.metrics.tables.any_markup import MarkupReading, read_any, read_in, read_wanted
 from evalsuite.metrics.tables.content import ContentComparison, compare_content

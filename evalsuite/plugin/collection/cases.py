@@ -8,20 +8,20 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.lazy_samples import LazySamples, SampleStream, Unmade
-from evalsuite.plugin.collection.bound import Bound, bind
+from evalsuite.core.types import Sample
+from evalsuite.engine.bound import Bound, bind
 from evalsuite.plugin.collection.keywords import any_case, keyword_filter
 from evalsuite.plugin.marks import FIXTURE
 from evalsuite.results.judge_labels import CANARY
-from evalsuite.types import Sample
+from evalsuite.samples.lazy import LazySamples, SampleStream, Unmade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pytest
 
+    from evalsuite.core.settings import Settings
     from evalsuite.plugin.collection.decorator import Declaration
-    from evalsuite.settings import Settings
 
 LONGEST_ID = 80
 

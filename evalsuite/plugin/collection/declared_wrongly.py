@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import EvalsuiteError
+from evalsuite.core.errors import EvalsuiteError
 
 if TYPE_CHECKING:
     import pytest

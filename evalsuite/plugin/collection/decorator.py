@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.declarations import being_imported
-from evalsuite.entry_points import find_target, load, names
-from evalsuite.errors import EvalsuiteError, SettingsError
-from evalsuite.keywords import refuse_unknown
-from evalsuite.lazy_samples import LazySamples, SampleStream
+from evalsuite.core.declarations import being_imported
+from evalsuite.core.entry_points import find_target, load, names
+from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.keywords import refuse_unknown
+from evalsuite.core.protocols import Benchmark, Dataset
+from evalsuite.core.types import Metric
 from evalsuite.plugin.marks import FIXTURE, MARK, started_sessions
-from evalsuite.protocols import Benchmark, Dataset
 from evalsuite.results.judge_labels import CANARY
+from evalsuite.samples.lazy import LazySamples, SampleStream
 from evalsuite.solvers.fixed_answer import answer_of, fixed_answer
-from evalsuite.types import Metric
 
 if TYPE_CHECKING:
-    from evalsuite.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer
-    from evalsuite.reporting.case_metrics import CaseMetric, Measure
-    from evalsuite.types import Sample
+    from evalsuite.core.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer
+    from evalsuite.core.types import Sample
+    from evalsuite.output.reports.case_metrics import CaseMetric, Measure
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
@@ -153,7 +153,7 @@ def _canaries(
             f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
             "into their metadata, under 'answer'"
         )
-    from evalsuite.judging.people_facts import check_labels
+    from evalsuite.judges.people_facts import check_labels
 
     for sample in samples:
         try:
@@ -168,7 +168,7 @@ def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[
     """The parts of a `Benchmark` that come from metrics over all its cases."""
     if not metrics:
         return {}
-    from evalsuite.reporting.case_metrics import as_case_metric, report_with
+    from evalsuite.output.reports.case_metrics import as_case_metric, report_with
 
     read = list(map(as_case_metric, metrics))
     return {

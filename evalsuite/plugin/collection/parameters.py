@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 
 def carry_parameters(items: Sequence[pytest.Item]) -> None:

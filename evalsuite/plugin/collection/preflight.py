@@ -50,7 +50,7 @@ def check_judge(session: pytest.Session, items: list[pytest.Item]) -> None:
     Raises:
         pytest.UsageError: there is none (see `refuse`).
     """
-    from evalsuite.plugin.run.scorer_kinds import asks_the_judge
+    from evalsuite.engine.scorer_kinds import asks_the_judge
 
     settings, options = session.config.stash[PROCESS].settings, session.config.option
     if settings.judge_model or settings.plan or options.collectonly or options.setupplan:
@@ -118,9 +118,9 @@ def _unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
 
 def _margin_of_nothing(texts: Sequence[str], cases: Sequence[Case]) -> str:
     """A margin of a metric that no collected benchmark has, as far as all of their scorers declare theirs."""
+    from evalsuite.core.option_values import parse_margin
     from evalsuite.decisions.measured import PASS_RATE
     from evalsuite.decisions.misspelt import near
-    from evalsuite.option_values import parse_margin
     from evalsuite.results.built_in import built_in
 
     metrics = {case.bound.name: case.bound.every_metric for case in cases}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import SandboxUnavailable
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import SandboxUnavailable
 from evalsuite.plugin.collection.refusal import refuse
 from evalsuite.plugin.marks import case_of
 from evalsuite.plugin.session.process_state import PROCESS
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from evalsuite.core.settings import Settings
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.sandbox import Sandbox
-    from evalsuite.settings import Settings
 
 
 def check_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:

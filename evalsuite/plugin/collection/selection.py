@@ -12,7 +12,7 @@ from evalsuite.plugin.marks import case_of
 from evalsuite.plugin.session.process_state import PROCESS
 
 if TYPE_CHECKING:
-    from evalsuite.plugin.collection.deal import Deal
+    from evalsuite.engine.deal import Deal
 
 
 def selection_of(config: pytest.Config) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from _pytest._code.code import (
 )
 from _pytest._code.source import Source
 
-from evalsuite.errors import EvalsuiteError, for_terminal
+from evalsuite.core.errors import EvalsuiteError, for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

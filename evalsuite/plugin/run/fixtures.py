@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from evalsuite.errors import Detached, ScoringError, SettingsError
+from evalsuite.core.errors import Detached, ScoringError, SettingsError
 from evalsuite.plugin.marks import FINDINGS, FIXTURE, case_of, running_items
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from evalsuite.applications.case_model import BlockingModel, CaseModel
     from evalsuite.applications.endpoint import Endpoint
+    from evalsuite.core.types import Sample, Transcript
     from evalsuite.plugin.collection.cases import Case
     from evalsuite.plugin.run.outcomes import Findings
     from evalsuite.plugin.session.process_state import Process
-    from evalsuite.types import Sample, Transcript
 
 
 OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")
@@ -87,7 +87,7 @@ def transcript(evalsuite_case: RunningCase) -> Transcript:
 @pytest.fixture
 def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
     """Metric name to value, each a finite number."""
-    from evalsuite.plugin.run.case_scores import CaseScores, NotedScore
+    from evalsuite.engine.case_scores import CaseScores, NotedScore
 
     _transcript_of(evalsuite_case)
     findings = evalsuite_case.findings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.errors import EvalsuiteError, SpendLimitReached, for_terminal
+from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, for_terminal
 from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of, running_items
 from evalsuite.plugin.session.listener import LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
@@ -27,9 +27,9 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
         return
+    from evalsuite.engine.model_check import check_model, check_name
     from evalsuite.models import runs_other_code
     from evalsuite.plugin.collection.cases import generate
-    from evalsuite.plugin.session.model_check import check_model, check_name
 
     process = metafunc.config.stash[PROCESS]
     settings, name = process.settings, process.model_name
@@ -104,9 +104,9 @@ def _note_failure(
     item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> None:
     """Notes what a phase of a case raised, and has the case explain itself."""
+    from evalsuite.output.reports.case_block import case_block
     from evalsuite.plugin.run.explanation import explain
     from evalsuite.plugin.run.outcomes import findings_of, note_phase, pass_over
-    from evalsuite.reporting.case_block import case_block
 
     process, findings = item.config.stash[PROCESS], findings_of(item)
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
@@ -129,9 +129,9 @@ def close_item(item: pytest.Item, report: pytest.TestReport) -> None:
     case = case_of(item)
     if case is None or report.when != "teardown" or item.config.option.setupplan:
         return
+    from evalsuite.core.json_codec import dumps, encode_record
+    from evalsuite.engine.fingerprints import planned_fingerprints
     from evalsuite.journal.identity import same_ask
-    from evalsuite.json_codec import dumps, encode_record
-    from evalsuite.plugin.run.fingerprints import planned_fingerprints
     from evalsuite.plugin.run.outcomes import findings_of
 
     findings = findings_of(item)

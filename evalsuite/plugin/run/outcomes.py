@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import ScoringError, SpendLimitReached
+from evalsuite.core.errors import ScoringError, SpendLimitReached
+from evalsuite.core.types import Outcome, Record, Score, Usage
+from evalsuite.engine.case_scores import checked_scores, finite_score
+from evalsuite.engine.scorer_kinds import check_signature, kinds_of, name_of
 from evalsuite.plugin.marks import FINDINGS
-from evalsuite.plugin.run.case_scores import checked_scores, finite_score
-from evalsuite.plugin.run.scorer_kinds import check_signature, kinds_of, name_of
 from evalsuite.plugin.session.signals import interrupted_by_user
 from evalsuite.results.judge_signatures import SIGNATURES
-from evalsuite.types import Outcome, Record, Score, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from evalsuite.core.protocols import Scorer
+    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.engine.prefetch import Solved
     from evalsuite.plugin.collection.cases import Case
-    from evalsuite.plugin.run.prefetch import Solved
-    from evalsuite.protocols import Scorer
-    from evalsuite.types import Sample, Transcript
 
 EXCUSES = {
     "gate": "below threshold; the gate decides",

@@ -7,19 +7,19 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.counted_nouns import number_of
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.declarations import Declarations
+from evalsuite.core.errors import RunError, SettingsError, SpendLimitReached
+from evalsuite.core.json_codec import decode_record, dumps, encode_record
+from evalsuite.core.types import Record
 from evalsuite.decisions.conditions import parse_gates
-from evalsuite.declarations import Declarations
-from evalsuite.errors import RunError, SettingsError, SpendLimitReached
-from evalsuite.json_codec import decode_record, dumps, encode_record
+from evalsuite.engine.early_end import EarlyEnd
+from evalsuite.engine.open_run import OpenRun, remarks
+from evalsuite.engine.run_gateway import RunGateway
 from evalsuite.plugin.marks import RECORD
-from evalsuite.plugin.session.early_end import EarlyEnd
-from evalsuite.plugin.session.open_run import OpenRun, remarks
 from evalsuite.plugin.session.provenance import versions
-from evalsuite.plugin.session.run_gateway import RunGateway
 from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import COMMENT, REPORT, find_folder
-from evalsuite.types import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from evalsuite.core.errors import EvalsuiteError
+    from evalsuite.core.protocols import Benchmark
+    from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.errors import EvalsuiteError
     from evalsuite.journal.lease import Lease
     from evalsuite.journal.planned import PlannedCase
+    from evalsuite.output.reports.write import RunReport
     from evalsuite.plugin.session.watchers import Watchers
-    from evalsuite.protocols import Benchmark
-    from evalsuite.reporting.write import RunReport
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
-    from evalsuite.settings import Settings
 
 CRASH = "WorkerDied"
 
@@ -182,8 +182,8 @@ class Controller:
 
     def recall(self, report: pytest.TestReport) -> None:
         """Adds what the baseline answered to a failed case's explanation."""
+        from evalsuite.output.reports.case_block import baseline_line
         from evalsuite.plugin.run.explanation import add_baseline
-        from evalsuite.reporting.case_block import baseline_line
 
         baseline = self._baseline
         if baseline is not None and report.nodeid in baseline.offsets:
@@ -265,7 +265,7 @@ class Controller:
             interrupted: why the session ended early, if it did.
             planned: how many cases there were to run.
         """
-        from evalsuite.reporting.write import append_step_summary, write_run
+        from evalsuite.output.reports.write import append_step_summary, write_run
 
         usage = self.asked.usage()
         # The wall clock may be set back while the session runs.

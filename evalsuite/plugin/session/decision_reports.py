@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import for_terminal
-from evalsuite.reporting.failed_cases import blocks, cases_behind
-from evalsuite.reporting.markdown import measured_line
+from evalsuite.core.errors import for_terminal
+from evalsuite.output.reports.failed_cases import blocks, cases_behind
+from evalsuite.output.reports.markdown import measured_line
 from evalsuite.results.run_folders import interruption
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.baseline_result import Against
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.reporting.write import RunReport
+    from evalsuite.output.reports.write import RunReport
 
 # Plugins that count reports for their own purposes: pytest's session, the terminal's dots, `--lf`, ourselves.
 NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")

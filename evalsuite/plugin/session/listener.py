@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import EvalsuiteError, for_terminal, in_words
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import EvalsuiteError, for_terminal, in_words
 from evalsuite.plugin.collection.selection import count_cases, is_narrowed
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.plan import PLAN, plan_of
@@ -19,12 +19,12 @@ from evalsuite.plugin.session.process_state import PROCESS
 from evalsuite.plugin.session.signals import HANDLERS, listen
 
 if TYPE_CHECKING:
+    from evalsuite.core.protocols import Benchmark
+    from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.journal.lease import Lease
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.plugin.session.controller import Controller
-    from evalsuite.protocols import Benchmark
-    from evalsuite.settings import Settings
 
 INCOMPLETE = 12
 """As `Status.INCOMPLETE`, whose module is too heavy for a session without cases."""
@@ -43,7 +43,7 @@ class Listener:
         self._config, self.settings, self.selection = config, settings, selection
         self.model = settings.model
         if self.model is None:
-            from evalsuite.plugin.session.model_check import default_model
+            from evalsuite.engine.model_check import default_model
 
             self.model = default_model()
         self.planned = 0

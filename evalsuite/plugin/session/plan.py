@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from evalsuite.core.settings import Settings
     from evalsuite.journal.planned import PlannedCase
-    from evalsuite.settings import Settings
 
 
 def note_deselected(items: Iterable[pytest.Item]) -> None:
@@ -34,8 +34,8 @@ def plan_of(session: pytest.Session) -> list[PlannedCase]:
 
 
 def _planned(item: pytest.Item, settings: Settings, model: str, *, selected: bool) -> PlannedCase | None:
+    from evalsuite.engine.fingerprints import planned_fingerprints
     from evalsuite.journal.planned import PlannedCase
-    from evalsuite.plugin.run.fingerprints import planned_fingerprints
 
     case = case_of(item)
     if case is None:
@@ -59,8 +59,8 @@ def send_plan(session: pytest.Session) -> None:
     """On the worker that was asked to: sends its cases to the controlling process, before any of them begins."""
     workerinput = getattr(session.config, "workerinput", {})
     if workerinput.get("evalsuite", {}).get("plan"):
+        from evalsuite.core.json_codec import dumps
         from evalsuite.journal.planned import encode_plan
-        from evalsuite.json_codec import dumps
 
         plan = plan_of(session)
         if plan:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.plugin.collection.deal import Deal
+from evalsuite.engine.deal import Deal
 from evalsuite.plugin.marks import case_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
+    from evalsuite.engine.prefetch import Models, Prefetcher
     from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.collection.cases import Case
-    from evalsuite.plugin.run.prefetch import Models, Prefetcher
     from evalsuite.plugin.run.upcoming import Upcoming
-    from evalsuite.settings import Settings
 
 
 IN_ONE_BATCH = 50_000
@@ -81,15 +81,15 @@ class Process:
         Raises:
             SettingsError: no model was named and none is embedded.
         """
-        from evalsuite.plugin.run.prefetch import Models
-        from evalsuite.plugin.session.model_check import demand_model
+        from evalsuite.engine.model_check import demand_model
+        from evalsuite.engine.prefetch import Models
 
         return Models(self._connect(self.background), self.settings, demand_model(self.model_name))
 
     @cached_property
     def prefetcher(self) -> Prefetcher:
         """This process's cases in flight."""
-        from evalsuite.plugin.run.prefetch import Prefetcher
+        from evalsuite.engine.prefetch import Prefetcher
 
         _set_aside()
         # Twice a process's share, so that connections do not stay idle when another process falls behind.

@@ -7,8 +7,8 @@ import shlex
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from evalsuite.core.redaction import redact
 from evalsuite.gateway.concealment import Vault
-from evalsuite.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def versions(program_env: str) -> dict[str, str]:
 
 
 def _programs(program_env: str) -> dict[str, str]:
-    from evalsuite.settings import Settings
+    from evalsuite.core.settings import Settings
 
     if program_env == Settings().program_env:
         return {}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite import heap
-from evalsuite.errors import EvalsuiteError, in_words
+from evalsuite.core import heap
+from evalsuite.core.errors import EvalsuiteError, in_words
 from evalsuite.plugin.session.listener import INCOMPLETE, LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
 from evalsuite.plugin.session.signals import ended_by, restore

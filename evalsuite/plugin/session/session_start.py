@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite import heap
-from evalsuite.errors import EvalsuiteError, SettingsError
+from evalsuite.core import heap
+from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.settings import Settings, restore
 from evalsuite.plugin.collection.selection import select_again, selection_of
 from evalsuite.plugin.marks import MARK, started_sessions
 from evalsuite.plugin.session.listener import LISTENER, Listener
 from evalsuite.plugin.session.process_state import PROCESS, Process
 from evalsuite.plugin.session.signals import listen
-from evalsuite.settings import Settings, restore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evalsuite.core.types import Completion, Request
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.effects import Effect
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.loop import BackgroundLoop
-    from evalsuite.types import Completion, Request
 
 
 def prefer_worksteal(config: pytest.Config) -> None:
@@ -105,7 +105,7 @@ def _start_controller(config: pytest.Config) -> None:
     lease = None
     reports = config.rootpath / settings.reports
     if settings.resume or settings.replay:
-        from evalsuite.plugin.session.resume import adopt, take_lease
+        from evalsuite.engine.resume import adopt, take_lease
 
         settings, selection = adopt(settings, reports, selection)
         lease = take_lease(settings)
@@ -114,12 +114,12 @@ def _start_controller(config: pytest.Config) -> None:
     if not config.option.collectonly:
         prepare_programs(settings)
         if "reports" in settings.given:
-            from evalsuite.plugin.session.model_check import check_reports
+            from evalsuite.engine.model_check import check_reports
 
             check_reports(reports)
     if settings.given:
-        from evalsuite.plugin.session.model_check import check_given
-        from evalsuite.plugin.session.resume import MODELS
+        from evalsuite.engine.model_check import check_given
+        from evalsuite.engine.resume import MODELS
 
         named = {name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None}
         check_given(settings, config.rootpath, set() if config.option.collectonly else named)

@@ -6,7 +6,7 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from evalsuite.json_codec import decode_record
+from evalsuite.core.json_codec import decode_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pytest
 
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.reporting.section import Section
+    from evalsuite.output.reports.section import Section
     from evalsuite.results.runs import Run
 
 
@@ -77,7 +77,7 @@ def _section(added: object) -> Section:
     Raises:
         TypeError: it is something else.
     """
-    from evalsuite.reporting.section import Section
+    from evalsuite.output.reports.section import Section
 
     if not isinstance(added, Section):
         raise TypeError(f"it returned {added!r:.60} in place of a Section")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from evalsuite.core.errors import for_terminal
 from evalsuite.decisions.verdict import Status
-from evalsuite.errors import for_terminal
+from evalsuite.engine.resume import flags_to_repeat
+from evalsuite.output.reports.markdown import decision_line
 from evalsuite.plugin.run.explanation import block_of
-from evalsuite.plugin.session.resume import flags_to_repeat
-from evalsuite.reporting.markdown import decision_line
 from evalsuite.results.run_folders import REPORT, interruption
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from evalsuite.counted_nouns import number_of
-from evalsuite.errors import for_terminal
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

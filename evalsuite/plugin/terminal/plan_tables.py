@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from evalsuite.core.settings import Settings
     from evalsuite.decisions.planning import PlannedBenchmark
     from evalsuite.results.runs import Run
-    from evalsuite.settings import Settings
 
 
 def show_plan(terminal: pytest.TerminalReporter) -> None:
@@ -23,8 +23,8 @@ def show_plan(terminal: pytest.TerminalReporter) -> None:
     session = getattr(terminal, "_session", None)
     if process is None or not process.settings.plan or session is None:
         return
+    from evalsuite.core.errors import EvalsuiteError, in_words
     from evalsuite.decisions.planning import count_asked
-    from evalsuite.errors import EvalsuiteError, in_words
 
     cases = [case for item in session.items if (case := case_of(item)) is not None]
     terminal.section("evalsuite plan")
@@ -46,8 +46,8 @@ def _lines(
 ) -> list[str]:
     from evalsuite.decisions.conditions import parse_gates
     from evalsuite.decisions.planning import expenses, sights
-    from evalsuite.reporting.markdown import terminal_table
-    from evalsuite.reporting.plan_section import advice, expense_table, sight_table
+    from evalsuite.output.reports.markdown import terminal_table
+    from evalsuite.output.reports.plan_section import advice, expense_table, sight_table
     from evalsuite.results.run_folders import find_folder
     from evalsuite.results.runs import load_run
 
@@ -81,7 +81,7 @@ def _lines(
 
 def _earlier(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
     """A second baseline, or the first one's own, where it is still there."""
-    from evalsuite.errors import RunError
+    from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_folder
     from evalsuite.results.runs import load_run
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
-from evalsuite.types import Completion, Message, ToolCall, Transcript
+from evalsuite.core.types import Completion, Message, ToolCall, Transcript
 
 ASK = Message("user", "Oslo?")
 

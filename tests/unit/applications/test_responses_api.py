@@ -6,7 +6,7 @@ import pytest
 
 from evalsuite.applications.http_answer import BadRequest
 from evalsuite.applications.responses_api import read_response, response_events, response_object
-from evalsuite.types import Completion, Message, ToolCall, Usage
+from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 CALL = ToolCall("c1", "weather", '{"city":"Oslo"}')
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.benchmarks.dataset_files import read_json, read_json_lines
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from pathlib import Path

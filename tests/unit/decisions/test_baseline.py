@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite import stats
+from evalsuite.core.types import SHARE
 from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
 from evalsuite.decisions.baseline_result import Against, ComparedMetric, ComparisonRules
 from evalsuite.decisions.compared_metrics import subjects
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.verdict import Status, judge_run
-from evalsuite.reporting.baseline_section import baseline_section
-from evalsuite.reporting.markdown import render
+from evalsuite.output.reports.baseline_section import baseline_section
+from evalsuite.output.reports.markdown import render
 from evalsuite.results.estimate import Estimate
-from evalsuite.types import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalsuite.core.types import Outcome, Record
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
-    from evalsuite.types import Outcome, Record
     from tests.unit.conftest import Desk
 
 

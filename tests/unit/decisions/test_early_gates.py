@@ -12,7 +12,7 @@ from evalsuite.decisions.sequential_gates import EarlyGate, EarlyStop
 from evalsuite.results.rows import Row
 
 if TYPE_CHECKING:
-    from evalsuite.types import Outcome
+    from evalsuite.core.types import Outcome
 
 POINT, BOUND = "numbers.right >= 0.5", "numbers.right >= 0.5 @95%"
 

@@ -19,7 +19,7 @@ from evalsuite.stats import share_interval
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.types import Outcome
+    from evalsuite.core.types import Outcome
 
 RIGHT, PASS_RATE = "numbers.right >= 0.5", "numbers.pass_rate >= 0.5"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.flaky import FlakyCase, flaky_cases
-from evalsuite.reporting.history import write_history
+from evalsuite.output.reports.history import write_history
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evalsuite.core.types import Outcome
     from evalsuite.results.runs import Run
-    from evalsuite.types import Outcome
     from tests.unit.conftest import Desk
 
 

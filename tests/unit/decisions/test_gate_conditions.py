@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import Metric
 from evalsuite.decisions.conditions import COMPARISONS, Gate, parse_gate
 from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import Measured, all_tags
 from evalsuite.decisions.misspelt import near
-from evalsuite.errors import SettingsError
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import Tally
-from evalsuite.types import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.types import Outcome
+    from evalsuite.core.types import Outcome
 
 word = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 letters = st.characters(exclude_characters="[]=", exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"])

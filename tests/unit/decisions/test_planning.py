@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.core.types import SHARE
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
-from evalsuite.reporting.plan_section import advice
+from evalsuite.output.reports.plan_section import advice
 from evalsuite.results.estimate import Estimate
-from evalsuite.types import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.core.errors import SettingsError
 from evalsuite.decisions.quarantine import Quarantine, Quarantined, read_quarantine, restore_quarantine
 from evalsuite.decisions.verdict import Status, judge_run
-from evalsuite.errors import SettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ import numpy as np
 
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.conditions import parse_gate
+from evalsuite.output.reports.baseline_section import baseline_section
+from evalsuite.output.reports.markdown import render
 from evalsuite.plugin.run.outcomes import groupable
-from evalsuite.reporting.baseline_section import baseline_section
-from evalsuite.reporting.markdown import render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    from evalsuite.types import Outcome, Record
+    from evalsuite.core.types import Outcome, Record
     from tests.unit.conftest import Desk
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pytest
 
+from evalsuite.core.types import Completion, Message, Request, Usage
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
-from evalsuite.types import Completion, Message, Request, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine

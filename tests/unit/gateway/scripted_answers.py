@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.types import Completion, Usage
 from evalsuite.journal.answers import Answers
-from evalsuite.types import Completion, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalsuite.core.types import Request
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.types import Request
 
 ANSWER = Completion("fine", usage=Usage(1, 10, 5))
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import CallFailed, RequestRefused, SettingsError
+from evalsuite.core.errors import CallFailed, RequestRefused, SettingsError
+from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.gateway.channel import ChannelAsker, ChannelServer
 from evalsuite.gateway.effects import Effect
 from evalsuite.gateway.loop import BackgroundLoop
-from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -28,7 +28,7 @@ from tests.unit.gateway.rate_world import Client, World, bucket
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalsuite.types import Completion, Request
+    from evalsuite.core.types import Completion, Request
     from tests.unit.gateway.conftest import House, Virtual
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import CallFailed, RequestRefused, RunError
+from evalsuite.core.errors import CallFailed, RequestRefused, RunError
+from evalsuite.core.types import Completion
 from evalsuite.gateway.gateway import GRACE
 from evalsuite.models.protocol import (
     RateLimited,
 )
-from evalsuite.types import Completion
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script, slow
 
 if TYPE_CHECKING:
-    from evalsuite.types import Request
+    from evalsuite.core.types import Request
     from tests.unit.gateway.conftest import House, Virtual
 
 

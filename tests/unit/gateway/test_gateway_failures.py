@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import BackendUnavailable, CallFailed, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
 from evalsuite.gateway.effort import ATTEMPTS
 from evalsuite.gateway.gateway import NEVER_REACHED, PATIENCE
 from evalsuite.models.protocol import (
@@ -20,7 +20,7 @@ from evalsuite.models.protocol import (
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
 
 if TYPE_CHECKING:
-    from evalsuite.types import Completion, Request
+    from evalsuite.core.types import Completion, Request
     from tests.unit.gateway.conftest import House, Virtual
 
 

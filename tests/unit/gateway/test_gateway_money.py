@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import BackendUnavailable, RequestRefused, SpendLimitReached
+from evalsuite.core.errors import BackendUnavailable, RequestRefused, SpendLimitReached
+from evalsuite.core.types import Completion, Usage
 from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price
 from evalsuite.models.protocol import (
     LostAnswer,
     Transient,
     Withheld,
 )
-from evalsuite.types import Completion, Usage
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
 
 if TYPE_CHECKING:
-    from evalsuite.types import Request
+    from evalsuite.core.types import Request
     from tests.unit.gateway.conftest import House, Virtual
 
 

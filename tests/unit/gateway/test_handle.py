@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.core.types import Completion, Message, Request, ToolCall, Usage
 from evalsuite.gateway.handle import Meter, ModelHandle, read_prompt
-from evalsuite.types import Completion, Message, Request, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

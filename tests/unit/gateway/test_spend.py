@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import SettingsError, SpendLimitReached
+from evalsuite.core.errors import SettingsError, SpendLimitReached
+from evalsuite.core.types import Message, Request, ToolCall, Usage
 from evalsuite.gateway.spend import (
     UNBOUNDED_ANSWER,
     Attempt,
@@ -21,7 +22,6 @@ from evalsuite.gateway.spend import (
     price_of,
     read_prices,
 )
-from evalsuite.types import Message, Request, ToolCall, Usage
 
 if TYPE_CHECKING:
     from tests.unit.gateway.conftest import Virtual

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from evalsuite import errors
+from evalsuite.core import errors
+from evalsuite.core.json_codec import decode_request, dumps, encode_request
+from evalsuite.core.types import Message, Request
 from evalsuite.gateway.wire import decode_error, encode_error, request_key
-from evalsuite.json_codec import decode_request, dumps, encode_request
-from evalsuite.types import Message, Request
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 values = st.recursive(

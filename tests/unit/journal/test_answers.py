@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
+from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.schema import VERSION
-from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from evalsuite.journal.answers import Answers
-from evalsuite.types import Completion, Message, Request
+from evalsuite.core.types import Completion, Message, Request
 
 async def put(store, number):
     request = Request("m", (Message("user", str(number)),))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
 from evalsuite.journal.database import Database
 from evalsuite.journal.journal import Journal
 

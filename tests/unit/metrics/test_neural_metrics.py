@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.errors import ScoringError, SettingsError
+from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.metrics import neural
 from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics import text, words
 
 METRICS = (text.exact_match, text.contains, text.token_f1, text.rouge_l, text.bleu)

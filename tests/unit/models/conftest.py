@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.types import Message, Request
+from evalsuite.core.types import Message, Request
 
 if TYPE_CHECKING:
+    from evalsuite.core.types import Completion
     from evalsuite.models.protocol import Backend
-    from evalsuite.types import Completion
 
 
 class Once:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evalsuite.core.redaction import redact
 from evalsuite.models.litellm import LitellmBackend
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.redaction import redact
 
 SECRET = "v3ry-secret"
 

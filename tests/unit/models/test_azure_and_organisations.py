@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import BackendUnavailable
+from evalsuite.core.errors import BackendUnavailable
 from evalsuite.models import open_backend
 from evalsuite.models.credentials import Credentials, Grant
 

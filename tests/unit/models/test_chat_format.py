@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import RequestRefused
+from evalsuite.core.errors import RequestRefused
+from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import read_answer, request_body, split_reasoning
 from evalsuite.models.protocol import Transient
-from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 
 
 def answer(message: Any = None, **choice: Any) -> dict[str, Any]:

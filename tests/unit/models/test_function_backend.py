@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.function import FunctionBackend
 from evalsuite.models.protocol import RateLimited, Transient
-from evalsuite.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 
 if TYPE_CHECKING:
     from tests.unit.models.conftest import Once

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.types import Message, Request, Usage
 from evalsuite.models.litellm import LitellmBackend
 from evalsuite.models.protocol import RateLimited, Transient
-from evalsuite.types import Message, Request, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.types import Completion
+    from evalsuite.core.types import Completion
     from tests.conftest import ChatServer
 
 pytest.importorskip("litellm", reason="pip install 'evalsuite[litellm]'")

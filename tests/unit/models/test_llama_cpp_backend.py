@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
+from evalsuite.core.errors import BackendUnavailable, RequestRefused, SettingsError
+from evalsuite.core.types import Completion, Message, Request
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.models import llama_cpp
 from evalsuite.models.llama_cpp import LlamaCppBackend
-from evalsuite.types import Completion, Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

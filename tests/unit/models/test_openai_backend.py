@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp.http_exceptions import ContentLengthError
 
-from evalsuite.errors import BackendUnavailable, RequestRefused, SettingsError
+from evalsuite.core.errors import BackendUnavailable, RequestRefused, SettingsError
+from evalsuite.core.types import Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
@@ -22,7 +23,6 @@ from evalsuite.models.credentials import Credentials, Grant
 from evalsuite.models.failures import failure
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Hopeless, RateLimited, Transient, Unreachable
-from evalsuite.types import Message, Request, TokenLogprob, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import RequestRefused, SettingsError
+from evalsuite.core.errors import RequestRefused, SettingsError
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.settings import Settings
+from evalsuite.core.types import Message, Request
 from evalsuite.gateway.concealment import Vault, demand_secrets
-from evalsuite.given_settings import read_settings
 from evalsuite.models import open_backend
 from evalsuite.models.access import Access
 from evalsuite.models.credentials import Credentials, Grant
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Hopeless
 from evalsuite.models.secret import Secret
-from evalsuite.settings import Settings
-from evalsuite.types import Message, Request
 
 if TYPE_CHECKING:
     from tests.conftest import ChatServer

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite import contains, exact_match, generate, rubric, single
-from evalsuite.errors import SettingsError
-from evalsuite.plugin.collection.checked_parts import check_parts
-from evalsuite.plugin.run.scorer_kinds import asks_the_judge, own_judge
+from evalsuite.core.errors import SettingsError
+from evalsuite.engine.checked_parts import check_parts
+from evalsuite.engine.scorer_kinds import asks_the_judge, own_judge
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
 
 
 def check(solver: Any, scorers: Any) -> None:

@@ -6,8 +6,8 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
+from evalsuite.engine import prefetch
 from evalsuite.gateway.loop import BackgroundLoop
-from evalsuite.plugin.run import prefetch
 
 if TYPE_CHECKING:
     import pytest

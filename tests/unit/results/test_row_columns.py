@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsuite.core.types import Record, Usage
 from evalsuite.results.row_columns import Offsets, RowColumns, StoredRows
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import Tally
 from evalsuite.results.value_columns import MOST
-from evalsuite.types import Record, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import RunError
+from evalsuite.core.errors import RunError
+from evalsuite.core.types import Usage
 from evalsuite.journal.journal import Journal
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
 from evalsuite.results.run_folders import (
@@ -25,7 +26,6 @@ from evalsuite.results.run_folders import (
 )
 from evalsuite.results.runs import Bench, load_run
 from evalsuite.results.tally import Tally
-from evalsuite.types import Usage
 
 if TYPE_CHECKING:
     from pathlib import Path

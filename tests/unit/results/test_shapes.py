@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import RunError
-from evalsuite.json_codec import encode_record
+from evalsuite.core.errors import RunError
+from evalsuite.core.json_codec import encode_record
+from evalsuite.core.settings import Settings
+from evalsuite.core.types import Record, Transcript
 from evalsuite.results import shapes
 from evalsuite.results.run_folders import RunFolder
-from evalsuite.settings import Settings
-from evalsuite.types import Record, Transcript
 
 if TYPE_CHECKING:
     from pathlib import Path

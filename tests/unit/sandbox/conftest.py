@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxError, SandboxUnavailable
+from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox import Execution, Limits, Sandbox
 from evalsuite.sandbox.warm import WarmInterpreter
 

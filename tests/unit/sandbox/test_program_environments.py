@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxUnavailable, SettingsError
+from evalsuite.core.errors import SandboxUnavailable, SettingsError
 from evalsuite.sandbox.environments import NAMED, environment, own_environment
 from tests.wheels import needs_uv, write_wheel
 

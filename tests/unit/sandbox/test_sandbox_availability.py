@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxUnavailable
+from evalsuite.core.errors import SandboxUnavailable
 from evalsuite.sandbox import Sandbox, bubblewrap, unavailable
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ open("/proc/self/uid_map", "w").write(f"0 {user} 1")
 open("/proc/self/gid_map", "w").write(f"0 {group} 1")
 open("/proc/sys/user/max_user_namespaces", "w").write("0")
 import asyncio
-from evalsuite.errors import SandboxUnavailable
+from evalsuite.core.errors import SandboxUnavailable
 from evalsuite.sandbox import Sandbox
 try:
     execution = asyncio.run(Sandbox(tiers=sys.argv[2].split()).run(f"open({sys.argv[1]!r}, 'w')"))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.errors import SandboxError
+from evalsuite.core.errors import SandboxError
 
 Lab = Any
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import SandboxError
+from evalsuite.core.errors import SandboxError
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.sandbox.environments import own_environment
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxError, SandboxUnavailable, SettingsError
+from evalsuite.core.errors import SandboxError, SandboxUnavailable, SettingsError
 from evalsuite.sandbox import Limits, Sandbox, TableFile, bubblewrap
 from evalsuite.sandbox.docker import Docker
 from evalsuite.sandbox.tiers import TIERS, tiers_of

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evalsuite.errors import ScoringError, SettingsError
+from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.scorers.answers import cosine, matches, one_of, similar
 from evalsuite.scorers.json_answers import json_schema
-from evalsuite.types import Sample, Score, Transcript
 
 
 class City(BaseModel):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxUnavailable, ScoringError
+from evalsuite.core.errors import SandboxUnavailable, ScoringError
+from evalsuite.core.types import Sample, Transcript
 from evalsuite.scorers.unit_tests import passes_tests
-from evalsuite.types import Sample, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

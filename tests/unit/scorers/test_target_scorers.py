@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.types import Sample, Target, Transcript
 from evalsuite.scorers import targets as scorers
-from evalsuite.types import Sample, Target, Transcript
 
 Factory = Callable[[], scorers.TargetScorer]
 FACTORIES: tuple[Factory, ...] = (

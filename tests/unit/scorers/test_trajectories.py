@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.types import Sample, Transcript
 from evalsuite.scorers.trajectories import ToolUse, agrees, any_of, call, calls, difference, pair, read_call
-from evalsuite.types import Sample, Transcript
 
 A, B, C = (ToolUse(name, {}) for name in "abc")
 

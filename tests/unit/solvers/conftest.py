@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxUnavailable
+from evalsuite.core.errors import SandboxUnavailable
+from evalsuite.core.types import Completion, Message
 from evalsuite.sandbox import Sandbox
-from evalsuite.types import Completion, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

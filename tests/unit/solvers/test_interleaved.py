@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalsuite.core.types import Sample
 from evalsuite.sandbox import Execution, TableFile
 from evalsuite.solvers.boxed import last_boxed, last_boxed_answer, plain_words
 from evalsuite.solvers.interleaved import interleaved, show_result
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.types import Transcript
+    from evalsuite.core.types import Transcript
 
 SAMPLE = Sample(
     "s", "How many people?", metadata={"tables": {"df": TableFile(b"city,people\nOslo,709\nBergen,291\n")}}

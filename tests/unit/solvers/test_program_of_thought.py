@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import SandboxError
+from evalsuite.core.errors import SandboxError
+from evalsuite.core.types import Message, Sample
 from evalsuite.sandbox import Limits, Sandbox, TableFile
 from evalsuite.solvers.program_of_thought import program_of_thought
 from evalsuite.solvers.programs import conversation, describe_tables, python_block
-from evalsuite.types import Message, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.types import Transcript
+    from evalsuite.core.types import Transcript
 
 CITIES = TableFile(b"city,people\nOslo,709\nBergen,291\n")
 

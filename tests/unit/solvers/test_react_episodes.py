@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import CallFailed, SettingsError
+from evalsuite.core.errors import CallFailed, SettingsError
+from evalsuite.core.types import Completion, Message, Sample, ToolCall, Usage
 from evalsuite.solvers.functions import REMINDER, functions
 from evalsuite.solvers.react import FORM, react
 from evalsuite.tools import tool
 from evalsuite.tools.users import ScriptedUser
-from evalsuite.types import Completion, Message, Sample, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.types import Transcript
+    from evalsuite.core.types import Transcript
 
 SAMPLE = Sample(id="s", input="How much is it?", metadata={"user": ["In euros."]})
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.solvers.functions import functions
 from evalsuite.solvers.react import react, read_turn
 from evalsuite.solvers.turns import Call

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.core.types import Completion, Request
 from evalsuite.gateway.handle import ModelHandle
-from evalsuite.types import Completion, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

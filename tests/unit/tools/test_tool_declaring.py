@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.tools import tool, tools_of
 from evalsuite.tools.registry import documents_of
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from evalsuite.protocols import Model
+    from evalsuite.core.protocols import Model
 
 NOBODY: Any = None
 

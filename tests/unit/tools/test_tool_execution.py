@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.errors import ToolError
+from evalsuite.core.errors import ToolError
 from evalsuite.tools import tool
 from evalsuite.tools.execution import ToolFailure, as_text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SandboxUnavailable, SettingsError, ToolError
+from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox.interpreters import own_interpreter
 from evalsuite.tools.documents import ToolDocument

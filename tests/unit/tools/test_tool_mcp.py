@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SettingsError, ToolError
+from evalsuite.core.errors import SettingsError, ToolError
+from evalsuite.core.types import Sample
 from evalsuite.gateway.effects import Effects
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.mcp_servers import McpServer
 from evalsuite.tools.worlds import open_tools
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import RunError, ToolError
+from evalsuite.core.errors import RunError, ToolError
+from evalsuite.core.types import Sample
 from evalsuite.tools.documents import ToolDocument
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.recorded import RECORDS, Recorded, RecordedUser, Recording
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import Sample
 from evalsuite.tools import Registry, tool
 from evalsuite.tools.worlds import open_tools
-from evalsuite.types import Sample
 
 NOBODY: Any = None
 SAMPLE = Sample(id="s", input="hello")

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import CallFailed, ToolError
+from evalsuite.core.errors import CallFailed, ToolError
+from evalsuite.core.types import Completion, Sample
 from evalsuite.tools.documents import ToolDocument
 from evalsuite.tools.library import FILE, ObservationLibrary
 from evalsuite.tools.simulated import Simulated, Simulator
 from evalsuite.tools.users import NOTHING_TO_ADD, ScriptedUser, SimulatedUser
-from evalsuite.types import Completion, Sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalsuite.types import Request
+    from evalsuite.core.types import Request
 
 WEATHER = ToolDocument("weather", "Tells the weather.", {"type": "object", "properties": {}, "required": []})
 SAMPLE = Sample(id="s", input="Book me a table.")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from pydantic import BaseModel, Field
 
-from evalsuite.errors import SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.tools import ToolDocument, tool
 from evalsuite.tools.arguments import check_arguments
 from evalsuite.tools.execution import ToolFailure

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.errors import SettingsError, ToolError
+from evalsuite.core.errors import SettingsError, ToolError
+from evalsuite.core.types import Sample
 from evalsuite.gateway.effects import Effects
 from evalsuite.solvers.functions import functions
 from evalsuite.tools import tool
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.worlds import World, open_tools
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

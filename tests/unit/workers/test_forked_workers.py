@@ -122,7 +122,7 @@ def test_a_forked_worker_has_pytest_and_nothing_of_a_session(
     names = (
         "pytest",
         "evalsuite.plugin",
-        "evalsuite.plugin.run.prefetch",
+        "evalsuite.engine.prefetch",
         "conftest",
         "xdist",
         "numpy",

@@ -12,7 +12,7 @@ from evalsuite.tools import tool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _Number = int | float
 _TOKEN = re.compile(r"\s*(?:([0-9]+\.?[0-9]*|\.[0-9]+)|([a-z]+)|(\*\*|//|[-+*/%^()]))")

@@ -11,7 +11,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.limits import read_date, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _DATA = Path(__file__).parent.parent / "data" / "bulletins.json"
 

@@ -10,7 +10,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.limits import bounded, read_date, re
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _DATA = Path(__file__).parent.parent / "data" / "calendar.json"
 _OPENS, _CLOSES = "08:00", "18:00"

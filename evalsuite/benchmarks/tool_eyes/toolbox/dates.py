@@ -9,7 +9,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.limits import bounded, read_date, sh
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

@@ -8,7 +8,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.limits import bounded, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 
 class Household:

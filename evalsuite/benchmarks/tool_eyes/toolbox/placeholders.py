@@ -9,7 +9,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.limits import bounded, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _NOUNS = ("kettle", "lantern", "orchard", "ferry", "ladder", "button", "harbour", "violin", "pebble", "tram")
 _VERBS = ("follows", "carries", "finds", "paints", "meets", "counts", "hides", "repairs")

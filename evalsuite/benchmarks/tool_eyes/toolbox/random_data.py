@@ -12,7 +12,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.limits import bounded, read_date, sh
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _ALPHABETS = {
     "letters": string.ascii_letters,

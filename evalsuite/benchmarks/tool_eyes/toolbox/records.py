@@ -13,7 +13,7 @@ from evalsuite.tools import tool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _DATA = Path(__file__).parent.parent / "data" / "records.json"
 _ROWS = 20

@@ -10,7 +10,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.limits import bounded, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 

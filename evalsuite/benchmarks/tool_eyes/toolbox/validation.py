@@ -9,7 +9,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.limits import read_date, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,63}")
 

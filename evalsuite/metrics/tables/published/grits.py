@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.published.pairs import mean_over_tables
 from evalsuite.metrics.tables.similarity import matching_ratio
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.html_events import WHITELIST, HtmlListener, listen
 from evalsuite.metrics.tables.similarity import levenshtein_similarity, matching_ratio
 

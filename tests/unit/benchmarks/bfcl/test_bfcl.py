@@ -10,10 +10,10 @@ import pytest
 
 from evalsuite.benchmarks.bfcl import BFCL
 from evalsuite.benchmarks.bfcl.matching import accepts, same
-from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Completion, Request, ToolCall
 from evalsuite.gateway.handle import ModelHandle
-from evalsuite.protocols import Setup
-from evalsuite.types import Completion, Request, ToolCall
 
 if TYPE_CHECKING:
     from pathlib import Path

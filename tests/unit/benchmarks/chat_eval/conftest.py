@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.errors import ModelError
-from evalsuite.protocols import Setup
+from evalsuite.core.errors import ModelError
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Completion, Record, Score
 from evalsuite.results.judge_signatures import SIGNATURES
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally
-from evalsuite.types import Completion, Record, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable

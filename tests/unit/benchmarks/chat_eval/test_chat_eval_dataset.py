@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.errors import DatasetError
-from evalsuite.protocols import Setup
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Setup
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "chat_eval"
 

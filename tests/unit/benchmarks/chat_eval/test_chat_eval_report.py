@@ -11,8 +11,8 @@ from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 from evalsuite.benchmarks.chat_eval.human_scores import correlation, kappa
 from evalsuite.benchmarks.chat_eval.labelled import corrected
 from evalsuite.benchmarks.chat_eval.report import report
-from evalsuite.reporting.judges.signatures import signatures_table
-from evalsuite.reporting.section import Chart, Passage, Table
+from evalsuite.output.reports.judges.signatures import signatures_table
+from evalsuite.output.reports.section import Chart, Passage, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally

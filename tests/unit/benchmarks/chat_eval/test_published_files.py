@@ -17,8 +17,8 @@ import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 from evalsuite.benchmarks.chat_eval.modes import MODES, read_mode
-from evalsuite.protocols import Setup
-from evalsuite.types import Completion, TokenLogprob
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Completion, TokenLogprob
 from tests.unit.benchmarks.chat_eval.scripted_panel import (
     ASPECTS,
     CHANCE,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalsuite.benchmarks.chat_eval.modes import JudgingMode
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
     from tests.unit.benchmarks.chat_eval.scripted_panel import Shown
 
 PUBLISHED = Path(__file__).parents[5] / "shared/data/chat_eval"

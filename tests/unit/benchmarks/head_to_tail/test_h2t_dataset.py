@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.dataset import load, read_items
-from evalsuite.errors import DatasetError, EvalsuiteError
+from evalsuite.core.errors import DatasetError, EvalsuiteError
+from evalsuite.core.protocols import Setup
 from evalsuite.metrics.text import as_texts
-from evalsuite.protocols import Setup
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from evalsuite.benchmarks.head_to_tail.dataset import load
 from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES, paper_prompts
 from evalsuite.benchmarks.head_to_tail.prompts import OWN_MODES, Example, judge_prompt, prompt
 from evalsuite.benchmarks.head_to_tail.solving import solver
-from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.protocols import Setup
-from evalsuite.types import Completion, Message, Sample
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Completion, Message, Sample
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     table_10,
     table_14,
 )
-from evalsuite.reporting.section import Passage, Table
+from evalsuite.output.reports.section import Passage, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import Tally

@@ -8,13 +8,13 @@ import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.reporting.section import Chart, Passage, Section, Table
+from evalsuite.output.reports.section import Chart, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally
 
 if TYPE_CHECKING:
-    from evalsuite.types import Outcome
+    from evalsuite.core.types import Outcome
 
 # Of each four cases in a bucket so many are right; one of the others is missing in the tail.
 RIGHT = {"head": 3, "torso": 2, "tail": 0}

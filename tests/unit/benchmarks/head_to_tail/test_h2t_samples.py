@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.benchmarks.head_to_tail.cloze import with_gap
 from evalsuite.benchmarks.head_to_tail.dataset import is_shipped, load
-from evalsuite.protocols import Setup
+from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:
     from pathlib import Path

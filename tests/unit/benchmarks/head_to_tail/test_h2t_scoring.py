@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.scoring import RULES, ByExactMatch, ByJudge, ByRule
-from evalsuite.errors import JudgeError
-from evalsuite.protocols import JudgedScorer, Setup
-from evalsuite.types import Completion, Sample, Score, Target, Transcript
+from evalsuite.core.errors import JudgeError
+from evalsuite.core.protocols import JudgedScorer, Setup
+from evalsuite.core.types import Completion, Sample, Score, Target, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.types import Message
+    from evalsuite.core.types import Message
 
 
 class Scripted:

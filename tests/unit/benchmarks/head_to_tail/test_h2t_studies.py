@@ -18,18 +18,18 @@ from evalsuite.benchmarks.head_to_tail.studies import (
     studies,
     very_popular,
 )
-from evalsuite.errors import DatasetError
-from evalsuite.protocols import Setup
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Record, Transcript
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally
-from evalsuite.types import Record, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from evalsuite.reporting.section import Table
+    from evalsuite.output.reports.section import Table
 
 TEN = range(10)
 

@@ -17,8 +17,8 @@ from evalsuite.benchmarks.struc_bench.human_scores import (
     read_human_scores,
 )
 from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
-from evalsuite.errors import DatasetError
-from evalsuite.protocols import Setup
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Setup
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.stats import krippendorff_alpha

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.dataset import load
 from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, format_of, read_items, write_items
-from evalsuite.errors import DatasetError
-from evalsuite.protocols import Setup
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ import pytest
 from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.dataset import MODES, SHIPPED, load
 from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, read_items, write_items
+from evalsuite.core.protocols import Setup
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables
 from evalsuite.metrics.tables.cell_values import Text, is_blank
-from evalsuite.protocols import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,15 +10,15 @@ from sacrebleu.metrics.bleu import BLEU
 from evalsuite.benchmarks.struc_bench import STRUC_BENCH
 from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
 from evalsuite.benchmarks.struc_bench.report import report
-from evalsuite.reporting.markdown import render, render_table
-from evalsuite.reporting.section import Block, Chart, Passage, Section, Table
+from evalsuite.core.types import Record, Transcript
+from evalsuite.output.reports.markdown import render, render_table
+from evalsuite.output.reports.section import Block, Chart, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally
-from evalsuite.types import Record, Transcript
 
 if TYPE_CHECKING:
-    from evalsuite.types import Outcome
+    from evalsuite.core.types import Outcome
 
 SCORES = {
     "table_score": 1.0,

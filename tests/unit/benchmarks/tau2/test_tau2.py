@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tau2 import TAU2
-from evalsuite.errors import DatasetError, ScoringError, SettingsError
-from evalsuite.protocols import Setup
+from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Message, Transcript
 from evalsuite.tools import tool
-from evalsuite.types import Message, Transcript
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalsuite.types import Sample
+    from evalsuite.core.types import Sample
 
 TASK = {
     "id": "7",

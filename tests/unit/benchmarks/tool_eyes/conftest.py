@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Completion, Request
 from evalsuite.gateway.handle import ModelHandle
-from evalsuite.protocols import Setup
-from evalsuite.types import Completion, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
 
 
 class Backend:

@@ -13,8 +13,8 @@ from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.published_files import DOCUMENTS, LIBRARY, SCENARIOS, read_library
-from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.protocols import Setup
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.protocols import Setup
 from evalsuite.tools.registry import Registry, Tool
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "tool_eyes"

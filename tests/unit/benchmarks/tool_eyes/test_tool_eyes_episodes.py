@@ -10,15 +10,15 @@ import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.errors import SettingsError, ToolError
-from evalsuite.json_codec import encode_transcript
-from evalsuite.protocols import Setup
-from evalsuite.types import Completion, ToolCall
+from evalsuite.core.errors import SettingsError, ToolError
+from evalsuite.core.json_codec import encode_transcript
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Completion, ToolCall
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalsuite.types import Request
+    from evalsuite.core.types import Request
 
 WEATHER = {
     "name": "weather",

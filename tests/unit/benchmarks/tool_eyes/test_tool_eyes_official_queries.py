@@ -14,16 +14,16 @@ from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.published_files import SCENARIOS
-from evalsuite.protocols import Setup
-from evalsuite.reporting.section import Table
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Record, Score
+from evalsuite.output.reports.section import Table
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally
-from evalsuite.types import Record, Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.types import Request, Sample
+    from evalsuite.core.types import Request, Sample
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "tool_eyes"
 pytestmark = pytest.mark.skipif(

@@ -13,14 +13,14 @@ from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.released_files import read_prompts
 from evalsuite.benchmarks.tool_eyes.released_scoring import read_score
 from evalsuite.benchmarks.tool_eyes.released_turns import answer_of, parts_of, read_turn
-from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.protocols import Setup
-from evalsuite.types import Score
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Score
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalsuite.types import Request
+    from evalsuite.core.types import Request
 
 # Files in the shape of the released ones, in words of our own.
 RUNNER = """

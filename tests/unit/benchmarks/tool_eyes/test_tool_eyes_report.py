@@ -14,13 +14,13 @@ from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.episode_counts import FAULTS
 from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample
 from evalsuite.benchmarks.tool_eyes.paper_scoring import rule_scores
-from evalsuite.protocols import Setup
-from evalsuite.reporting.markdown import render
-from evalsuite.reporting.section import Chart, Passage, Section, Table
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Record, Transcript
+from evalsuite.output.reports.markdown import render
+from evalsuite.output.reports.section import Chart, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally
-from evalsuite.types import Record, Transcript
 
 FACTS: dict[str, Any] = {
     "turns": 2,

@@ -15,14 +15,14 @@ from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.paper_scoring import NOT_RUN
 from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES, judge_prompt, parse_score
 from evalsuite.benchmarks.tool_eyes.scoring import JudgedCapabilities, RuleScores
-from evalsuite.errors import JudgeError
-from evalsuite.judging.log_text import minutes
-from evalsuite.protocols import JudgedScorer, Setup
+from evalsuite.core.errors import JudgeError
+from evalsuite.core.protocols import JudgedScorer, Setup
+from evalsuite.core.types import Completion, Score, ToolCall
+from evalsuite.judges.log_text import minutes
 from evalsuite.solvers.react import read_turn
-from evalsuite.types import Completion, Score, ToolCall
 
 if TYPE_CHECKING:
-    from evalsuite.types import Request, Sample
+    from evalsuite.core.types import Request, Sample
 
 DATES, DATES_NATIVE = (
     next(

@@ -19,15 +19,15 @@ from evalsuite.benchmarks.tool_eyes.toolbox.files import Files
 from evalsuite.benchmarks.tool_eyes.toolbox.random_data import RandomData
 from evalsuite.benchmarks.tool_eyes.toolbox.records import Records
 from evalsuite.benchmarks.tool_eyes.toolbox.validation import Validation, luhn_sum
-from evalsuite.protocols import Setup
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Sample
 from evalsuite.tools.arguments import check_arguments
 from evalsuite.tools.registry import documents_of, tools_of
-from evalsuite.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evalsuite.types import Transcript
+    from evalsuite.core.types import Transcript
 
 SAMPLES = {sample.id: sample for sample in load(Setup("tested", modes=("paper",))).samples}
 SAMPLE = Sample(id="x", input="a query")

@@ -7,11 +7,11 @@ import pytest
 from evalsuite.benchmarks.treb.leaderboard import RANKED, TITLE, best_mode, leaderboard, skill_score
 from evalsuite.benchmarks.treb.report import report
 from evalsuite.benchmarks.treb.submission import chosen, submitted
-from evalsuite.errors import SettingsError
-from evalsuite.reporting.section import Table
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import Message, Record, Transcript
+from evalsuite.output.reports.section import Table
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally
-from evalsuite.types import Message, Record, Transcript
 
 PLACES = {"TU": "Table Retrieval", "TBO": "Table Query", "TCO": "Table General Operations"}
 PLACES |= {"DA": "Table Outlier Detection", "ADA": "Multi-step Retrieval"}

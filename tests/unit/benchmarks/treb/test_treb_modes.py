@@ -14,12 +14,12 @@ from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.options import TrebOptions
 from evalsuite.benchmarks.treb.released import scorers
 from evalsuite.benchmarks.treb.solving import Reasoner, solver
-from evalsuite.errors import DatasetError
-from evalsuite.protocols import JudgedScorer, Setup
-from evalsuite.types import Completion, Score
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import JudgedScorer, Setup
+from evalsuite.core.types import Completion, Score
 
 if TYPE_CHECKING:
-    from evalsuite.types import Sample, Transcript
+    from evalsuite.core.types import Sample, Transcript
 
 TABLES = {
     "sales": "city,units\nLyon,20\nPorto,15\nGhent,7\n",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb import record_stream
 from evalsuite.benchmarks.treb.record_stream import raw_records
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from pathlib import Path

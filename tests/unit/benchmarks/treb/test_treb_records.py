@@ -10,8 +10,8 @@ import pytest
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.dataset import load
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SUBTASKS, find_subtask
-from evalsuite.errors import DatasetError, SettingsError
-from evalsuite.protocols import Setup
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.protocols import Setup
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "treb"
 FOUR = ("tcot_markdown", "tcot_html", "pot", "icot")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
 from evalsuite.benchmarks.treb.released import bleu, exact_match, released_scores, rouge_l, scorers
-from evalsuite.protocols import Setup
-from evalsuite.types import Sample, Transcript
+from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Sample, Transcript
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.averages import column_mean, overall
 from evalsuite.benchmarks.treb.report import report
-from evalsuite.reporting.section import Chart, Passage, Table
+from evalsuite.output.reports.section import Chart, Passage, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import RunView, Tally

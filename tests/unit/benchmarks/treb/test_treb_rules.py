@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 
 
 def keeps(answer: str, **rule: Any) -> bool:

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb.released import scorers
 from evalsuite.benchmarks.treb.scoring import mark, number_score, rule_score, text_scores
-from evalsuite.errors import ScoringError
-from evalsuite.protocols import JudgedScorer, Setup
-from evalsuite.types import Sample, Score, Transcript
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.protocols import JudgedScorer, Setup
+from evalsuite.core.types import Sample, Score, Transcript
 
 
 def sample(answer: str = "42", number: str | None = "42", subtask: str = "Table Query") -> Sample:

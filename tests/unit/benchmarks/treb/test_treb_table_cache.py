@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.benchmarks.treb import table_cache
 from evalsuite.benchmarks.treb.table_cache import TableCache
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ from evalsuite.builders.head_to_tail.goodreads import Goodreads
 from evalsuite.builders.head_to_tail.imdb import Imdb
 from evalsuite.builders.head_to_tail.mag import Mag
 from evalsuite.builders.output_folder import building
-from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evalsuite.builders.head_to_tail.dblp import Dblp
 from evalsuite.builders.head_to_tail.dblp_xml import Work, works
 from evalsuite.builders.head_to_tail.popularity import Share
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

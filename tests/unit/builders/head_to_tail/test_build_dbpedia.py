@@ -9,7 +9,7 @@ import pytest
 from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES, Dbpedia, dropped_templates, read_templates
 from evalsuite.builders.head_to_tail.popularity import Share
 from evalsuite.builders.head_to_tail.unfit_predicates import UNFIT
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ from evalsuite.builders.head_to_tail.drawing import lot, lot_sql
 from evalsuite.builders.head_to_tail.dump_reader import decompressed, locate, piped
 from evalsuite.builders.head_to_tail.dumps import json_lines, triples, tsv
 from evalsuite.builders.head_to_tail.lines import lines, without_comments
-from evalsuite.errors import DatasetError, EvalsuiteError
+from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

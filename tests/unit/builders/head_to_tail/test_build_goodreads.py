@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.builders.head_to_tail.goodreads import Goodreads
 from evalsuite.builders.head_to_tail.popularity import Share
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

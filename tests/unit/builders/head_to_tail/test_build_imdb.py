@@ -10,7 +10,7 @@ import pytest
 from evalsuite.builders.head_to_tail.imdb import Imdb
 from evalsuite.builders.head_to_tail.imdb_wording import DEPARTMENT, JOB, SPECIALTY, is_somebody, professions
 from evalsuite.builders.head_to_tail.popularity import Share
-from evalsuite.errors import DatasetError
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from evalsuite.builders.head_to_tail.workspace import Workspace

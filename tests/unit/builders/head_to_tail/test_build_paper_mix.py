@@ -11,8 +11,8 @@ from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
 from evalsuite.benchmarks.head_to_tail.comparability import PAPER_MIX
 from evalsuite.benchmarks.head_to_tail.paper_results import against_published
-from evalsuite.protocols import Setup
-from evalsuite.reporting.section import Passage, Table
+from evalsuite.core.protocols import Setup
+from evalsuite.output.reports.section import Passage, Table
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import Tally
 from tests.unit.builders.head_to_tail.paper_dumps import DUMPS

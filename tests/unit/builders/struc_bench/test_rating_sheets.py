@@ -11,7 +11,7 @@ import pytest
 from evalsuite.benchmarks.struc_bench.human_scores import HumanScores, read_human_scores
 from evalsuite.benchmarks.struc_bench.items import TableItem
 from evalsuite.benchmarks.struc_bench.prompts import question
-from evalsuite.types import Record, Transcript
+from evalsuite.core.types import Record, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,9 +28,9 @@ from evalsuite.builders.treb.command import (
     run,
 )
 from evalsuite.builders.treb.sheet import Sheet, disqualified
-from evalsuite.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.protocols import Setup
 from evalsuite.metrics.numbers import numeric_match
-from evalsuite.protocols import Setup
 from evalsuite.sandbox import Sandbox
 
 if TYPE_CHECKING:

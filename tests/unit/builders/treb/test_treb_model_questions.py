@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.benchmarks.treb.dataset import load
 from evalsuite.builders.treb.command import add_arguments, run
-from evalsuite.protocols import Setup
+from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:
     from pathlib import Path

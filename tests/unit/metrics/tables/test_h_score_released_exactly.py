@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables import Format, h_score
 from evalsuite.metrics.tables.released.html import TREE_LIMIT, ReleasedPage
 

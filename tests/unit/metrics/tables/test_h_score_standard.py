@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, strip_answer
 from evalsuite.metrics.tables.any_markup import read_wanted
 

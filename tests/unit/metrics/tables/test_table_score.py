@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.errors import ScoringError
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables import FORMATS, Format, alignment, table_score
 
 HTML = """<table border="1"><caption>Results</caption><thead><tr><th rowspan="2">Model</th>

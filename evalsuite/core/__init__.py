@@ -1,0 +1,1 @@
+"""Types, protocols, errors, settings: what every other room is built on."""

@@ -1,0 +1,200 @@
+"""Where a benchmark was declared, and how its code is found again when a run is read.
+
+Scores can be tallied without the code of their benchmark; its report, its derived metrics, its primary metric
+and its title cannot. So each record says where the benchmark was declared, in one of two forms:
+
+    proverbs.benchmark:PROVERBS            offered by an installed package (or shipped), see `entry_points`
+    cases/test_capitals.py::test_capitals  the test function that carries `@benchmark(Benchmark(...))`
+
+A run's folder may come from anywhere, so it never decides what is imported. Of an installed package, what the
+package itself offers under the benchmark's name is loaded. A test file is imported only if it lies below the
+user's own root directory, is named like a test file, and really declares a benchmark in this function, as its
+source shows before it runs: that is code which `pytest` would import in this place anyway. What the present
+session's own workers declared needs no such proof.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import sys
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.entry_points import find_target, load
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.protocols import Benchmark
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+    from types import ModuleType
+
+MARK = "evalsuite"
+"""The pytest mark that `@benchmark` puts on a test function; its argument holds the benchmark."""
+
+being_imported: list[Path] = []
+"""Test files that are imported for their declarations, outside of any pytest session."""
+
+TEST_FILES = ("test_*.py", "*_test.py")
+
+
+def place_of(benchmark: Benchmark, nodeid: str) -> str:
+    """What records say of where a benchmark was declared.
+
+    Empty where it says nothing that the records do not say themselves.
+
+    Args:
+        benchmark: as it was given to `@benchmark`.
+        nodeid: of the decorated test function.
+    """
+    plain = benchmark.title == benchmark.name and benchmark.primary is None
+    if plain and benchmark.report is None and not benchmark.derived:
+        return ""
+    target = find_target("evalsuite.benchmarks", benchmark.name)
+    return target if target and load(target) is benchmark else nodeid
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """Finds the benchmarks that records name.
+
+    Attributes:
+        root: the directory whose test files may be imported; None: no test file is.
+        live: what this session declared, by the node id of the test function.
+        trusted: node ids that this session's own workers named.
+    """
+
+    root: Path | None = None
+    live: Mapping[str, Benchmark] = field(default_factory=dict)
+    trusted: AbstractSet[str] = frozenset()
+
+    def find(self, name: str, place: str) -> tuple[Benchmark | None, str]:
+        """A benchmark, or why there is none to be had; neither, where it was declared without code of its own.
+
+        Args:
+            name: of the benchmark.
+            place: what its records say of where it was declared.
+        """
+        if not place or place in self.live:
+            return self.live.get(place), ""
+        try:
+            declared = _benchmark_of(self._from_test(place)) if "::" in place else _from_package(name)
+        except SettingsError as error:
+            return None, str(error)
+        if not isinstance(declared, Benchmark) or declared.name != name:
+            return None, f"{place} no longer declares {name}"
+        return declared, ""
+
+    def arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
+        """The arguments that a test file passes on to a benchmark; none where the code cannot be had.
+
+        Args:
+            place: what the records say of where the benchmark was declared.
+            shipped: whether those for a run on the shipped samples count as well.
+        """
+        try:
+            declaration = self._from_test(place) if "::" in place else None
+        except SettingsError:
+            return {}
+        over = getattr(declaration, "shipped", {}) if shipped else {}
+        return {**getattr(declaration, "args", {}), **over}
+
+    def _from_test(self, place: str) -> object:
+        """What `@benchmark` was given."""
+        path, *function = place.split("::")
+        if self.root is None:
+            raise SettingsError(f"{place} is not among the installed packages")
+        file = (self.root / path).resolve()
+        if not file.is_file():
+            raise SettingsError(f"{path} is not in {self.root}")
+        if place not in self.trusted:
+            _demand_declaration(self.root, file, place, function)
+        return _declared_by(_imported(file, self.root), function)
+
+
+def _from_package(name: str) -> object:
+    target = find_target("evalsuite.benchmarks", name)
+    if target is None:
+        raise SettingsError(f"no installed package offers the benchmark {name}")
+    return load(target)
+
+
+def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
+    """Sees that a test file is the user's own, and declares a benchmark where a foreign run says it does."""
+    if not file.is_relative_to(root.resolve()) or not any(fnmatch(file.name, form) for form in TEST_FILES):
+        raise SettingsError(f"{place} is not a test file below {root}")
+    try:
+        body: Sequence[ast.stmt] = ast.parse(file.read_bytes()).body
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    for name in function[:-1]:
+        body = [
+            part
+            for node in body
+            if isinstance(node, ast.ClassDef) and node.name == name
+            for part in node.body
+        ]
+    for node in body:
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != function[-1]:
+            continue
+        if any(map(_is_benchmark, node.decorator_list)):
+            return
+    raise SettingsError(f"{place} declares no benchmark any more")
+
+
+def _is_benchmark(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return getattr(called, "attr", getattr(called, "id", "")) == "benchmark"
+
+
+def _imported(file: Path, root: Path) -> ModuleType:
+    package = file.parent
+    while (package / "__init__.py").is_file():
+        package = package.parent
+    # Behind what is installed: a test's neighbour must not stand in for a package.
+    sys.path += [folder for folder in dict.fromkeys((str(package), str(root))) if folder not in sys.path]
+    being_imported.append(file)
+    try:
+        if package != file.parent:
+            return import_module(".".join(file.relative_to(package).with_suffix("").parts))
+        return _imported_alone(file)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # A module may call pytest.skip or sys.exit; neither is an Exception.
+        raise SettingsError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        being_imported.pop()
+
+
+def _imported_alone(file: Path) -> ModuleType:
+    """Under a name that no other file of the same name has."""
+    name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _declared_by(module: ModuleType, function: Sequence[str]) -> object:
+    value: Any = module
+    for name in function:
+        value = getattr(value, name, None)
+    marks = getattr(value, "pytestmark", ())
+    return next((mark.args[0] for mark in marks if mark.name == MARK), None)
+
+
+def _benchmark_of(declaration: object) -> object:
+    return getattr(declaration, "benchmark", None)

@@ -1,0 +1,90 @@
+"""Benchmarks and model backends by name: those that come with evalsuite, and those of installed packages.
+
+A package offers them as entry points, in the same form as the table below:
+
+    [project.entry-points."evalsuite.benchmarks"]
+    proverbs = "proverbs.benchmark:PROVERBS"        # a `Benchmark`; @benchmark("proverbs") finds it
+
+    [project.entry-points."evalsuite.models"]
+    parrot = "proverbs.parrot:Parrot"               # Parrot(name, base_url) is a backend: --model=parrot:grey
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Group = Literal["evalsuite.benchmarks", "evalsuite.models"]
+
+SHIPPED: Mapping[Group, Mapping[str, str]] = {
+    "evalsuite.benchmarks": {
+        "head_to_tail": "evalsuite.benchmarks.head_to_tail:HEAD_TO_TAIL",
+        "struc_bench": "evalsuite.benchmarks.struc_bench:STRUC_BENCH",
+        "treb": "evalsuite.benchmarks.treb:TREB",
+        "chat_eval": "evalsuite.benchmarks.chat_eval:CHAT_EVAL",
+        "tool_eyes": "evalsuite.benchmarks.tool_eyes:TOOL_EYES",
+        "bfcl": "evalsuite.benchmarks.bfcl:BFCL",
+        "tau2": "evalsuite.benchmarks.tau2:TAU2",
+    },
+    "evalsuite.models": {
+        "local": "evalsuite.models.llama_cpp:LlamaCppBackend",
+        "litellm": "evalsuite.models.litellm:LitellmBackend",
+        "answers": "evalsuite.models.answers:AnswersBackend",
+        "function": "evalsuite.models.function:FunctionBackend",
+    },
+}
+"""Known without a look at the installed packages: they cost nothing, and work from a source tree."""
+
+
+def find_target(group: Group, name: str) -> str | None:
+    """Where something is to be imported from, as `package.module:NAME`; None where nobody offers it.
+
+    Raises:
+        SettingsError: two packages offer something by this name.
+    """
+    if name in SHIPPED[group]:
+        return SHIPPED[group][name]
+    targets = _installed(group).get(name, ())
+    if len(targets) > 1:
+        raise SettingsError(
+            f"{name!r} is offered twice, by {' and by '.join(targets)} (entry points {group}); uninstall one package"
+        )
+    return targets[0] if targets else None
+
+
+def names(group: Group) -> list[str]:
+    """Everything that is offered, the shipped ones first."""
+    return [*SHIPPED[group], *sorted(_installed(group).keys() - SHIPPED[group])]
+
+
+def load(target: str) -> Any:
+    """Imports what `package.module:NAME` names.
+
+    Raises:
+        SettingsError: it cannot be imported; the message says why.
+    """
+    module, _, attribute = target.partition(":")
+    try:
+        value: Any = import_module(module)
+        for part in attribute.split("."):
+            value = getattr(value, part)
+    except Exception as error:
+        raise SettingsError(f"{target} cannot be imported: {type(error).__name__}: {error}") from error
+    return value
+
+
+@cache
+def _installed(group: Group) -> dict[str, tuple[str, ...]]:
+    from importlib.metadata import entry_points
+
+    targets: dict[str, dict[str, None]] = {}
+    for entry in entry_points(group=group):
+        # A package that lies on the path twice offers the same thing twice.
+        targets.setdefault(entry.name, {})[entry.value] = None
+    return {name: tuple(values) for name, values in targets.items()}

@@ -1,0 +1,90 @@
+"""Settings as a user gives them: read, and refused where they make no sense together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.keywords import refuse_misspelt
+from evalsuite.core.option_values import is_given, parse_margin, parse_shard, read_value
+from evalsuite.core.settings import OPTIONS, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_EPOCHS = 5
+"""With --until-decided, where --epochs does not say."""
+
+
+def read_settings(values: Mapping[str, Any]) -> Settings:
+    """Makes settings from values by name; None and empty mean that the user gave nothing.
+
+    Raises:
+        SettingsError: a value is malformed.
+    """
+    given = {
+        option.name: read_value(option, values[option.name])
+        for option in OPTIONS
+        if is_given(values.get(option.name))
+    }
+    if "resume" in given and "replay" in given:
+        raise SettingsError(
+            "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"
+        )
+    if "answers" in given:
+        given["model"] = f"answers:{given['answers']}"
+    more = {"epochs": MOST_EPOCHS} if "until_decided" in given and "epochs" not in given else {}
+    settings = Settings(**given | more, given=frozenset(given))
+    refuse_misspelt("--model-param", settings.model_params)
+    refuse_misspelt("--judge-param", settings.judge_params)
+    if settings.shard:
+        parse_shard(settings.shard)
+        if settings.may_end_early:
+            raise SettingsError(
+                "--shard excludes --stop-when-decided and --until-decided: the gates of a shard are decided when all "
+                "shards have been joined"
+            )
+    if settings.gateway and settings.max_cost is not None:
+        raise SettingsError(
+            "--gateway and --max-cost exclude each other: the spend limit is the gateway's, which knows what all of "
+            "its clients spend; give it there, and each client its share"
+        )
+    if not settings.resume:
+        # What is resumed may bring --batch or --gateway with it.
+        check_batch(settings)
+    _check_comparison(settings)
+    return settings
+
+
+def _check_comparison(settings: Settings) -> None:
+    """Sees that what runs are compared by makes sense."""
+    if not 0 < settings.max_regression < 1:
+        raise SettingsError(
+            f"--max-regression {settings.max_regression:g}: it lies between 0 and 1, for example 0.02"
+        )
+    if not 0 < settings.detect < 1:
+        raise SettingsError(f"--detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
+    for text in settings.margin:
+        parse_margin(text)
+    if settings.min_paired > 1:
+        raise SettingsError(f"--min-paired {settings.min_paired:g}: a share is at most 1, for example 0.9")
+    if settings.on_undecided not in {"pass", "fail"}:
+        raise SettingsError(f"--on-undecided {settings.on_undecided}: write pass or fail")
+    if settings.max_error_share > 1:
+        raise SettingsError(
+            f"--max-error-share {settings.max_error_share:g}: a share is at most 1, for example 0.01"
+        )
+
+
+def check_batch(settings: Settings) -> None:
+    """Checks what goes with --batch and what does not.
+
+    Raises:
+        SettingsError: --detach is given without it, or --gateway with it.
+    """
+    if settings.detach and not settings.batch:
+        raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
+    if settings.batch and settings.gateway:
+        raise SettingsError(
+            "--batch and --gateway exclude each other: a gateway answers call by call; leave out one of them"
+        )

@@ -1,0 +1,244 @@
+"""Frozen data as plain JSON and back: what crosses processes and what is kept in files.
+
+Each `plain_*` gives plain JSON data, each `read_*` takes it back; nothing is ever pickled or evaluated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from evalsuite.core.types import (
+    Completion,
+    Message,
+    Metric,
+    Record,
+    Request,
+    TokenLogprob,
+    ToolCall,
+    Transcript,
+    Usage,
+)
+
+Plain = dict[str, Any]
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON, the same text for the same data."""
+    try:
+        text = _compact(value)
+    except (TypeError, ValueError):
+        # Nothing that a scorer leaves in its facts may cost the run.
+        text = _compact(_tamed(value))
+    # A model may write half of a surrogate pair, which neither files nor channels can carry.
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def digest(value: Any) -> str:
+    """A fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
+    return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]
+
+
+def _compact(value: Any) -> str:
+    return _ENCODER.encode(value)
+
+
+def _tamed(value: Any, around: frozenset[int] = frozenset()) -> Any:
+    """Data with text for keys, and dots where it contains itself."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if id(value) in around:
+        return "..."
+    around |= {id(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _tamed(inner, around) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_tamed(inner, around) for inner in value]
+    return _tamed(_as_plain(value), around)
+
+
+def _as_plain(value: Any) -> Any:
+    """What solvers and scorers put into facts and logs without thinking of JSON."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, AbstractSet):
+        return sorted(value, key=str)
+    # Numbers and arrays of numpy and its kin.
+    tolist = None if isinstance(value, type) else getattr(value, "tolist", None)
+    return tolist() if callable(tolist) else str(value)
+
+
+# Made once, since `json.dumps` makes one for each text that it is asked for.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_as_plain)
+
+
+def encode_message(message: Message) -> Plain:
+    """A message in the OpenAI chat format."""
+    content = list(message.parts) if message.parts else message.content
+    plain: Plain = {**message.extra, "role": message.role, "content": content}
+    if message.tool_calls:
+        plain["tool_calls"] = [encode_tool_call(call) for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        plain["tool_call_id"] = message.tool_call_id
+    return plain
+
+
+def encode_tool_call(call: ToolCall) -> Plain:
+    """A native function call in the OpenAI chat format."""
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+
+
+def encode_usage(usage: Usage) -> Plain:
+    """Usage as an object; that nothing is estimated goes without saying."""
+    estimated = {"estimated": usage.estimated} if usage.estimated else {}
+    return estimated | {
+        "calls": usage.calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost": usage.cost,
+    }
+
+
+def decode_usage(plain: Mapping[str, Any]) -> Usage:
+    """The reverse of `encode_usage`."""
+    return Usage(
+        plain["calls"],
+        plain["prompt_tokens"],
+        plain["completion_tokens"],
+        plain["cost"],
+        plain.get("estimated", 0),
+    )
+
+
+def encode_request(request: Request) -> Plain:
+    """A request as an object."""
+    return {
+        "model": request.model,
+        "messages": [encode_message(message) for message in request.messages],
+        "params": dict(request.params),
+        "tools": list(request.tools),
+        "base_url": request.base_url,
+        "epoch": request.epoch,
+    }
+
+
+def decode_request(plain: Mapping[str, Any]) -> Request:
+    """The reverse of `encode_request`."""
+    return Request(
+        plain["model"],
+        tuple(Message.from_openai(message) for message in plain["messages"]),
+        plain["params"],
+        tuple(plain["tools"]),
+        plain["base_url"],
+        plain["epoch"],
+    )
+
+
+def encode_completion(completion: Completion) -> Plain:
+    """A completion as an object; parts that are empty are left out."""
+    plain: Plain = {
+        "text": completion.text,
+        "finish_reason": completion.finish_reason,
+        "usage": encode_usage(completion.usage),
+    }
+    if completion.reasoning:
+        plain["reasoning"] = completion.reasoning
+    if completion.tool_calls:
+        plain["tool_calls"] = [encode_tool_call(call) for call in completion.tool_calls]
+    if completion.logprobs is not None:
+        plain["logprobs"] = [[logprob.token, logprob.logprob, logprob.top] for logprob in completion.logprobs]
+    if completion.embeddings:
+        plain["embeddings"] = list(completion.embeddings)
+    if completion.facts:
+        plain["facts"] = dict(completion.facts)
+    return plain
+
+
+def decode_completion(plain: Mapping[str, Any]) -> Completion:
+    """The reverse of `encode_completion`."""
+    logprobs = plain.get("logprobs")
+    return Completion(
+        text=plain["text"],
+        reasoning=plain.get("reasoning", ""),
+        tool_calls=tuple(ToolCall.from_openai(call) for call in plain.get("tool_calls", ())),
+        finish_reason=plain["finish_reason"],
+        usage=decode_usage(plain["usage"]),
+        logprobs=None
+        if logprobs is None
+        else tuple(TokenLogprob(token, logprob, _pairs(top)) for token, logprob, top in logprobs),
+        embeddings=tuple(plain.get("embeddings", ())),
+        facts=plain.get("facts", {}),
+    )
+
+
+def _pairs(top: Any) -> tuple[tuple[str, float], ...]:
+    return tuple((token, logprob) for token, logprob in top)
+
+
+def encode_transcript(transcript: Transcript) -> Plain:
+    """A transcript as an object."""
+    return {
+        "answer": transcript.answer,
+        "messages": [encode_message(message) for message in transcript.messages],
+        "reasoning": transcript.reasoning,
+        "events": list(transcript.events),
+        "facts": dict(transcript.facts),
+    }
+
+
+def decode_transcript(plain: Mapping[str, Any]) -> Transcript:
+    """The reverse of `encode_transcript`."""
+    return Transcript(
+        plain["answer"],
+        tuple(Message.from_openai(message) for message in plain["messages"]),
+        plain["reasoning"],
+        tuple(plain["events"]),
+        plain["facts"],
+    )
+
+
+def encode_record(record: Record) -> Plain:
+    """A record as an object: one line of `records.jsonl`."""
+    plain: Plain = {name: getattr(record, name) for name in Record.__slots__}
+    plain["usage"] = encode_usage(record.usage)
+    plain["judge_usage"] = encode_usage(record.judge_usage)
+    plain["simulator_usage"] = encode_usage(record.simulator_usage)
+    plain["transcript"] = record.transcript and encode_transcript(record.transcript)
+    return plain
+
+
+def decode_record(plain: Mapping[str, Any]) -> Record:
+    """The reverse of `encode_record`; fields that a later version added are passed over.
+
+    Raises:
+        KeyError: a field that every record has is missing.
+    """
+    fields = {name: plain[name] for name in Record.__slots__ if name in plain}
+    fields["usage"] = decode_usage(plain["usage"])
+    for part in ("judge_usage", "simulator_usage"):
+        if part in plain:
+            fields[part] = decode_usage(plain[part])
+    transcript = plain.get("transcript")
+    fields["transcript"] = None if transcript is None else decode_transcript(transcript)
+    return Record(**fields)
+
+
+def encode_metric(metric: Metric) -> dict[str, Any]:
+    """A metric's declaration as plain data."""
+    return {"range": list(metric.range) if metric.range else None, "better": metric.better}
+
+
+def decode_metric(plain: Mapping[str, Any]) -> Metric:
+    """The reverse of `encode_metric`.
+
+    Raises:
+        ValueError: the range holds nothing, or the direction is none.
+    """
+    return Metric(tuple(plain["range"]) if plain["range"] else None, plain["better"])

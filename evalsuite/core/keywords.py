@@ -1,0 +1,119 @@
+"""Keyword arguments that are passed on: what nobody understands is refused where it is written.
+
+Solvers, judges and benchmarks take generation parameters beside their own arguments. A typo among them would go
+to the model's server, which ignores it or refuses every call; so only these names are let through:
+
+    generate(max_tokens=8)                     a parameter that servers are known to understand
+    generate(params={"my_parameter": 1})       any other, on purpose
+
+The names are those of OpenAI's chat completions and responses (platform.openai.com/docs/api-reference), and of
+what llama.cpp's server, vLLM and litellm document besides.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from evalsuite.core.errors import SettingsError
+
+GENERATION = frozenset(
+    {
+        *("temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "stop"),
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "min_tokens", "ignore_eos"),
+        *("presence_penalty", "frequency_penalty", "repeat_penalty", "repetition_penalty", "logit_bias"),
+        *("logprobs", "top_logprobs", "response_format", "json_schema", "grammar"),
+        *("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"),
+        *("reasoning", "reasoning_effort", "reasoning_format", "thinking", "thinking_budget", "verbosity"),
+        *("tool_choice", "parallel_tool_calls", "modalities", "prediction", "service_tier", "store"),
+        *("user", "metadata", "safety_identifier", "prompt_cache_key", "chat_template_kwargs", "extra_body"),
+        "cache_prompt",
+    }
+)
+PARAMS = "params"
+"""The argument that holds parameters whose names are not checked."""
+
+CLOSE = 0.9
+"""How alike (`difflib.SequenceMatcher.ratio`) two names are of which one is a typo: max_tokns and max_tokens are 0.95,
+max_new_tokens, which some servers have, is 0.83."""
+
+Options = TypeVar("Options")
+
+
+def generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The generation parameters among keyword arguments.
+
+    Args:
+        owner: the factory that was given them, or the words that name it in a message.
+        given: what its signature does not name; `params` in it is a mapping of further ones.
+
+    Raises:
+        SettingsError: a name is none of `GENERATION`; the message shows the nearest one.
+    """
+    further = given.get(PARAMS, {})
+    if not isinstance(further, Mapping):
+        raise SettingsError(f"{_name(owner)}: params={further!r} must be a mapping of generation parameters")
+    own = () if isinstance(owner, str) else inspect.signature(owner).parameters
+    named = [name for name, what in dict(own).items() if what.kind is not inspect.Parameter.VAR_KEYWORD]
+    refuse_unknown(owner, given, {*named, *GENERATION, PARAMS})
+    return {name: value for name, value in given.items() if name != PARAMS} | dict(further)
+
+
+def read_options(owner: str, options: type[Options], given: Mapping[str, Any]) -> Options:
+    """Options of a benchmark, as a dataclass, from the keyword arguments of `@benchmark`.
+
+    Raises:
+        SettingsError: a name is no field of the dataclass.
+    """
+    refuse_unknown(owner, given, [field.name for field in fields(options)])  # type: ignore[arg-type] # a dataclass
+    return options(**given)
+
+
+def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Sees that every name is known.
+
+    Raises:
+        SettingsError: one is not; the message shows the nearest name, or all where none is near.
+    """
+    names = sorted(known)
+    for name in given:
+        if name in names:
+            continue
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]}?" if near else _all_of(names)
+        raise SettingsError(f"{_name(owner)} takes no argument {name!r}; {hint}")
+
+
+def refuse_misspelt(option: str, names: Iterable[str]) -> None:
+    """Sees that no name is that of a generation parameter but for a letter or two.
+
+    Names unlike all of them are a server's own, and pass.
+
+    Raises:
+        SettingsError: one is.
+    """
+    for name in names:
+        near = [] if name in GENERATION else difflib.get_close_matches(name, GENERATION, 1, CLOSE)
+        if near:
+            raise SettingsError(
+                f"{option} {name}: did you mean {near[0]}? If the server has a parameter of this very name, write "
+                f"{option} 'extra_body={{\"{name}\": ...}}'"
+            )
+
+
+def _all_of(names: list[str]) -> str:
+    if PARAMS not in names:
+        return f"there are {', '.join(names)}" if names else "it takes none"
+    others = [name for name in names if name not in {PARAMS, *GENERATION}]
+    listed = f"{', '.join(others)}, and " if others else ""
+    return (
+        f"it takes {listed}generation parameters (temperature, max_tokens, ...); one that evalsuite does not "
+        "know goes into params={...}"
+    )
+
+
+def _name(owner: Callable[..., Any] | str) -> str:
+    return owner if isinstance(owner, str) else f"{owner.__name__}()"

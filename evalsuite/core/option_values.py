@@ -1,0 +1,121 @@
+"""Options, and their values as users write them on the command line and in ini files."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalsuite.core.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`.
+
+    Attributes:
+        help: one or two lines, with an example where the form is not plain.
+        metavar: placeholder for the value in `--help`.
+        kind: type of the value, or of each value where the option may be repeated.
+        repeat: whether it may be given several times; the values make a tuple.
+        least: the smallest number that makes sense.
+        kept: whether a resumed or replayed run takes it over from the earlier run.
+        name: the setting's name, filled in from the field.
+    """
+
+    help: str
+    metavar: str
+    kind: type[str | int | float | bool] = str
+    repeat: bool = False
+    least: float = 0
+    kept: bool = True
+    name: str = ""
+
+    @property
+    def flag(self) -> str:
+        """As on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def ini(self) -> str:
+        """As in an ini file."""
+        return f"evalsuite_{self.name}"
+
+
+def setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
+    """A field of `Settings` that is an option; one whose default is a tuple may be given several times."""
+    repeat = isinstance(default, tuple)
+    return field(default=default, metadata={"option": Option(help, metavar, repeat=repeat, **more)})
+
+
+def is_given(value: Any) -> bool:
+    """Whether the user gave a value: None, False and empty mean no."""
+    # Truth would not do: a spend limit of 0 is a value.
+    return not (value is None or value is False or value in ((), []))
+
+
+def read_value(option: Option, given: Any) -> Any:
+    """A value of the option's own type.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    if option.repeat:
+        return tuple(map(str, given))
+    if option.kind is bool:
+        return bool(given)
+    try:
+        value = option.kind(given)
+    except (TypeError, ValueError):
+        value = None
+    numeric = option.kind in {int, float}
+    if value is None or (numeric and not float(value) >= option.least):
+        kind = "a whole number" if option.kind is int else "a number"
+        raise SettingsError(f"{option.flag} {given}: not {kind} of at least {option.least:g}")
+    return value
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """The number of the part, from 1, and the number of parts.
+
+    Raises:
+        SettingsError: it is malformed.
+    """
+    part, _, parts = text.partition("/")
+    if part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
+        return int(part), int(parts)
+    raise SettingsError(f"--shard {text}: write K/N with K from 1 to N, for example 3/8")
+
+
+def parse_margin(text: str) -> tuple[str, float]:
+    """A metric, with or without its benchmark, and the loss that matters.
+
+    Raises:
+        SettingsError: it is malformed, or the loss is not above 0.
+    """
+    name, _, value = text.partition("=")
+    try:
+        loss = float(value)
+    except ValueError:
+        loss = math.nan
+    if not name.strip() or not 0 < loss < math.inf:
+        raise SettingsError(
+            f"--margin {text}: write METRIC=LOSS with a loss above 0, for example quality=0.05"
+        )
+    return name.strip(), loss
+
+
+def parse_parameter(flag: str, text: str) -> tuple[str, Any]:
+    """Name and value of a generation parameter: numbers, true, false and null as in JSON, anything else as text.
+
+    Raises:
+        SettingsError: it has no name, or no value.
+    """
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise SettingsError(f"{flag} {text}: write NAME=VALUE, for example temperature=0.7")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

@@ -1,0 +1,350 @@
+"""One table of options; the command line, the ini keys and the run's own record of them are made from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.option_values import parse_parameter, setting
+from evalsuite.core.redaction import show_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The values of all options for one run."""
+
+    model: str | None = setting(
+        None,
+        "the model under test: gpt-4 (OpenAI, or any compatible server at --model-base-url; key from "
+        "OPENAI_API_KEY), local:smollm2 (embedded), local:/path/model.gguf, litellm:provider/name, "
+        "function:package.module:name, or KIND:name of an installed package. "
+        "Default: local:smollm2 where the extra `local` is installed",
+        "MODEL",
+    )
+    model_base_url: str | None = setting(
+        None, "where the model is served, for example http://127.0.0.1:8000/v1", "URL"
+    )
+    model_param: tuple[str, ...] = setting(
+        (),
+        "generation parameter for every call to the model; it overrides the benchmark's own: "
+        "--model-param temperature=0.7; may be repeated",
+        "NAME=VALUE",
+    )
+    answers: str | None = setting(
+        None,
+        "score ready-made answers in a model's place, and ask none: JSON lines with `id` and `answer` "
+        "(and `benchmark`, where two share an id)",
+        "FILE",
+    )
+    judge_model: str | None = setting(
+        None, "the model that judges answers, named like --model; default: no judge", "MODEL"
+    )
+    judge_base_url: str | None = setting(None, "where the judge is served", "URL")
+    user_model: str | None = setting(
+        None, "the model that plays users in conversations, named like --model; default: the judge", "MODEL"
+    )
+    user_base_url: str | None = setting(None, "where the model that plays users is served", "URL")
+    model_key_env: str | None = setting(
+        None,
+        "environment variable with the key for --model's server. Default: OPENAI_API_KEY, which is sent to OpenAI "
+        "and to a base URL given here or in the configuration, and nowhere else",
+        "NAME",
+        kept=False,
+    )
+    judge_key_env: str | None = setting(
+        None, "environment variable with the key for the judge's server", "NAME", kept=False
+    )
+    user_key_env: str | None = setting(
+        None,
+        "environment variable with the key for the server of the model that plays users",
+        "NAME",
+        kept=False,
+    )
+    judge_param: tuple[str, ...] = setting(
+        (),
+        "generation parameter for every call to the judge; it overrides the scorer's own: "
+        "--judge-param max_tokens=2048; may be repeated",
+        "NAME=VALUE",
+    )
+    gateway: str | None = setting(
+        None,
+        "ask by way of gateways started with `evalsuite gateway`, which hold store, limits and keys for many "
+        "sessions; several, separated by commas, share the requests. A token goes into EVALSUITE_GATEWAY_TOKEN",
+        "URL",
+        kept=False,
+    )
+    batch: bool = setting(
+        False,
+        "ask by the server's batch interface (/v1/batches), at half the price and within a day: requests are gathered "
+        "for a few seconds, sent together, and waited for; each further step of an episode is a further batch",
+        "",
+        kind=bool,
+    )
+    detach: bool = setting(
+        False,
+        "with --batch, end once everything is sent, with status 13; --resume last goes on, as often as need be",
+        "",
+        kind=bool,
+        kept=False,
+    )
+    max_connections: int = setting(
+        32, "calls in flight at most, in all processes together (default 32)", "N", kind=int, least=1
+    )
+    max_rpm: float | None = setting(None, "requests per minute at most", "N", kind=float, least=0.001)
+    max_tpm: float | None = setting(None, "tokens per minute at most", "N", kind=float, least=0.001)
+    patience: float = setting(
+        900.0,
+        "seconds before a call gives up on a server that is down or refuses for lack of capacity (default 900)",
+        "SECONDS",
+        kind=float,
+        kept=False,
+    )
+    connect_timeout: float = setting(
+        30.0,
+        "seconds to wait for a connection to be established (default 30)",
+        "SECONDS",
+        kind=float,
+        least=0.001,
+        kept=False,
+    )
+    silence_timeout: float = setting(
+        600.0,
+        "seconds that a server may be silent before and within its answer (default 600); "
+        "with --model-param stream=true long answers arrive piece by piece",
+        "SECONDS",
+        kind=float,
+        least=0.001,
+        kept=False,
+    )
+    call_timeout: float = setting(
+        1800.0,
+        "seconds that one call may take in total (default 1800)",
+        "SECONDS",
+        kind=float,
+        least=0.001,
+        kept=False,
+    )
+    max_answer_mb: float = setting(
+        64.0,
+        "largest answer accepted, in MiB after decompression; a larger one is cut off while it arrives (default 64)",
+        "N",
+        kind=float,
+        least=0.001,
+        kept=False,
+    )
+    max_cost: float | None = setting(
+        None,
+        "spend limit in US dollars, over all sessions of a run: a call that might exceed it is not made, and the "
+        "remaining cases are errors",
+        "USD",
+        kind=float,
+    )
+    price: tuple[str, ...] = setting(
+        (),
+        "a model's price in US dollars per million tokens, instead of the shipped table's: --price gpt-4=30/60; "
+        "may be repeated",
+        "MODEL=PROMPT/COMPLETION",
+    )
+    limit: int | None = setting(
+        None,
+        "samples per benchmark at most, chosen by --seed; all modes of a benchmark get the same ones",
+        "N",
+        kind=int,
+        least=1,
+    )
+    epochs: int | None = setting(
+        None,
+        "how often each sample is asked, each time as a separate case (default 1)",
+        "K",
+        kind=int,
+        least=1,
+    )
+    seed: int = setting(0, "seed of every random choice (default 0)", "N", kind=int)
+    data: str | None = setting(
+        None,
+        "folder with a subfolder per benchmark, named after it, that holds its official files; a benchmark "
+        "without a subfolder uses its shipped samples",
+        "DIR",
+    )
+    mode: tuple[str, ...] = setting(
+        (),
+        "mode in which a benchmark runs: treb=pot, or a bare name for every benchmark that has it; "
+        "may be repeated; an unknown name lists the available ones",
+        "[BENCHMARK=]MODE",
+    )
+    program_env: str = setting(
+        "own",
+        "what programs that a model writes may import: own (default: this environment's packages), treb-2025 "
+        "(pandas 2.2.3 and what else TReB was released with), or a file of requirements; the last two are built by uv "
+        "once",
+        "NAME|FILE",
+    )
+    sandbox: str = setting(
+        "auto",
+        "what holds programs that a model writes: auto (default: bubblewrap, else Landlock, on this machine), "
+        "bubblewrap, landlock, docker:IMAGE, or the address of a SandboxFusion server",
+        "TIER",
+        kept=False,
+    )
+    run: str | None = setting(
+        None, "name of this run's folder (default: date, time and model)", "NAME", kept=False
+    )
+    reports: str = setting("reports", "folder that holds the runs (default: reports)", "DIR", kept=False)
+    resume: str | None = setting(
+        None,
+        "continue an interrupted run, by name or `last`: only what is missing is asked",
+        "RUN",
+        kept=False,
+    )
+    replay: str | None = setting(
+        None,
+        "answer only from the store of this run, by name or `last`: no network; a missing answer is an error",
+        "RUN",
+        kept=False,
+    )
+    baseline: tuple[str, ...] = setting(
+        (),
+        "a run to compare with, by name or folder; a regression exits with status 11; may be repeated, for example "
+        "with the last release and a protected one: a regression against any of them counts",
+        "RUN",
+    )
+    gate: tuple[str, ...] = setting(
+        (),
+        "a condition that decides the exit status: 'head_to_tail.accuracy >= 0.3', "
+        "'head_to_tail[tail].hallucination <= 0.2 @95%%'; may be repeated",
+        "CONDITION",
+    )
+    max_regression: float = setting(
+        0.02,
+        "loss against the baseline that matters, for each gated metric (default 0.02)",
+        "MARGIN",
+        kind=float,
+    )
+    margin: tuple[str, ...] = setting(
+        (),
+        "loss that matters for one metric, on its own scale instead of as a share of its range: "
+        "--margin quality=0.5, --margin chat.latency_p95=2; may be repeated",
+        "[BENCHMARK.]METRIC=LOSS",
+    )
+    min_paired: float = setting(
+        0.9,
+        "share of the questions that run and baseline must have in common; below it the run is incomplete "
+        "(default 0.9)",
+        "SHARE",
+        kind=float,
+    )
+    on_undecided: str = setting(
+        "pass",
+        "what happens when a comparison with the baseline shows neither a loss nor its absence: pass "
+        "(default), with a remark, or fail, with status 11",
+        "pass|fail",
+    )
+    quarantine: str | None = setting(
+        None,
+        "cases that decide nothing for a while: a TOML file of [[case]] with benchmark, sample, reason and until (the "
+        "last day); they are asked and shown, but gates and the comparison with a baseline leave them out",
+        "FILE",
+    )
+    plan: bool = setting(
+        False,
+        "ask nothing: print what the collected cases will take and, with --baseline, which loss they can show",
+        "",
+        kind=bool,
+        kept=False,
+    )
+    detect: float = setting(
+        0.02,
+        "for --plan, the loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
+        "LOSS",
+        kind=float,
+        kept=False,
+    )
+    shard: str | None = setting(
+        None, "this machine's part of the cases, for example 3/8; `evalsuite merge` joins the parts", "K/N"
+    )
+    stop_when_decided: bool = setting(
+        False,
+        "run the cases in random order and stop as soon as every gate is decided either way",
+        "",
+        kind=bool,
+    )
+    until_decided: bool = setting(
+        False,
+        "as --stop-when-decided, and go on where gates are still open, with the samples beyond --limit and then with "
+        "more epochs (--epochs at most, default 5), until --max-cost is spent",
+        "",
+        kind=bool,
+    )
+    max_error_share: float = setting(
+        0.01,
+        "share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)",
+        "SHARE",
+        kind=float,
+    )
+    allow_plain_workers: bool = setting(
+        False,
+        "let --tx socket=HOST:PORT reach another host over plain TCP, which anybody on the way can read and "
+        "change; prefer --tx ssh=HOST, or a tunnel",
+        "",
+        kind=bool,
+        kept=False,
+    )
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    """Names of the settings that the user gave; the others have their defaults."""
+
+    def __repr__(self) -> str:
+        """What the user gave, without secrets: a repr ends up in tracebacks and logs."""
+        shown = (f"{name}={_shown(name, getattr(self, name))!r}" for name in sorted(self.given))
+        return f"Settings({', '.join(shown)})"
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether the run ends as soon as all is decided."""
+        return self.stop_when_decided or self.until_decided
+
+    @property
+    def model_params(self) -> dict[str, Any]:
+        """`model_param`, parsed: numbers, true, false and null as in JSON, anything else as text."""
+        return dict(parse_parameter("--model-param", text) for text in self.model_param)
+
+    @property
+    def judge_params(self) -> dict[str, Any]:
+        """`judge_param`, parsed like `model_params`."""
+        return dict(parse_parameter("--judge-param", text) for text in self.judge_param)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data, for workers and for the run's folder."""
+        return asdict(self) | {"given": sorted(self.given)}
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name.endswith("_base_url"):
+        return value and show_address(value)
+    return tuple(text.partition("=")[0] for text in value) if name.endswith("_param") else value
+
+
+OPTIONS = tuple(
+    replace(item.metadata["option"], name=item.name) for item in fields(Settings) if "option" in item.metadata
+)
+
+
+def restore(plain: Mapping[str, Any]) -> Settings:
+    """The reverse of `Settings.plain`; unknown names, which another version wrote, are ignored."""
+    values = {item.name: plain[item.name] for item in fields(Settings) if item.name in plain}
+    for option in OPTIONS:
+        if option.repeat and option.name in values:
+            values[option.name] = tuple(values[option.name])
+    return Settings(**values | {"given": frozenset(values.get("given", ()))})
+
+
+def take_over(settings: Settings, earlier: Settings) -> Settings:
+    """Settings of a run that resumes or replays an earlier one, whose values stand where none was given."""
+    kept = {
+        option.name: getattr(earlier, option.name)
+        for option in OPTIONS
+        if option.kept and option.name not in settings.given
+    }
+    return replace(settings, **kept)

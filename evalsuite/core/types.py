@@ -1,0 +1,389 @@
+"""The words of the house as frozen data.
+
+Everything here is built of plain JSON types, so that it can cross processes and be kept in a file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from evalsuite.core.redaction import show_address, show_params
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+Outcome = Literal["passed", "failed", "error", "skipped"]
+Target = str | int | float | Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model asks for through the native function-calling protocol.
+
+    Attributes:
+        id: the caller's name for this call; the tool's answer repeats it.
+        name: the tool's name as the model wrote it, which may be no tool at all.
+        arguments: the arguments as the model wrote them, which should be a JSON object.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+    @classmethod
+    def from_openai(cls, plain: Mapping[str, Any]) -> Self:
+        """A call in the OpenAI chat format; arguments that came as an object are written as JSON.
+
+        Raises:
+            KeyError: it names no function.
+        """
+        function = plain["function"]
+        arguments = function.get("arguments") or "{}"
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        return cls(str(plain.get("id") or ""), str(function["name"]), arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation, in the roles of the OpenAI chat format.
+
+    Attributes:
+        role: who speaks.
+        content: the message as text; of several parts, the text among them.
+        tool_calls: what an assistant calls.
+        tool_call_id: which call a tool's message answers.
+        parts: content that is more than one text: plain text, and what `image`, `audio` and `file` make, or
+            any other part in the OpenAI format. Empty where `content` says all.
+        extra: further fields of the OpenAI format (`name`, `refusal`), sent as they are.
+    """
+
+    role: Role
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    parts: Sequence[str | Mapping[str, Any]] = field(default=(), hash=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.parts:
+            parts = tuple(
+                {"type": "text", "text": part} if isinstance(part, str) else part for part in self.parts
+            )
+            if self.content and self.content != _text_of(parts):
+                parts = ({"type": "text", "text": self.content}, *parts)
+            object.__setattr__(self, "parts", parts)
+            object.__setattr__(self, "content", _text_of(parts))
+
+    @classmethod
+    def from_openai(cls, plain: Mapping[str, Any]) -> Self:
+        """A message in the OpenAI chat format.
+
+        Raises:
+            KeyError: it has no role, or a call names no function.
+        """
+        content = plain.get("content") or ""
+        return cls(
+            plain["role"],
+            content if isinstance(content, str) else "",
+            tuple(ToolCall.from_openai(call) for call in plain.get("tool_calls") or ()),
+            plain.get("tool_call_id"),
+            () if isinstance(content, str) else tuple(content),
+            {
+                name: value
+                for name, value in plain.items()
+                if name not in MESSAGE_FIELDS and value is not None
+            },
+        )
+
+
+MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+
+
+def _text_of(parts: Sequence[Any]) -> str:
+    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One item of a dataset.
+
+    Attributes:
+        id: unique within the benchmark, short, stable; it becomes part of the case's id. A number becomes text.
+        input: the question, or a whole conversation, whose messages may also be given in the OpenAI format.
+        target: the right answer, or several acceptable ones; None where there is none to compare with.
+        tags: strings to group by in reports and gates (`region`: `eu`); other values become text.
+        metadata: anything else that a solver or scorer needs; plain JSON data.
+    """
+
+    id: str
+    input: str | tuple[Message, ...]
+    target: Target = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            id: str | int,  # noqa: A002 - the field's name
+            input: str | Sequence[Message | Mapping[str, Any]],  # noqa: A002 - likewise
+            target: Target = None,
+            tags: Mapping[str, object] = ...,
+            metadata: Mapping[str, Any] = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", str(self.id))
+        if not isinstance(self.input, str):
+            if isinstance(self.input, Mapping) or not isinstance(self.input, Iterable):
+                raise TypeError(
+                    f"sample {self.id!r:.60}: input is {self.input!r:.60}; it must be text or messages"
+                )
+            object.__setattr__(self, "input", tuple(map(as_message, self.input)))
+        if not all(isinstance(value, str) for value in self.tags.values()):
+            object.__setattr__(self, "tags", {name: str(value) for name, value in self.tags.items()})
+
+
+def as_message(message: Message | Mapping[str, Any]) -> Message:
+    """A message, which may be given in the OpenAI chat format."""
+    return message if isinstance(message, Message) else Message.from_openai(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one or several calls took.
+
+    Attributes:
+        calls: number of completions.
+        prompt_tokens: tokens read.
+        completion_tokens: tokens written, reasoning included.
+        cost: US dollars; 0.0 where the model is free or its price is not known.
+        estimated: calls among them whose tokens are an estimate, as the server did not count them.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    estimated: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """The usage of both."""
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+            self.estimated + other.estimated,
+        )
+
+    def __sub__(self, part: Usage) -> Usage:
+        """What is left of the usage without a part of it."""
+        return Usage(
+            self.calls - part.calls,
+            self.prompt_tokens - part.prompt_tokens,
+            self.completion_tokens - part.completion_tokens,
+            max(0.0, self.cost - part.cost),
+            self.estimated - part.estimated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to one model. Two equal requests are the same request and are paid once.
+
+    Attributes:
+        model: the model as the user names it (`gpt-4`, `local:smollm2`, `function:app:answer`).
+        messages: the conversation so far.
+        params: generation parameters by their OpenAI names (`max_tokens`, `temperature`, `logprobs`, ...).
+        tools: documents of the tools on offer, in the OpenAI format.
+        base_url: where the model is served, if not at the backend's usual place.
+        epoch: which repetition of the case asks, from 1; repetitions are different requests.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[Mapping[str, Any], ...] = ()
+    base_url: str | None = None
+    epoch: int = 1
+
+    def __repr__(self) -> str:
+        """Without logins, queries and secret parameters: a repr ends up in tracebacks and logs."""
+        base_url = self.base_url and show_address(self.base_url)
+        return (
+            f"Request(model={self.model!r}, messages={self.messages!r}, params={show_params(self.params)!r}, "
+            f"tools={self.tools!r}, base_url={base_url!r}, epoch={self.epoch})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One generated token with its natural-log probability and the most likely alternatives."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's answer to one request.
+
+    Attributes:
+        text: the answer without reasoning.
+        reasoning: what a reasoning model thought first, kept apart from the answer.
+        tool_calls: calls asked for through the native protocol.
+        finish_reason: `stop`, `length`, `tool_calls` or what else the server says.
+        usage: tokens and cost of this completion when it was made.
+        logprobs: one entry a generated token, where the backend gives them; else None.
+        embeddings: of an embedding request, a vector a text, in the form of `vectors.encode_vector`.
+        facts: what an application returned beside its answer (the passages that it found), as plain data.
+    """
+
+    text: str
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = "stop"
+    usage: Usage = field(default_factory=Usage)
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    embeddings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Everything that was said and run for one sample, and the final answer.
+
+    Attributes:
+        answer: what is scored.
+        messages: the conversation, the model's own messages included.
+        reasoning: the reasoning behind the last answer, if the model gave any.
+        events: programs run, tools called: plain JSON objects, each with a `kind`.
+        facts: small plain data that reports group or count by (turns taken, reason for ending).
+    """
+
+    answer: str
+    messages: tuple[Message, ...] = ()
+    reasoning: str = ""
+    events: tuple[Mapping[str, Any], ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a score can be, and which way is better.
+
+    A scorer declares its scores in an attribute `metrics`, all of them or none; a benchmark those of its scorers and
+    its derived ones in `Benchmark.metrics`, both by name. Where every scorer declares its scores, a gate on any other
+    name is refused before anything is asked.
+
+    The range is what `--max-regression` is a share of, and what an interval cannot leave. Without one, a score
+    that is not 0 or 1 is compared with a baseline only where `--margin` says which loss would matter.
+
+    Attributes:
+        range: the least and the greatest value; None where there is no such bound.
+        better: the direction that is an improvement, where no gate says.
+
+    Raises:
+        ValueError: the range holds nothing, or the direction is none.
+    """
+
+    range: tuple[float, float] | None = None
+    better: Literal["higher", "lower"] = "higher"
+
+    def __post_init__(self) -> None:
+        if self.range is not None:
+            low, high = self.range
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise ValueError(f"a metric's range needs two numbers, low below high; got {self.range}")
+        if self.better not in {"higher", "lower"}:
+            raise ValueError(f"better is 'higher' or 'lower'; got {self.better!r}")
+
+
+SHARE = Metric(range=(0.0, 1.0))
+"""A score from 0 to 1, of which more is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A score with what a reader needs to believe it; a bare float will do where nothing is to be said.
+
+    Attributes:
+        value: finite.
+        note: one line: why this value.
+        facts: small plain data that reports group or count by.
+        log: long plain data to read: a judge's words, a debate.
+        signature: one line that says how a judge made the value, to be cited with it; empty without a judge.
+    """
+
+    value: float
+    note: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    log: Sequence[Mapping[str, Any]] = ()
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one case leaves behind: one line of `records.jsonl`.
+
+    Attributes:
+        case: pytest's node id, equal on every worker.
+        benchmark: name of the benchmark.
+        sample: the sample's id.
+        epoch: repetition, from 1.
+        model: the model as the user names it.
+        outcome: `error` is never a score and never a pass.
+        source: where the samples came from, in words (`shipped samples`, `head_to_tail.json`).
+        declared: where the benchmark was declared, see `declarations`; empty where its records say all.
+        scores: finite numbers by metric name.
+        error: one message, where the outcome is `error` or `failed`; else None.
+        cause: for an error the kind of error, to group by; else None.
+        excused: why a case below its threshold does not fail the run by itself (`gate`, `epochs`, `quarantine`,
+            `xfail`); else None.
+        notes: a scorer's words by metric name.
+        facts: small plain data of transcript and scores.
+        usage: what all calls of the case took, the judge's and the simulator's included.
+        judge_usage: the judge's part of `usage`.
+        simulator_usage: the part of `usage` that models took which played users or tools.
+        seconds: wall time of solving and scoring.
+        solving_seconds: wall time until the answer stood.
+        input: the sample's input as text.
+        target: what was expected.
+        transcript: see `Transcript`; None where solving failed.
+        logs: long plain data of scorers, by metric name.
+        fingerprints: 16 hexadecimal digits each, equal where two records come from the same thing: `input` and
+            `target` of the sample, `model`, `judge` and `user` with address and parameters, `scorers` with versions,
+            `programs` (Python and packages, where the model writes programs), `prompt` (messages and tools) and
+            `params` of the case's first request, `requests` for all of them.
+    """
+
+    case: str
+    benchmark: str
+    sample: str
+    epoch: int
+    model: str
+    outcome: Outcome
+    tags: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    declared: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    error: str | None = None
+    cause: str | None = None
+    excused: str | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    judge_usage: Usage = field(default_factory=Usage)
+    simulator_usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    solving_seconds: float = 0.0
+    input: str = ""
+    target: Target = None
+    transcript: Transcript | None = None
+    logs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)

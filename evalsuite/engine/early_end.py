@@ -1,0 +1,134 @@
+"""An early end of the session: once the gates and the comparison are decided, no more cases are paid for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.decisions.planned_order import PlannedOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from evalsuite.core.settings import Settings
+    from evalsuite.decisions.conditions import Gate
+    from evalsuite.decisions.sequential_gates import EarlyStop
+    from evalsuite.journal.planned import PlannedCase
+    from evalsuite.results.rows import Row
+
+FIRST = (1, False)
+"""The stage of cases that run without `--until-decided`: the first epoch, and not beyond the limit."""
+
+
+class EarlyEnd:
+    """Hears results in the planned order and ends the session when all is decided.
+
+    If results were heard as they arrive, fast answers would come first and decide wrongly.
+
+    Args:
+        settings: of the run; they say whether it may end early.
+        gates: of the run.
+        reports: the folder of all runs, for the baselines.
+        stop: ends the session, with a reason.
+    """
+
+    def __init__(
+        self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]
+    ) -> None:
+        self._stop = stop
+        self._tests = _tests(settings, gates, reports) if settings.may_end_early else None
+        self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
+        self._goes_on = settings.until_decided
+        self._stages: dict[str, tuple[int, bool]] = {}
+        # Cases that would run without --until-decided.
+        self._at_first = 0
+        self.decided = False
+        # Why it ended with something open.
+        self._open = ""
+
+    @property
+    def possible(self) -> bool:
+        """Whether this session may end early at all."""
+        return self._tests is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the session was ended on purpose."""
+        return self.decided or bool(self._open)
+
+    def spend(self) -> None:
+        """The money is spent: with --until-decided the session ends with what there is."""
+        if self._goes_on:
+            self._end_open("the money is spent")
+
+    def _end_open(self, reason: str) -> None:
+        if not self.ended:
+            self._open = reason
+            self._stop(reason)
+
+    def plan(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
+        """Sets the order in which results are to be heard.
+
+        Args:
+            items: node ids.
+            cases: those among them that are cases.
+        """
+        self._order = PlannedOrder(items)
+        self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
+        self._at_first = sum(stage == FIRST for stage in self._stages.values())
+
+    def hear(self, item: str, result: tuple[str, Row] | None) -> None:
+        """Hears an item's result.
+
+        Args:
+            item: its node id.
+            result: benchmark and row; None for an item that decides nothing.
+        """
+        if self._tests is None:
+            return
+        for benchmark, row in self._order.arrive(item, result):
+            self._tests.hear(benchmark, row)
+        if self._goes_on and not self._tests.decided:
+            self._end_where_more_is_no_use(self._tests)
+        if self._tests.decided and not self.ended:
+            self.decided = True
+            self._stop("every gate is decided")
+
+    def _end_where_more_is_no_use(self, tests: EarlyStop) -> None:
+        """Looks at what is awaited: in the planned order, all earlier stages have been heard by then."""
+        epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
+        if epoch > 1 and not tests.helped_by_epochs:
+            self._end_open("more epochs would decide nothing more")
+        elif beyond and not tests.helped_by_samples:
+            self._end_open("more samples than --limit would decide nothing more")
+
+    def facts(self, planned: int) -> dict[str, Any] | None:
+        """What was decided, for the run's info; None where the session did not end early.
+
+        Args:
+            planned: how many cases there were to run.
+        """
+        if self._tests is None or not self.ended:
+            return None
+        gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]
+        compared = [
+            {"baseline": test.baseline, "subject": str(test.subject), "verdict": test.verdict}
+            for test in self._tests.comparisons
+        ]
+        cases = self._order.arrived
+        planned = self._at_first if self._goes_on else max(planned, cases)
+        facts = {"cases": cases, "planned": planned, "gates": gates, "compared": compared}
+        return facts | ({"open": self._open} if self._open else {})
+
+
+def _tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
+    from evalsuite.decisions.early_comparisons import early_comparisons
+    from evalsuite.decisions.sequential_gates import EarlyStop
+    from evalsuite.decisions.verdict import comparison_rules
+    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.runs import load_run
+
+    if not settings.baseline:
+        return EarlyStop(gates)
+    baselines = [load_run(find_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
+    return EarlyStop(gates, early_comparisons(baselines, gates, comparison_rules(settings.plain())))

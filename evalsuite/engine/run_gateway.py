@@ -1,0 +1,147 @@
+"""The way to the models in the controlling process: the gateway, its event loop, and what workers send to it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.json_codec import encode_usage
+from evalsuite.results.record_file import JOURNAL
+from evalsuite.results.run_folders import RunFolder, find_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evalsuite.batches.desk import BatchDesk
+    from evalsuite.core.errors import EvalsuiteError
+    from evalsuite.core.settings import Settings
+    from evalsuite.engine.open_run import OpenRun
+    from evalsuite.gateway.channel import ChannelServer
+    from evalsuite.gateway.gateway import Gateway
+    from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.models.protocol import Backend
+
+
+class RunGateway:
+    """The gateway of a session. Nothing is opened or started before a case asks.
+
+    Args:
+        settings: of the run.
+        reports: the folder of all runs, for the one that is replayed.
+        run: keeps the answers.
+        give_up: hears of an error after which no call can succeed.
+        on_detached: hears, with --detach, what the session does not wait for.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        reports: Path,
+        run: OpenRun,
+        give_up: Callable[[EvalsuiteError], None],
+        on_detached: Callable[[str], None],
+    ) -> None:
+        self._settings, self._reports, self._run = settings, reports, run
+        self._give_up, self._on_detached = give_up, on_detached
+        self._servers: dict[Any, ChannelServer] = {}
+
+    @cached_property
+    def background(self) -> BackgroundLoop:
+        """The event loop of the gateway."""
+        from evalsuite.gateway.loop import BackgroundLoop
+
+        return BackgroundLoop()
+
+    @cached_property
+    def gateway(self) -> Gateway:
+        """The run's gateway; may be used in the loop's thread only."""
+        from evalsuite.gateway.opening import open_gateway
+        from evalsuite.journal.answers import Answers
+
+        replayed = self._settings.replay
+        if replayed:
+            answers = Answers.open(find_folder(self._reports, replayed).path / JOURNAL, read_only=True)
+        else:
+            answers = self._run.journal.answers
+            if self._settings.batch:
+                from evalsuite.journal.batches import Batches
+
+                Batches(self._run.journal.database).carry_over()
+        return open_gateway(self._settings, answers, self._give_up, self._in_place)
+
+    def _in_place(self, backend: Backend, model: str) -> Backend:
+        """The backend itself, or what stands in its place: a replay, a gateway service, batches."""
+        if self._settings.replay:
+            from evalsuite.models.replay import ReplayBackend
+
+            return ReplayBackend(backend, RunFolder(self._reports / self._settings.replay).name)
+        if self._settings.gateway:
+            from evalsuite.service.address import parse_services
+            from evalsuite.service.remote import RemoteBackend
+
+            return RemoteBackend(backend, parse_services(self._settings.gateway))
+        if self._settings.batch:
+            from evalsuite.batches.choice import in_batches
+            from evalsuite.journal.batches import Batches
+
+            return in_batches(backend, model, Batches(self._run.journal.database), self._desk)
+        return backend
+
+    @cached_property
+    def _desk(self) -> BatchDesk:
+        """The batches of this session."""
+        from evalsuite.batches.desk import BatchDesk
+
+        return BatchDesk(
+            detach=self._settings.detach,
+            tell=self.gateway.notices.append,
+            on_detached=self._on_detached,
+        )
+
+    @property
+    def asking(self) -> bool:
+        """Whether any case has asked a model."""
+        return "gateway" in self.__dict__
+
+    def waits(self) -> list[str]:
+        """A few words on each batch that is waited for."""
+        return self._desk.waits() if "_desk" in self.__dict__ else []
+
+    def usage(self) -> dict[str, Any] | None:
+        """What all calls took so far, as JSON; None if there was none."""
+        return self.background.run(self._usage()) if self.asking else None
+
+    async def _usage(self) -> dict[str, Any]:
+        return encode_usage(self.gateway.used())
+
+    def hear_worker(self, channel: Any, text: str | None) -> None:
+        """Has a worker's request answered; without text, the worker is gone."""
+        self._server(channel).hear(text)
+
+    def stop_worker(self, channel: Any, reason: str) -> None:
+        """Has a worker end early, whether or not it has asked for anything."""
+        self._server(channel).stop(reason)
+
+    def _server(self, channel: Any) -> ChannelServer:
+        if channel not in self._servers:
+            from evalsuite.gateway.channel import ChannelServer
+
+            self._servers[channel] = ChannelServer(channel, self.background, lambda: self.gateway)
+        return self._servers[channel]
+
+    def close(self) -> None:
+        """Closes the gateway and the loop, as far as they were made."""
+        if self.asking and self._settings.batch and not self._settings.replay:
+            self.background.run(self._let_batches_go())
+        if self.asking:
+            self.background.run(self.gateway.aclose())
+        if "background" in self.__dict__:
+            self.background.close()
+
+    async def _let_batches_go(self) -> None:
+        """Releases the calls that wait for a batch, which would hold up the end; the next session collects it."""
+        from evalsuite.journal.batches import Batches
+
+        self._desk.release()
+        Batches(self._run.journal.database).tidy()

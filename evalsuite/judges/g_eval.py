@@ -1,0 +1,241 @@
+"""Probability-weighted scores: the expected score instead of the likeliest one.
+
+Liu et al., "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment" (arXiv 2303.16634, section
+2): score = sum over i of p(s_i) s_i, with p from the log-probabilities of the score's token or, where the
+backend gives none, from the share of each score among n samples.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import RequestRefused, SettingsError
+from evalsuite.core.types import Message
+from evalsuite.judges.forms import QUALITY, only_score
+from evalsuite.judges.gather_all import readable
+from evalsuite.judges.opinions import Assessment, Ballot, Opinion, better
+from evalsuite.judges.parse_retry import ask_until_parsed, everything
+from evalsuite.judges.repeated_judge import OFFICE
+from evalsuite.judges.verdict_text import without_thoughts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import TokenLogprob
+    from evalsuite.judges.forms import Aspect
+    from evalsuite.judges.judged_input import JudgedInput
+    from evalsuite.judges.opinions import Log
+    from evalsuite.judges.parse_retry import Judgement
+
+STARS = replace(QUALITY, high=5)
+ALTERNATIVES = 20
+"""Alternatives asked for at each token: as many as OpenAI's API gives."""
+
+LITTLE = 0.5
+"""Probability of all scores together below which an expected score is flagged: the judge hardly gives a score."""
+
+REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
+STEPS_TOKENS = 400
+THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)
+STEPS = (
+    "An answer to a question is going to be scored on {aspect}. Write the evaluation steps for it: a short "
+    "numbered list of what to read, to look for and to weigh before the score is given. Write nothing else."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedScore:
+    """A weighted score.
+
+    Attributes:
+        score: the expected value, on the aspect's scale.
+        method: `logprobs` or `samples`.
+        mass: the probability that fell on scores at all, before it was scaled to 1; of samples, the share that
+            could be read.
+        log: everything said.
+    """
+
+    score: float
+    method: str
+    mass: float
+    log: Log
+
+    def plain(self) -> dict[str, Any]:
+        """For facts: `method`, `mass`, and `little` where most of the probability fell on no score."""
+        little = {"little": True} if self.mass < LITTLE else {}
+        return {"method": self.method, "mass": self.mass, **little}
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Scores each aspect of each answer alone; of two answers, the one with the higher score is better.
+
+    Attributes:
+        aspects: each on a scale of one-digit numbers, so that a score is one token.
+        samples: how many, where the backend gives no log-probabilities.
+        attempts: answers asked for at most, until one can be parsed.
+        params: generation parameters.
+        steps: whether the judge first writes down, for each aspect, the steps by which to evaluate it (the
+            paper's auto chain of thought); a run asks for them once, as every case asks the same.
+    """
+
+    aspects: tuple[Aspect, ...] = (STARS,)
+    samples: int = 20
+    attempts: int = 3
+    params: Mapping[str, Any] = field(default_factory=dict)
+    steps: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses scales with longer numbers, and fewer than one sample."""
+        for aspect in self.aspects:
+            if not 0 <= aspect.low < aspect.high <= 9:
+                raise SettingsError(
+                    f"aspect {aspect.name!r} goes from {aspect.low} to {aspect.high}; a "
+                    "weighted score needs a scale within 0 to 9, as longer numbers are more than one token"
+                )
+        if self.samples < 1:
+            raise SettingsError(f"a weighted score needs at least 1 sample; got {self.samples}")
+
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
+        parts = self._parts(subject)
+        weighted = await readable(self._expected(name, *part, model) for name, part in parts.items())
+        expected = dict(zip(parts, weighted.judgements, strict=True))
+        scores = {name: expected_score.score for name, expected_score in expected.items()}
+        verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
+        opinion = Opinion(scores, verdict)
+        weights = {name: expected_score.plain() for name, expected_score in expected.items()}
+        return Assessment(
+            opinion, (Ballot("judge", model.name, False, opinion),), weighted.log, {"weights": weights}
+        )
+
+    def prompts(self) -> Sequence[str]:
+        """See `Judge.prompts`."""
+        return (OFFICE, REQUEST, *([STEPS] if self.steps else []))
+
+    def _parts(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
+        if len(subject.answers) == 1:
+            return {aspect.name: (subject, aspect) for aspect in self.aspects}
+        alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
+        return {
+            place: (question, self.aspects[0])
+            for place, question in zip(("first", "second"), alone, strict=True)
+        }
+
+    async def _expected(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
+        steps, log = await self._steps(aspect, model)
+        request = REQUEST.format(aspect=aspect.described(), steps=steps)
+        prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}")]
+
+        def ask(**params: Any) -> Awaitable[Judgement[int]]:
+            wanted = {"attempts": self.attempts, **self.params, **params}
+            return ask_until_parsed(model, prompt, whole_score(aspect), **wanted)
+
+        expected = await _from_logprobs(ask, aspect) or await self._from_samples(ask)
+        place = {"speaker": name, "model": model.name}
+        return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
+
+    async def _steps(self, aspect: Aspect, model: Model) -> tuple[str, Log]:
+        if not self.steps:
+            return "", ()
+        params = {**self.params, "max_tokens": STEPS_TOKENS}
+        request = STEPS.format(aspect=aspect.described())
+        written = await ask_until_parsed(
+            model, request, _some_text, attempts=self.attempts, read=everything, **params
+        )
+        return f"\nEvaluation steps:\n{written.value}\n", written.log
+
+    async def _from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
+        # Samples at temperature 0 are all the same: there is nothing to weigh.
+        temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
+        asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
+        samples = await readable(asked, self.samples // 2 + 1)
+        values = [sample.value for sample in samples.judgements]
+        return WeightedScore(
+            math.fsum(values) / len(values), "samples", len(values) / self.samples, samples.log
+        )
+
+
+async def _from_logprobs(
+    ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect
+) -> WeightedScore | None:
+    try:
+        judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
+    except RequestRefused:
+        # Some servers refuse the parameter; if it was something else, the samples are refused too.
+        return None
+    weighted = expectation(after_thoughts(judgement.logprobs or ()), aspect, judgement.value)
+    return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
+
+
+def _some_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty.")
+    return text.strip()
+
+
+def whole_score(aspect: Aspect) -> Callable[[str], int]:
+    """A parser of an answer that gives one whole number on the aspect's scale."""
+
+    def parse(text: str) -> int:
+        problem = f"it is not a whole number from {aspect.low} to {aspect.high} alone."
+        try:
+            score = only_score(aspect, without_thoughts(text))
+        except ValueError as error:
+            raise ValueError(problem) from error
+        if not score.is_integer():
+            raise ValueError(problem)
+        return int(score)
+
+    return parse
+
+
+def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
+    """The tokens of the answer itself: a number that the model thought aloud of is no score."""
+    ends = [match.end() for match in THOUGHT_ENDS.finditer("".join(token.token for token in logprobs))]
+    begun = 0
+    for at, token in enumerate(logprobs):
+        if not ends or begun >= ends[-1]:
+            return logprobs[at:]
+        begun += len(token.token)
+    return ()
+
+
+def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) -> tuple[float, float] | None:
+    """The expected score at the token that is the score, and the probability of all scores there.
+
+    None where no token is a score by itself, or none of them has a probability above zero.
+
+    Args:
+        logprobs: of the answer's tokens.
+        aspect: with the scale.
+        score: that the answer gives.
+    """
+    scores = [token for token in logprobs if _score(token.token, aspect) is not None]
+    # `1. Score: 4` has a number before its score.
+    matching = [token for token in scores if _score(token.token, aspect) == score] or scores
+    if not matching:
+        return None
+    return _expected_value({**dict(matching[0].top), matching[0].token: matching[0].logprob}, aspect)
+
+
+def _expected_value(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float] | None:
+    chances = [
+        (score, math.exp(logprob))
+        for token, logprob in likely.items()
+        if (score := _score(token, aspect)) is not None
+    ]
+    mass = math.fsum(chance for _, chance in chances)
+    if not mass:
+        return None
+    return math.fsum(score * chance for score, chance in chances) / mass, mass
+
+
+def _score(token: str, aspect: Aspect) -> int | None:
+    text = token.strip()
+    if len(text) == 1 and text in "0123456789" and aspect.low <= int(text) <= aspect.high:
+        return int(text)
+    return None

@@ -1,0 +1,156 @@
+"""A panel as the ChatEval paper runs it: the last turn of the debate is the judgement.
+
+Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv 2308.07201):
+the strategies of section 2.3 and algorithms 1 to 3; scores of all debaters in both orders are averaged and the
+means are compared. Prompts are our own words.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from evalsuite.core.errors import JudgeError
+from evalsuite.judges.debate import SEATED, SUM_UP, Debate
+from evalsuite.judges.gather_all import together
+from evalsuite.judges.panel_rules import PanelRules
+from evalsuite.judges.quorum import settled
+from evalsuite.judges.repeated_judge import OFFICE, REASONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.core.protocols import Model
+    from evalsuite.judges.debate import Silence, Speech
+    from evalsuite.judges.judged_input import JudgedInput
+    from evalsuite.judges.marks import Part
+    from evalsuite.judges.opinions import Assessment
+    from evalsuite.judges.quorum import Round
+    from evalsuite.judges.roles import DebaterRole
+
+TASK = "The task of the panel: {task} Do not let the order of the answers sway you.\n"
+TALK = (
+    "It is your turn to talk, {name}. Say briefly what you make of it and how you see what the others said. "
+    "The scores are given in a later turn."
+)
+JUDGEMENT = "It is your turn, {name}, and this is the last turn. You need not agree with the others.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class RefereePanel(PanelRules):
+    """Debaters who talk in turns, the last of which is their judgement.
+
+    `turns` count the judgement, so that two debaters in two turns speak four times. One by one, each hears everything
+    said before, in the last turn as well. Simultaneously, all speak at once, and what they said is shuffled before it
+    is heard; under a summarizer they hear summaries alone, each of all that was said until then.
+
+    Attributes:
+        seed: of the shuffling.
+        interim: whether each debater also judges in secret after each earlier turn, unheard by anybody: it
+            shows who changes their mind and costs a call each.
+    """
+
+    seed: int = 0
+    interim: bool = False
+
+    fewest_turns: ClassVar[int] = 1
+
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
+        hearings = [Hearing(self, Debate(self, subject, model, swapped)) for swapped in self.orders]
+        rounds = await together(hearing.held() for hearing in hearings)
+        assessment = settled(self.form, rounds, self.quorum)
+        return assessment.knowing(interim=[ballot for hearing in hearings for ballot in hearing.interim])
+
+    def prompts(self) -> Sequence[str]:
+        """See `Judge.prompts`."""
+        task, request = self.form.task(), self.form.request("End")
+        return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
+
+    def calls(self) -> int:
+        """Completions for one subject where every answer can be read at once.
+
+        orders x (debaters x turns + summaries + secret ballots): a summary after each turn but the last, and as
+        many rounds of secret ballots, where there are any.
+        """
+        summaries = self.turns - 1 if self.strategy == "simultaneous_summarizer" else 0
+        secret = len(self.debaters) * (self.turns - 1) if self.interim else 0
+        return len(self.orders) * (len(self.debaters) * self.turns + summaries + secret)
+
+
+@dataclass
+class Hearing:
+    """One debate of a `RefereePanel`, in one order of the answers.
+
+    Attributes:
+        panel: whose debate it is.
+        debate: its state.
+        spoken: everything said so far, whether or not it was heard as it was said.
+        interim: the secret ballots, as plain data, each with its turn.
+    """
+
+    panel: RefereePanel
+    debate: Debate
+    spoken: list[Part] = field(default_factory=list)
+    interim: list[Mapping[str, Any]] = field(default_factory=list)
+
+    async def held(self) -> Round:
+        """Holds the debate; what could not be read is in the round's problems."""
+        try:
+            for turn in range(1, self.panel.turns + 1):
+                await self._turn(turn)
+        except JudgeError as error:
+            return self.debate.failed(error)
+        return self.debate.ended()
+
+    async def _turn(self, turn: int) -> None:
+        if self.panel.strategy == "one_by_one":
+            for seat in self.panel.debaters:
+                self.debate.heard += self._kept([await self._contribution(seat, turn)], turn)
+        else:
+            contributions = await together(self._contribution(seat, turn) for seat in self.panel.debaters)
+            self.spoken += (parts := self._kept(contributions, turn))
+            if turn < self.panel.turns:
+                self.debate.heard += await self._conveyed(parts, turn)
+        if self.panel.interim and turn < self.panel.turns:
+            await self._secret_ballots(turn)
+
+    async def _contribution(self, seat: DebaterRole, turn: int) -> Speech[Any] | Silence:
+        task = TASK.format(task=self.panel.form.task())
+        if turn < self.panel.turns:
+            return await self.debate.speak(seat, turn, task + TALK.format(name=seat.name))
+        return await self.debate.judge(seat, turn, task + self._judgement(seat), self.panel.form.parse)
+
+    def _judgement(self, seat: DebaterRole) -> str:
+        return JUDGEMENT.format(name=seat.name) + REASONS + self.panel.form.request("End")
+
+    def _kept(self, contributions: Sequence[Speech[Any] | Silence], turn: int) -> list[Part]:
+        speeches = self.debate.keep(*contributions)
+        if turn == self.panel.turns:
+            self.debate.count(*contributions)
+        return [speech.heard() for speech in speeches]
+
+    async def _conveyed(self, parts: list[Part], turn: int) -> list[Part]:
+        """What everybody hears of a turn in which all spoke at once."""
+        if self.panel.strategy == "simultaneous_summarizer":
+            summary = await self.debate.sum_up(self.spoken, turn)
+            self.debate.keep(summary)
+            return [summary.heard()]
+        return shuffled(parts, self.panel.seed, turn, self.debate.subject.shown(swapped=self.debate.swapped))
+
+    async def _secret_ballots(self, turn: int) -> None:
+        ask = self.panel.form
+        ballots = await together(
+            self.debate.judge(seat, turn, self._judgement(seat), ask.parse) for seat in self.panel.debaters
+        )
+        for speech in self.debate.keep(*ballots):
+            self.interim.append({"turn": turn, **self.debate.ballot(speech).plain()})
+
+
+def shuffled(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
+    """The parts in an order that the seed, the turn and the subject settle, on every machine alike."""
+    digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
+    mixed = list(parts)
+    random.Random(digest).shuffle(mixed)  # noqa: S311 - an order of speeches is no secret
+    return mixed

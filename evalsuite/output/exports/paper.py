@@ -1,0 +1,145 @@
+"""What a paper that compares runs prints: tables with stars, vector figures, and how all of it was made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalsuite.core.json_codec import digest
+from evalsuite.output.exports.latex import escape, latex_figure, latex_table, latex_words
+from evalsuite.output.reports.compare import GLANCE, compare_runs, paired_table
+from evalsuite.output.reports.plots import draw_all
+from evalsuite.output.reports.section import Chart, Section, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Tally
+
+LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+"""Below which p a difference from the first run gets how many stars."""
+
+LONGEST_PROMPT = 3000
+"""Characters of an example prompt in the appendix."""
+
+
+def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> list[Path]:
+    """Writes tables.tex, figures.tex with a PDF for each figure, and appendix.tex.
+
+    Args:
+        runs: the first is the baseline.
+        labels: what they are called, one each.
+        folder: is made where it is missing.
+
+    Returns:
+        The files to include in the paper's source.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    sections = compare_runs(runs, labels)
+    texts = {
+        "tables.tex": _tables(sections, significance(runs, labels), labels[0]),
+        "figures.tex": _figures(sections, folder),
+        "appendix.tex": _appendix(runs, labels),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
+    return [folder / name for name in texts]
+
+
+def significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, str], str]:
+    """Stars by benchmark and run, from the p-values in the table of pairs: does it differ from the first run?"""
+    stars = {}
+    for name in {name for run in runs for name in run.benchmarks}:
+        table = paired_table(runs, labels, name)
+        primary = next(run.benchmarks[name].primary for run in runs if name in run.benchmarks)
+        for run, against, metric, *_, pvalue in table.rows if table else ():
+            if against == labels[0] and metric == primary and isinstance(pvalue, float):
+                mark = next((mark for level, mark in LEVELS if pvalue < level), "")
+                stars[name, str(run)] = rf"$^{{{mark}}}$" if mark else ""
+    return stars
+
+
+def _tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
+    tables = []
+    for section in sections:
+        legend, marks = (_legend(first), stars) if section.title == GLANCE else ("", {})
+        for block in section.blocks:
+            if isinstance(block, Table) and block.rows:
+                caption = ": ".join(filter(None, (section.title, block.title)))
+                tables.append(latex_table(block, f"{caption}.{legend}", marks))
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
+
+
+def _legend(first: str) -> str:
+    return (
+        f" Stars: differs from {first}, paired by question, with Holm's correction over all pairs: "
+        "* p < 0.05, ** p < 0.01, *** p < 0.001."
+    )
+
+
+def _figures(sections: Sequence[Section], folder: Path) -> str:
+    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
+    drawn = set(draw_all(charts, folder, "pdf"))
+    figures = [latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
+    head = (
+        "% needs \\usepackage{graphicx}; where the figures stand, if not beside the document:\n"
+        "\\providecommand{\\evalsuitefigures}{}\n"
+    )
+    return head + "\n".join(figures)
+
+
+def _appendix(runs: Sequence[Run], labels: Sequence[str]) -> str:
+    lines = [line for run, label in zip(runs, labels, strict=True) for line in _made_with(run, label)]
+    names = sorted({name for run in runs for name in run.benchmarks})
+    prompts = [
+        line for name in names for line in _prompt(name, [run for run in runs if name in run.benchmarks])
+    ]
+    return "\n\n".join([*lines, *prompts]) + "\n"
+
+
+def _made_with(run: Run, label: str) -> Iterator[str]:
+    info, settings = run.info, run.info.get("settings", {})
+    params = ", ".join(settings.get("model_param") or []) or "defaults"
+    judge = settings.get("judge_model") or "none"
+    yield rf"\paragraph{{{escape(label)}}}"
+    yield (
+        f"Run {escape(run.folder.name)}, begun {escape(str(info.get('started')))}: "
+        rf"\texttt{{{escape(str(info.get('command')))}}}. Model {escape(str(info.get('model')))}, parameters: "
+        f"{escape(params)}; judge: {escape(judge)}."
+    )
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(info.get("versions", {}).items()))
+    yield f"Versions: {escape(versions)}."
+    for name, bench in run.benchmarks.items():
+        yield (
+            f"{escape(name)}: {len(bench.tally)} cases of {escape(bench.source)}; SHA-256 (16 digits) "
+            f"{escape(_hashes(bench.tally))}."
+        )
+
+
+def _hashes(tally: Tally) -> str:
+    data, prompts = _digest(tally, "input", "target"), _digest(tally, "prompt")
+    scorers = ", ".join(sorted({row.fingerprints.get("scorers", "unknown") for row in tally}))
+    return f"of data {data}, of prompts {prompts}, of scorers {scorers}"
+
+
+def _digest(tally: Tally, *names: str) -> str:
+    """One hash of these fingerprints of all cases; an older run may lack them."""
+    if any(names[0] not in row.fingerprints for row in tally):
+        return "unknown"
+    return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))
+
+
+def _prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
+    """What a benchmark's first case asked, of the first run that asked anything."""
+    for run in runs:
+        record = run.read(run.benchmarks[name].tally.rows[0].case)
+        prompt = [] if record.transcript is None else list(record.transcript.messages)
+        ends = next(
+            (place for place, message in enumerate(prompt) if message.role == "assistant"), len(prompt)
+        )
+        if ends:
+            words = "\n".join(f"[{message.role}] {message.content}" for message in prompt[:ends])
+            yield rf"\paragraph{{Prompt of {escape(name)}}} Case {escape(record.sample)}:"
+            yield latex_words(words[:LONGEST_PROMPT])
+            return

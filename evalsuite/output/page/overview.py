@@ -1,0 +1,229 @@
+"""What the page knows as soon as it opens: verdict, gates, baseline, benchmarks, cost, and the report's sections."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.decisions.compared_metrics import declared, own_margin
+from evalsuite.decisions.conditions import gates_of
+from evalsuite.decisions.verdict import estimate_of
+from evalsuite.output.reports.markdown import plain_text
+from evalsuite.output.reports.section import Chart, Section, Table
+from evalsuite.output.reports.summary import plain_cell
+from evalsuite.output.reports.table_looks import without_unmeasured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evalsuite.decisions.baseline_result import Against, ComparedMetric
+    from evalsuite.decisions.gates import GateDecision
+    from evalsuite.decisions.measured import Measured
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.output.reports.section import Block
+    from evalsuite.results.runs import Run
+
+SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}
+"""Sections whose content the page's first screen, or its cases, show in their own way."""
+
+NOT_REPEATED = {
+    "run", "resume", "replay", "shard", "gate", "baseline", "stop_when_decided", "limit", "reports",
+}  # fmt: skip
+"""Options of a run that do not matter to one case of it."""
+
+
+def run_facts(run: Run, label: str) -> dict[str, Any]:
+    """What was asked, when, with which options, and at what cost."""
+    info = run.info
+    settings = info.get("settings", {})
+    return {
+        "name": run.folder.name,
+        "label": label,
+        "model": info.get("model"),
+        "base_url": settings.get("model_base_url"),
+        "params": settings.get("model_param") or [],
+        "judge": settings.get("judge_model"),
+        "started": info.get("started"),
+        "seconds": info.get("seconds"),
+        "usage": info.get("usage"),
+        "command": info.get("command"),
+        "versions": info.get("versions", {}),
+        "sources": {name: bench.source for name, bench in run.benchmarks.items()},
+        "options": _options(settings),
+    }
+
+
+def _options(settings: Mapping[str, Any]) -> list[str]:
+    """The command-line options that a case of this run needs to be asked the same again."""
+    options = []
+    for name in settings.get("given", ()):
+        value = settings.get(name)
+        if name not in NOT_REPEATED and value not in (None, [], False):
+            flag = f"--{name.replace('_', '-')}"
+            values = value if isinstance(value, list) else [value]
+            options += [flag if amount is True else f"{flag}={amount}" for amount in values]
+    return options
+
+
+def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
+    """The run's verdict with everything it rests on."""
+    return {
+        "status": int(verdict.status),
+        "headline": verdict.headline,
+        "reasons": list(verdict.reasons),
+        "remarks": verdict.remarks,
+        "counts": dict(verdict.counts),
+        "gates": [_gate(decision) for decision in verdict.decisions],
+        "baselines": [_against(run, against) for against in verdict.against],
+    }
+
+
+def _gate(decision: GateDecision) -> dict[str, Any]:
+    return {
+        **asdict(decision.gate),
+        "subject": decision.subject,
+        "verdict": decision.verdict,
+        "reason": decision.reason,
+        "found": plain_cell(decision.estimate),
+    }
+
+
+def _against(run: Run, against: Against) -> dict[str, Any]:
+    return {
+        "name": against.name,
+        "metrics": [
+            {
+                "subject": str(subject),
+                **asdict(subject),
+                "verdict": verdict,
+                "margin": _margin(run, subject, against),
+                **{name: plain_cell(value) for name, value in asdict(comparison).items()},
+            }
+            for subject, comparison, verdict in against.found
+        ],
+        "left_out": {side: len(cases) for side, cases in against.left_out.items()},
+        "not_compared": list(against.not_compared),
+    }
+
+
+def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
+    """The loss that matters, on the metric's own scale."""
+    own = own_margin(subject, against.rules)
+    if own is not None:
+        return own
+    low, high = declared(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
+    return against.margin * (high - low)
+
+
+def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
+    """One row per benchmark."""
+    rows = []
+    for name, bench in run.benchmarks.items():
+        estimate = measured[name].estimate(bench.primary, bench.tally) if bench.primary else None
+        rows.append(
+            {
+                "name": name,
+                "cases": len(bench.tally),
+                "source": bench.source,
+                "metric": bench.primary,
+                "found": plain_cell(estimate),
+            }
+        )
+    return rows
+
+
+def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """One row per benchmark that any of the runs has, with each run's estimate."""
+    rows = []
+    for name in sorted({name for run in runs for name in run.benchmarks}):
+        benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
+        metric = next((bench.primary for bench in benches if bench.primary), None)
+        rows.append(
+            {
+                "name": name,
+                "cases": max(len(bench.tally) for bench in benches),
+                "metric": metric,
+                "found": [plain_cell(estimate_of(run, name, metric)) for run in runs],
+            }
+        )
+    return rows
+
+
+def falling_metrics(runs: Iterable[Run]) -> list[str]:
+    """Metrics of which less is better, as `benchmark.metric`: by their benchmark, or by a gate on them."""
+    names = set()
+    for run in runs:
+        gates = gates_of(run)
+        for name, bench in run.benchmarks.items():
+            bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.wants_more}
+            metrics = (*bench.tally.metrics(), *bench.derived)
+            names |= {
+                f"{name}.{metric}"
+                for metric in metrics
+                if metric in bounded or run.lower_is_better(name, metric)
+            }
+    return sorted(names)
+
+
+def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
+    """The declared bounds of scores, as `benchmark.metric`; where runs disagree, those of the first."""
+    ranges: dict[str, tuple[float, float]] = {}
+    for run in runs:
+        for name, bench in run.benchmarks.items():
+            for metric in bench.tally.metrics():
+                bounds = declared(run, name, metric).range
+                if bounds is not None:
+                    ranges.setdefault(f"{name}.{metric}", bounds)
+    return ranges
+
+
+def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
+    """The report's sections, their numbers already rounded as the report prints them."""
+    left_out = set(apart)
+    return [
+        {"title": section.title, "blocks": [_block(block) for block in section.blocks]}
+        for section in sections
+        if section.title not in left_out
+    ]
+
+
+def _block(block: Block) -> dict[str, Any]:
+    if isinstance(block, Table):
+        block = without_unmeasured(block)
+        return {
+            "kind": "table",
+            "title": block.title,
+            "note": block.note,
+            "columns": [{"title": column.title, "style": column.style} for column in block.columns],
+            "rows": [
+                [plain_text(cell, column) for cell, column in zip(row, block.columns, strict=True)]
+                for row in block.rows
+            ],
+        }
+    if isinstance(block, Chart):
+        return _chart(block)
+    return {"kind": "passage", "title": block.title, "text": block.text, "folded": block.folded}
+
+
+def _chart(chart: Chart) -> dict[str, Any]:
+    return {
+        "kind": chart.kind,
+        "title": chart.title,
+        "labels": list(chart.labels),
+        "series": [
+            {"name": series.name, "values": [_point(value) for value in series.values]}
+            for series in chart.series
+        ],
+        "unit": chart.unit,
+        "limits": chart.limits,
+        "x_title": chart.x_title,
+        "y_title": chart.y_title,
+    }
+
+
+def _point(value: Any) -> Any:
+    """A value as an object with its interval; None where nothing was measured."""
+    if value is None or isinstance(value, float | int):
+        return None if value is None or not math.isfinite(value) else {"value": value}
+    return plain_cell(value)

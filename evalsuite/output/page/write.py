@@ -1,0 +1,142 @@
+"""Writes `report.html` of a run, and `comparison.html` of several."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.output.page.case_table import CaseTable
+from evalsuite.output.page.cases import has_changed, read_cases
+from evalsuite.output.page.chunks import Chunks
+from evalsuite.output.page.document import page
+from evalsuite.output.page.overview import (
+    benchmark_facts,
+    compared_benchmarks,
+    falling_metrics,
+    metric_ranges,
+    run_facts,
+    section_facts,
+    verdict_facts,
+)
+from evalsuite.results.record_file import RECORDS
+from evalsuite.results.run_folders import replace_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from evalsuite.decisions.measured import Measured
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.output.reports.section import Section
+    from evalsuite.results.runs import Run
+
+PAGE, COMPARISON = "report.html", "comparison.html"
+
+INSIDE = 8 << 20
+"""Bytes of records that the page takes in; the chunks of more lie beside it."""
+
+
+def write_page(
+    run: Run,
+    verdict: Verdict,
+    measured: Mapping[str, Measured],
+    sections: Sequence[Section],
+    baseline: Run | None,
+    target: Path,
+    live: int | None = None,
+) -> Path:
+    """Writes the page of one run; of its baseline it takes the scores, and the texts of cases that changed.
+
+    Args:
+        run: whose page it is.
+        verdict: what it comes to.
+        measured: its benchmarks' metrics.
+        sections: of its report.
+        baseline: what it is compared with.
+        target: the folder that the page goes into.
+        live: how many cases there are so far, if the run is still in progress.
+    """
+    runs = [run] if baseline is None else [run, baseline]
+    overview = {
+        "kind": "run",
+        "runs": [run_facts(each, each.folder.name) for each in runs],
+        "subject": 0,
+        "against": None if baseline is None else 1,
+        "verdict": verdict_facts(run, verdict),
+        "benchmarks": benchmark_facts(run, measured),
+        "lower_is_better": falling_metrics(runs),
+        "ranges": metric_ranges(runs),
+        "sections": section_facts(sections),
+    }
+    if live is not None:
+        overview["live"] = live
+    title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
+    return _write(target / PAGE, title, overview, runs, whole=1)
+
+
+def write_comparison_page(
+    runs: Sequence[Run],
+    labels: Sequence[str],
+    sections: Sequence[Section],
+    target: Path,
+    history: Mapping[str, Sequence[str]] | None = None,
+) -> Path:
+    """Writes the page of several runs into a folder.
+
+    Args:
+        runs: the first is the baseline.
+        labels: of the runs.
+        sections: of the report.
+        target: the folder.
+        history: where the runs are a history of releases, what has drifted, a line each: `drifts` of all of them
+            and `latest` of the newest; the sections then come first.
+    """
+    overview: dict[str, Any] = {
+        "kind": "comparison",
+        "runs": [run_facts(run, label) for run, label in zip(runs, labels, strict=True)],
+        "subject": 1,
+        "against": 0,
+        "verdict": None,
+        "benchmarks": compared_benchmarks(runs),
+        "lower_is_better": falling_metrics(runs),
+        "ranges": metric_ranges(runs),
+        "sections": section_facts(sections, ()),
+    }
+    if history is not None:
+        overview["history"] = {name: list(lines) for name, lines in history.items()}
+    return _write(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
+
+
+def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
+    """Writes page and chunks.
+
+    Args:
+        file: of the page.
+        title: of the page.
+        overview: what the page knows at once.
+        runs: whose cases it lists.
+        whole: how many of them it takes all records of; of the others, those of cases that changed.
+    """
+    records = [run.folder.path / RECORDS for run in runs]
+    size = sum(path.stat().st_size for path in records if path.is_file())
+    with ExitStack() as stack:
+        chunks = stack.enter_context(Chunks(file.parent, beside=size > INSIDE))
+        tables: list[CaseTable] = []
+        for number, path in enumerate(records):
+            tables.append(stack.enter_context(CaseTable()))
+            _read(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
+        for number, table in enumerate(tables):
+            chunks.add_pieces(f"index-{number}", table.columns())
+        inside = list(chunks.finish())
+    replace_text(file, page(title, {**overview, "bytes": size}, inside))
+    return file
+
+
+def _read(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
+    """Reads a run's cases; where they stand for comparison only, with the records of those that changed."""
+    if not path.is_file():
+        return
+    if first is None:
+        read_cases(path, number, chunks, table)
+    else:
+        read_cases(path, number, chunks, table, lambda row: has_changed(row, first.get(row["case"])))

@@ -1,0 +1,286 @@
+"""Runs side by side: paired statistics of all pairs, then every benchmark's section with one row per run."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import struct
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from evalsuite.core.errors import RunError
+from evalsuite.decisions.verdict import estimate_of
+from evalsuite.output.page.overview import metric_ranges
+from evalsuite.output.page.write import write_comparison_page
+from evalsuite.output.reports.markdown import render, terminal_table
+from evalsuite.output.reports.plots import draw_all
+from evalsuite.output.reports.radar import radar
+from evalsuite.output.reports.report import benchmark_section, view
+from evalsuite.output.reports.section import Block, Cell, Chart, Column, Section, Table
+from evalsuite.output.reports.summary import plain_tables
+from evalsuite.output.reports.table_looks import best_of, distinct
+from evalsuite.results.estimate import Estimate
+from evalsuite.results.rows import whatever_the_mode
+from evalsuite.results.run_folders import replace_text
+from evalsuite.results.runs import load_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from evalsuite.core.declarations import Declarations
+    from evalsuite.results.rows import Question
+    from evalsuite.results.run_folders import RunFolder
+    from evalsuite.results.runs import Bench, Run
+    from evalsuite.results.tally import Tally
+
+GLANCE = "At a glance"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was written of a comparison.
+
+    Attributes:
+        file: the Markdown.
+        labels: what the runs are called.
+        sections: what there is to say of them.
+    """
+
+    file: Path
+    labels: Sequence[str]
+    sections: Sequence[Section]
+
+    def at_a_glance(self) -> str:
+        """The table of runs side by side, for a terminal."""
+        return "\n\n".join(
+            terminal_table(block)
+            for section in self.sections
+            if section.title == GLANCE
+            for block in section.blocks
+            if isinstance(block, Table)
+        )
+
+
+def write_comparison(
+    folders: Sequence[RunFolder], target: Path, declarations: Declarations, names: Sequence[str] = ()
+) -> Comparison:
+    """Writes `comparison.md`, its page, `comparison.json` and its pictures into a folder.
+
+    Args:
+        folders: of the runs, the first being the baseline.
+        target: the folder.
+        declarations: finds the benchmarks that the records name.
+        names: what the runs are called, one each; empty for their models.
+
+    Raises:
+        RunError: a run cannot be read or is named twice, or there is only one.
+    """
+    if len(folders) < 2:
+        raise RunError("a comparison needs two runs or more")
+    if names and (len(names) != len(folders) or len(set(names)) < len(names)):
+        raise RunError(f"{len(folders)} runs need {len(folders)} different labels; got {', '.join(names)}")
+    paths = [folder.path.resolve() for folder in folders]
+    twice = next((folder for folder, path in zip(folders, paths, strict=True) if paths.count(path) > 1), None)
+    if twice:
+        raise RunError(f"{twice.name} is named twice; a comparison needs different runs")
+    runs = [load_run(folder, declarations) for folder in folders]
+    labels = list(names) or label_runs(runs)
+    sections = compare_runs(runs, labels)
+    target.mkdir(parents=True, exist_ok=True)
+    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
+    pictures = draw_all(charts, target)
+    file = target / "comparison.md"
+    replace_text(file, f"# {' against '.join(labels)}\n\n{render(sections, pictures)}\n")
+    plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": plain_tables(sections)}
+    replace_text(target / "comparison.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    write_comparison_page(runs, labels, sections, target)
+    return Comparison(file, labels, sections)
+
+
+def label_runs(runs: Sequence[Run]) -> list[str]:
+    """The models; if two runs share a model, the names of all runs."""
+    models = [str(run.info.get("model")) for run in runs]
+    return models if len(set(models)) == len(runs) else [run.folder.name for run in runs]
+
+
+def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
+    """The comparison's sections."""
+    names = sorted({name for run in runs for name in run.benchmarks})
+    sections = [_runs(runs, labels), _at_a_glance(runs, labels, names)]
+    for name in names:
+        views = [
+            view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
+        ]
+        section = benchmark_section(name, views, _bench(runs, name))
+        extra: list[Block | None] = [
+            paired_table(runs, labels, name),
+            radar(name, views, section, _bench(runs, name).primary, partial(_falls, runs, name)),
+        ]
+        sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
+    return sections
+
+
+def _bench(runs: Sequence[Run], name: str) -> Bench:
+    """A benchmark as the first run has it that knows its code, or the first that has it at all."""
+    benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
+    return next((bench for bench in benches if bench.benchmark is not None), benches[0])
+
+
+def _falls(runs: Sequence[Run], name: str, metric: str) -> bool:
+    """Whether less of a metric is better, as any of the runs knows."""
+    return any(run.lower_is_better(name, metric) for run in runs if name in run.benchmarks)
+
+
+def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
+    """One row per benchmark with its primary metric, one column per run."""
+    rows: list[list[Cell]] = []
+    best: list[float | None] = []
+    for name in names:
+        bench = _bench(runs, name)
+        metric = bench.primary
+        falls = metric is not None and _falls(runs, name, metric)
+        estimates = [estimate_of(run, name, metric) for run in runs]
+        rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *estimates])
+        best.append(best_of(estimates, lower_is_better=falls))
+    columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
+    note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
+    return Section(GLANCE, [Table("", columns, rows, note, best)])
+
+
+def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
+    rows: list[list[Cell]] = [
+        [
+            label,
+            run.folder.name,
+            str(run.info.get("started", "")),
+            sum(len(bench.tally) for bench in run.benchmarks.values()),
+        ]
+        for run, label in zip(runs, labels, strict=True)
+    ]
+    columns = [Column("label"), Column("run"), Column("date"), Column("cases", "count")]
+    return Section("Runs", [Table("", columns, rows)])
+
+
+def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
+    """Differences of all pairs of runs over the questions that both have, p corrected over the pairs of a metric."""
+    tallies = [
+        (label, run.benchmarks[name].tally)
+        for run, label in zip(runs, labels, strict=True)
+        if name in run.benchmarks
+    ]
+    metrics, repeated = _distinct_metrics([tally for _, tally in tallies])
+    ranges = metric_ranges(runs)
+    rows: list[list[Cell]] = []
+    for metric in _primary_first(metrics, _bench(runs, name).primary):
+        rows += _corrected(
+            [
+                [other, base, *_paired(before, after, metric, ranges.get(f"{name}.{metric}"))]
+                for (base, before), (other, after) in itertools.combinations(tallies, 2)
+            ]
+        )
+    columns = [
+        Column("run"),
+        Column("against"),
+        Column("metric"),
+        Column("pairs", "count"),
+        Column("before", "number", 3),
+        Column("here", "number", 3),
+        Column("difference", "number", 3),
+        Column("p", "pvalue"),
+    ]
+    note = (
+        "Over the questions that both runs scored, epochs averaged. p: exact McNemar for 0/1 scores, else the "
+        "paired difference's, with samples that share a source as one cluster. Intervals: Tango's for independent 0/1 "
+        "scores, else Student's t within the metric's range"
+    )
+    corrected = "; Holm's correction over the pairs of a metric." if len(tallies) > 2 else "."
+    also = f" Left out: {'; '.join(repeated)}." if repeated else ""
+    return Table("All pairs, question by question", columns, rows, note + corrected + also) if rows else None
+
+
+def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
+    """The metrics that differ in some case of some run, and a line for each that repeats another."""
+    metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
+    return distinct(metrics, [[_digest(tallies, metric)] for metric in metrics])
+
+
+def _digest(tallies: Sequence[Tally], metric: str) -> bytes:
+    """Equal for two metrics only if they have the same values in the same cases."""
+    whole = hashlib.sha256()
+    for tally in tallies:
+        for scores in tally.each("scores"):
+            # Adding zero makes one of both zeros.
+            whole.update(struct.pack("<d", scores[metric] + 0.0) if metric in scores else b"none")
+    return whole.digest()
+
+
+def _primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
+    return sorted(metrics, key=lambda metric: metric != primary)
+
+
+def _corrected(rows: Sequence[list[Cell]]) -> list[list[Cell]]:
+    """Rows of one metric whose last cells, the p-values, are corrected for being several."""
+    from evalsuite.stats.multiplicity import holm
+
+    places = [place for place, row in enumerate(rows) if isinstance(row[-1], float)]
+    corrected = holm([float(str(rows[place][-1])) for place in places]) if places else []
+    for place, pvalue in zip(places, corrected, strict=True):
+        rows[place][-1] = pvalue
+    return list(rows)
+
+
+def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float]]:
+    """Cluster and both scores of every question that both runs scored, epochs averaged."""
+    before = {question: score for question, _, score in _by_question(base, metric)}
+    return [
+        (cluster, before[question], score)
+        for question, cluster, score in _by_question(other, metric)
+        if question in before
+    ]
+
+
+def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, str, float]]:
+    """Each question with the cluster of its first case and its mean over epochs."""
+    scored = tally.scored(metric)
+    scores: dict[Question, float | list[float]] = {}
+    clusters: dict[Question, str] = {}
+    columns = zip(scored.each("sample"), scored.each("tags"), tally.values(metric), strict=True)
+    for sample, tags, score in columns:
+        mode = tags.get("mode", "")
+        question = whatever_the_mode(sample, mode), mode
+        earlier = scores.setdefault(question, score)
+        if question not in clusters:
+            clusters[question] = tags.get("cluster", sample)
+        else:
+            scores[question] = [*(earlier if isinstance(earlier, list) else [earlier]), score]
+    for question, own in scores.items():
+        yield question, clusters[question], math.fsum(own) / len(own) if isinstance(own, list) else own
+
+
+def _paired(base: Tally, other: Tally, metric: str, bounds: tuple[float, float] | None) -> list[Cell]:
+    from evalsuite import stats
+
+    pairs = pair(base, other, metric)
+    if len(pairs) < 2:
+        return [metric, len(pairs), None, None, None, None]
+    clusters, before, after = (list(column) for column in zip(*pairs, strict=True))
+    repeated = len(set(clusters)) < len(clusters)
+    shares = set(before) | set(after) <= {0.0, 1.0}
+    low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
+    inside = low <= min(*before, *after) and max(*before, *after) <= high < math.inf
+    difference = stats.paired_difference(
+        before, after, clusters=clusters if repeated else None, scale=high - low if inside else None
+    )
+    binary = not repeated and shares
+    return [
+        metric,
+        len(pairs),
+        math.fsum(before) / len(before),
+        math.fsum(after) / len(after),
+        Estimate(difference.difference, difference.low, difference.high, len(pairs)),
+        stats.mcnemar(before, after) if binary else difference.pvalue,
+    ]

@@ -1,0 +1,294 @@
+"""A judge's certificate: how far it agrees with people, with other judges, and with itself under probes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from evalsuite.judges.opinions import PREFERENCE
+from evalsuite.output.reports.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
+from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
+from evalsuite.output.reports.judges.agreement import Rating, agreement_rows, measured
+from evalsuite.output.reports.judges.bias import bias_table
+from evalsuite.output.reports.judges.corrected import corrected_mean
+from evalsuite.output.reports.judges.gains import kappa_gain, rho_gain
+from evalsuite.output.reports.judges.shares import mean_of_scores, share
+from evalsuite.output.reports.section import Block, Column, Section, Table
+from evalsuite.results.judge_labels import kappa, rho, side
+from evalsuite.results.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.output.reports.judges.agreement import Question
+    from evalsuite.output.reports.section import Cell
+    from evalsuite.results.estimate import Estimate
+    from evalsuite.results.judge_labels import LabelPair
+
+PLAIN = "rubric"
+"""The name of a score that nobody has named."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResults:
+    """One judge's scores of a run's answers.
+
+    Attributes:
+        judge: the model.
+        scores: by case; cases for which its answer could not be read are left out.
+        asked: number of cases that it was asked to judge.
+        passes: the least score that counts as a pass; None where there are no such verdicts.
+        probed: by probe, the scores of the changed answers by case.
+        signature: of the judge.
+        score: its name; empty where nothing could be read.
+        nominal: whether each score is the preference of a comparison, from 0 to 1.
+        scale: lowest and highest score; None where they are not known.
+        lengths: of the answers, in characters, by case.
+        tally: the cases with the facts that the judge left.
+    """
+
+    judge: str
+    scores: Mapping[str, float]
+    asked: int
+    passes: float | None
+    probed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    signature: str = ""
+    score: str = ""
+    nominal: bool = False
+    scale: tuple[float, float] | None = None
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def name(self) -> str:
+        """Judge and score."""
+        return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
+
+    def verdict(self, score: float) -> float | None:
+        """What a score, or a label on the same scale, means; None where scores are not verdicts."""
+        if self.nominal:
+            return side(score)
+        return None if self.passes is None else float(score >= self.passes)
+
+
+def certificate(
+    judges: Sequence[JudgeResults],
+    people: Mapping[str, float],
+    sheets: Sequence[Mapping[str, float]] = (),
+) -> Section:
+    """The section for these judges.
+
+    Args:
+        judges: side by side.
+        people: label by case, on the judges' scale; empty where nobody has labelled anything.
+        sheets: the labels of each person.
+    """
+    blocks: list[Block | None] = [
+        _judges(judges),
+        _agreement(judges, people, len(sheets)) if people else None,
+        sheets_table(sheets),
+        _corrected(judges, people) if people else None,
+        _between(judges, people) if people and len(judges) > 1 else None,
+        *_by_order(judges),
+        _by_length(judges, people),
+        _probes(judges),
+    ]
+    return Section("Certificate", tuple(block for block in blocks if block is not None))
+
+
+def _judges(judges: Sequence[JudgeResults]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            judge.name,
+            _mean(list(judge.scores.values())),
+            1 - len(judge.scores) / judge.asked,
+            judge.asked,
+            judge.signature,
+        )
+        for judge in judges
+    ]
+    columns = (
+        Column("Judge"),
+        Column("Mean score", "number", 3),
+        Column("Not read (%)", "percent"),
+        Column("Cases", "count"),
+        Column("Signature"),
+    )
+    return Table("Judges", columns, rows)
+
+
+def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: int) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for judge in judges:
+        pairs = labelled(judge, people)
+        both = [(judge.verdict(label), judge.verdict(score)) for label, score in pairs]
+        verdicts = [(label, score) for label, score in both if label is not None and score is not None]
+        cases = [str(at) for at in range(len(verdicts))]
+        right = share([float(label == score) for label, score in verdicts], cases)
+        rows.append((judge.name, right, kappa(verdicts), rho(pairs), len(pairs)))
+    columns = (
+        Column("Judge"),
+        Column("Accuracy (%)", "percent"),
+        Column("Kappa", "number", 2),
+        Column("Spearman's rho", "number", 2),
+        Column("Labels", "count"),
+    )
+    note = (
+        f"Against the labels of {sheets} {'person' if sheets == 1 else 'people'}. Accuracy and kappa are of pass or "
+        "fail, rho is of the scores. Intervals are Wilson's and the jackknife's, by case."
+    )
+    return Table("Agreement with people", columns, rows, note)
+
+
+def labelled(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair]:
+    """People's label and the judge's score of each case that has both."""
+    return [(label, judge.scores[case]) for case, label in people.items() if case in judge.scores]
+
+
+def _corrected(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
+    rows: list[tuple[Cell, ...]] = []
+    for judge in judges:
+        scores = [(people.get(case), score) for case, score in judge.scores.items()]
+        mean = corrected_mean(judge.name, scores, bounds=judge.scale)
+        if mean is not None:
+            rows.append((judge.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
+    columns = (
+        Column("Judge"),
+        Column("Judge alone", "number", 3),
+        Column("People alone", "number", 3),
+        Column("Corrected", "number", 3),
+        Column("Labels", "count"),
+    )
+    note = "Prediction-powered inference, from labels of a random part of the cases."
+    return Table("Mean corrected by people's labels", columns, rows, note) if rows else None
+
+
+def _between(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table:
+    """Paired: on the labelled cases that both judges scored, which of them agrees with people more?"""
+    rows: list[tuple[Cell, ...]] = []
+    for one, other in combinations(judges, 2):
+        cases = [case for case in people if case in one.scores and case in other.scores]
+        if one.score == other.score and cases:
+            rows.append((one.name, other.name, *_gains(one, other, people, cases), len(cases)))
+    columns = (
+        Column("Judge"),
+        Column("Other judge"),
+        Column("More often right (%)", "percent"),
+        Column("p", "pvalue"),
+        Column("Kappa gained", "number", 2),
+        Column("p", "pvalue"),
+        Column("Rho gained", "number", 2),
+        Column("p", "pvalue"),
+        Column("Labels", "count"),
+    )
+    note = (
+        "Of the other over the first, on the cases that both scored. McNemar's exact test of verdicts; the jackknife's "
+        "interval and p-value of kappa and of Spearman's rho."
+    )
+    return Table("Judges compared", columns, rows, note)
+
+
+def _gains(
+    one: JudgeResults, other: JudgeResults, people: Mapping[str, float], cases: Sequence[str]
+) -> tuple[Cell, ...]:
+    from evalsuite.stats import mcnemar
+
+    in_rho = rho_gain(
+        [people[case] for case in cases],
+        [one.scores[case] for case in cases],
+        [other.scores[case] for case in cases],
+    )
+    if one.verdict(0.0) is None:
+        return (None, None, None, None, *in_rho)
+    first, second = (_right(judge, people, cases) for judge in (one, other))
+    in_kappa = kappa_gain(
+        [one.verdict(people[case]) for case in cases],
+        [one.verdict(one.scores[case]) for case in cases],
+        [other.verdict(other.scores[case]) for case in cases],
+    )
+    return ((sum(second) - sum(first)) / len(cases), mcnemar(first, second), *in_kappa, *in_rho)
+
+
+def _right(judge: JudgeResults, people: Mapping[str, float], cases: Sequence[str]) -> list[float]:
+    return [float(judge.verdict(judge.scores[case]) == judge.verdict(people[case])) for case in cases]
+
+
+def _probes(judges: Sequence[JudgeResults]) -> Table | None:
+    rows: list[tuple[Cell, ...]] = []
+    for judge in judges:
+        for probe, scores in judge.probed.items():
+            both = [case for case in scores if case in judge.scores]
+            turned = [float(_differ(judge, scores[case], judge.scores[case])) for case in both]
+            up = [float(scores[case] > judge.scores[case]) for case in both]
+            if both:
+                rows.append((judge.name, probe, share(turned, both), share(up, both), len(both)))
+    columns = (
+        Column("Judge"),
+        Column("Probe"),
+        Column("Verdict turned (%)", "percent"),
+        Column("Score raised (%)", "percent"),
+        Column("Cases", "count"),
+    )
+    note = (
+        "Asking for a good score, padding, and the same in other words (the judge's own) should change no verdict; a "
+        "confident wrong answer should not raise the score. Where scores are no verdicts, any change counts as turned."
+    )
+    return Table("Probes", columns, rows, note) if rows else None
+
+
+def _differ(judge: JudgeResults, score: float, other: float) -> bool:
+    if judge.verdict(score) is None:
+        return score != other
+    return judge.verdict(score) != judge.verdict(other)
+
+
+def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
+    """How far several people agree: Krippendorff's alpha over all, Cohen's kappa of each two; None for one sheet."""
+    ratings = [
+        Rating(case, case, f"sheet {at}", label)
+        for at, sheet in enumerate(sheets, 1)
+        for case, label in sheet.items()
+    ]
+    verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
+    question: Question = ("labels", "nominal" if verdicts else "interval", ratings)
+    rows = [
+        row for measurement in measured("people", [question]) for row in agreement_rows("people", measurement)
+    ]
+    note = f"No judge can be expected to exceed this by much. {AGREEMENT_NOTE}"
+    return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
+
+
+def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
+    """Flips under swapped order, and leanings towards a place or length, of the judges that compared two answers."""
+    return [
+        bias_table(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
+        for judge in judges
+        if judge.nominal
+        for prefix in [judge.score.removesuffix(PREFERENCE)]
+    ]
+
+
+def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
+    """Whether longer answers get higher scores, beside whether people give them higher labels."""
+    rows: list[tuple[Cell, ...]] = []
+    for judge in judges:
+        cases = [case for case in judge.scores if case in judge.lengths]
+        leaning = rho([(float(judge.lengths[case]), judge.scores[case]) for case in cases])
+        theirs = rho([(float(judge.lengths[case]), people[case]) for case in cases if case in people])
+        if leaning is not None:
+            rows.append((judge.name, leaning, theirs, len(cases)))
+    columns = (
+        Column("Judge"),
+        Column("rho of score and length", "number", 2),
+        Column("rho of people's label and length", "number", 2),
+        Column("Cases", "count"),
+    )
+    note = "Spearman's. A judge that favours length more than people do is biased by it."
+    return Table("Longer answers", columns, rows, note) if rows else None
+
+
+def _mean(values: Sequence[float]) -> Estimate | None:
+    if set(values) <= {0.0, 1.0}:
+        return share(values, [str(at) for at in range(len(values))])
+    return mean_of_scores(values)

@@ -1,0 +1,221 @@
+"""Sections as Markdown that GitHub renders well. Numbers are rounded here and nowhere before."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+from evalsuite.core.errors import CONTROL, for_terminal
+from evalsuite.core.shortening import both_ends
+from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Table
+from evalsuite.output.reports.table_looks import without_unmeasured
+from evalsuite.results.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.decisions.gates import GateDecision
+
+MENTION = re.compile(r"@(?=[\w-])")
+
+ABSENT = "–"  # noqa: RUF001 - a dash: not measured
+LONGEST = 1500
+"""Characters of a model's words that a report shows in one place."""
+
+
+# What a terminal can do nothing with: pictures, links to sections, the ends of what can be folded.
+LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
+
+
+def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
+    """A document of sections.
+
+    Args:
+        sections: in order.
+        pictures: names of the charts that were drawn; the others are passed over.
+    """
+    parts = []
+    for section in sections:
+        parts.append(f"## {escape(section.title)}")
+        for block in section.blocks:
+            if isinstance(block, Table):
+                parts.append(render_table(block))
+            elif isinstance(block, Passage):
+                parts.append(render_passage(block))
+            elif block.name in pictures:
+                parts.append(_picture(block))
+    return "\n\n".join(part for part in parts if part)
+
+
+def render_table(table: Table) -> str:
+    """A table with its title and note."""
+    if not table.rows:
+        return ""
+    from tabulate import tabulate
+
+    table = without_unmeasured(table)
+    rows = [
+        [_emphasised(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
+        for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
+    ]
+    text = tabulate(
+        rows,
+        [escape(column.title) for column in table.columns],
+        "pipe",
+        colalign=["left" if column.style == "text" else "right" for column in table.columns],
+        disable_numparse=True,
+    )
+    title = f"### {escape(table.title)}" if table.title else ""
+    return "\n\n".join(part for part in (title, text, table.note) if part)
+
+
+def terminal_table(table: Table) -> str:
+    """A table for a terminal, without control characters; the best of a row is followed by that word."""
+    from tabulate import tabulate
+
+    table = without_unmeasured(table)
+    rows = [
+        [_with_best_named(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
+        for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
+    ]
+    return tabulate(
+        rows,
+        [column.title for column in table.columns],
+        "simple",
+        colalign=["left" if column.style == "text" else "right" for column in table.columns],
+        disable_numparse=True,
+    )
+
+
+def _with_best_named(cell: Cell, column: Column, best: float | None) -> str:
+    value = cell.value if isinstance(cell, Estimate) else cell
+    mark = " best" if best is not None and column.style != "text" and value == best else ""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", plain_text(cell, column)) + mark
+
+
+def render_passage(passage: Passage) -> str:
+    """A paragraph, or words of others: closed, cut to size unless wanted whole, and nothing but text."""
+    if not passage.folded:
+        heading = f"### {escape(passage.title)}\n\n" if passage.title else ""
+        return heading + passage.text
+    words = passage.text if passage.whole else both_ends(passage.text, LONGEST)
+    longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
+    fence = "`" * max(3, longest_run + 1)
+    # Inside HTML, Markdown's own escapes would be shown, and an empty line would end it.
+    summary = html.escape(" ".join(passage.title.split()), quote=False)
+    return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
+
+
+def _picture(chart: Chart) -> str:
+    return f"![{escape(chart.title)}]({chart.name}.svg)"
+
+
+def show(cell: Cell, column: Column) -> str:
+    """A cell as its column prints it, in Markdown."""
+    # Brackets around an interval are no link; the sign of a small p-value would begin a tag.
+    text = plain_text(cell, column)
+    return escape(text) if isinstance(cell, str) or column.style == "pvalue" else text
+
+
+def _emphasised(cell: Cell, column: Column, best: float | None) -> str:
+    value = cell.value if isinstance(cell, Estimate) else cell
+    is_best = best is not None and column.style != "text" and value == best
+    return f"**{show(cell, column)}**" if is_best else show(cell, column)
+
+
+def contents(sections: Sequence[Section]) -> str:
+    """A line of links to the sections, as GitHub names their anchors."""
+    links = [f"[{escape(section.title)}](#{anchor(section.title)})" for section in sections]
+    return " · ".join(links)
+
+
+def anchor(title: str) -> str:
+    """A heading's anchor: lower case, hyphens for spaces, no other marks."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def plain_text(cell: Cell, column: Column) -> str:
+    """A cell as its column prints it; text stays as it is."""
+    if cell is None:
+        return ABSENT
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, Estimate):
+        value = number(cell.value, column)
+        if cell.low is None or cell.high is None:
+            return value
+        return f"{value} [{number(cell.low, column)}, {number(cell.high, column)}]"
+    return number(cell, column)
+
+
+def number(value: float, column: Column) -> str:
+    """A number, rounded to the column's digits; percent without its sign, which the heading has."""
+    if column.style == "pvalue":
+        return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+    scaled = value * 100 if column.style == "percent" else value
+    text = f"{value:,.0f}" if column.style == "count" else f"{scaled:.{column.digits}f}"
+    # Nothing is left of a minus but its sign.
+    return text if re.search("[1-9a-z]", text) else text.lstrip("-")
+
+
+def one_line(text: str) -> str:
+    """Text in one line: single blanks between its words, no control characters."""
+    words = (CONTROL.sub("", word) for word in text.split())
+    return " ".join(word for word in words if word)
+
+
+def escape(text: str) -> str:
+    """Text that a model or a dataset wrote, so that it stays in its cell and is no markup."""
+    quoted = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # Nobody is notified, and no address becomes a link, because a model says so.
+    inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
+    return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
+
+
+def unescape(text: str) -> str:
+    """What `escape` made safe, as it was."""
+    return html.unescape(re.sub(r"\\([\\`*_\[\]|~!])", r"\1", text))
+
+
+def in_terminal(text: str) -> str:
+    """A rendered document for people at a terminal: no escapes, pictures, tags or links within the page.
+
+    What is fenced stays as it is, since nothing is escaped there.
+    """
+    lines, fence = [], ""
+    for line in text.splitlines():
+        if fence:
+            fence = "" if line == fence else fence
+            lines.append(line)
+        elif opened := re.match("`{3,}", line):
+            fence = opened[0]
+            lines.append(line)
+        elif not LEFT_OUT.match(line):
+            lines.append(_plain_line(line))
+    return for_terminal(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)))
+
+
+def _plain_line(line: str) -> str:
+    if line.startswith("|"):
+        return "|".join(map(_plain_cell, re.split(r"(?<!\\)\|", line)))
+    return unescape(re.sub(r"^<details><summary>(.*)</summary>$", r"\1", line))
+
+
+def _plain_cell(cell: str) -> str:
+    """A table's cell, as wide as before and on the same side."""
+    plain = unescape(cell)
+    return plain.rjust(len(cell)) if cell.startswith("  ") else plain.ljust(len(cell))
+
+
+def decision_line(decision: GateDecision) -> str:
+    """A gate's decision for a terminal."""
+    return f"{decision.verdict:>8}  {decision.gate.text}   {measured_line(decision)}"
+
+
+def measured_line(decision: GateDecision) -> str:
+    """What a gate looked at, with the value that it found there or the reason why there is none."""
+    reason, estimate = decision.reason, decision.estimate
+    if estimate is not None:
+        reason = f"{show(estimate, Column('', 'number', 4))} {reason}".rstrip()
+    return f"{decision.subject}: {reason}"

@@ -1,0 +1,106 @@
+"""A plan as tables: what each benchmark will take, and which loss each gated metric can show."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from evalsuite.core.types import Usage
+from evalsuite.output.reports.section import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.decisions.planning import Expense, Sight
+
+EXPENSES = (
+    Column("benchmark"),
+    Column("cases", "count"),
+    Column("calls", "count"),
+    Column("prompt tokens", "count"),
+    Column("completion tokens", "count"),
+    Column("US dollars", "number", 2),
+    Column("minutes", "number", 1),
+)
+SIGHTS = (
+    Column("metric"),
+    Column("questions", "count"),
+    Column("epochs", "count"),
+    Column("loss shown", "number", 4),
+    Column("twice the questions", "number", 4),
+    Column("twice the epochs", "number", 4),
+    Column("loss wanted", "number", 4),
+    Column("questions for it", "count"),
+    Column("epochs for it"),
+)
+
+
+def expense_table(expenses: Sequence[Expense]) -> Table:
+    """What each benchmark is expected to take, and all together."""
+    rows: list[list[Cell]] = [
+        _expense(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
+    ]
+    measured = [expense for expense in expenses if expense.usage is not None]
+    if len(expenses) > 1 and measured:
+        usage = sum((expense.usage for expense in measured if expense.usage), Usage())
+        minutes = [expense.minutes for expense in measured if expense.minutes is not None]
+        cases = sum(expense.asked.cases for expense in expenses)
+        rows.append(["all", cases, *_amounts(usage), math.fsum(minutes) if minutes else None])
+    return Table("", EXPENSES, rows)
+
+
+def _expense(name: str, cases: int, expense: Expense) -> list[Cell]:
+    return [name, cases, *_amounts(expense.usage), expense.minutes]
+
+
+def _amounts(usage: Usage | None) -> list[Cell]:
+    if usage is None:
+        return [None] * 4
+    return [usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost]
+
+
+def sight_table(sights: Sequence[Sight]) -> Table:
+    """Which loss each metric shows with a power of 80%, and what the loss that is wanted needs."""
+    return Table("", SIGHTS, [_sight(sight) for sight in sights])
+
+
+def _sight(sight: Sight) -> list[Cell]:
+    return [
+        str(sight.subject),
+        sight.questions,
+        sight.after,
+        _finite(sight.visible),
+        _finite(sight.with_twice_the_questions),
+        _finite(sight.with_twice_the_epochs),
+        sight.loss,
+        sight.needed,
+        "?" if not sight.noise_known else str(sight.needed_epochs or "none suffice"),
+    ]
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def advice(sight: Sight) -> str:
+    """In words, whether the loss that is wanted can be shown, and whether questions or epochs pay."""
+    name = str(sight.subject)
+    if sight.visible <= sight.loss:
+        return f"{name}: a loss of {sight.loss:.3g} can be shown with what is there."
+    seen = f"a loss of {sight.visible:.3g} or more" if math.isfinite(sight.visible) else "no loss at all"
+    words = f"{name}: {seen} can be shown, not {sight.loss:.3g}."
+    if sight.needed is not None:
+        words += f" It needs {sight.needed:,} questions instead of {sight.questions:,}"
+        if sight.needed_epochs:
+            words += f", or {sight.needed_epochs} epochs in both runs"
+        words += "."
+    return f"{words} {_better(sight)}"
+
+
+def _better(sight: Sight) -> str:
+    epochs = sight.with_twice_the_epochs
+    if epochs is None:
+        return "Whether epochs help is not known: the baseline has one for each question."
+    if not math.isfinite(epochs) or sight.with_twice_the_questions < 0.98 * epochs:
+        return "For the same number of calls more questions pay more than more epochs."
+    return "More epochs pay as much as more questions, call for call, and need no new questions."

@@ -1,0 +1,257 @@
+"""Charts as SVG files, drawn with matplotlib (extra `plots`); the same data gives the same bytes."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalsuite.output.reports.markdown import ABSENT
+from evalsuite.results.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from evalsuite.output.reports.section import Chart
+
+# Okabe and Ito's palette, which most colour-blind readers can tell apart.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+MARKERS = "osD^vPX*"
+
+DATED = {".svg": "Date", ".pdf": "CreationDate"}
+"""What a format calls the date in it, which is left out."""
+LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
+"""What a line of the legend takes, the mark before a name, and a letter of it: inches at the font's size."""
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is there."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw_all(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
+    """Draws charts into a folder, each as `<name>.<kind>`, and gives the names of those that were drawn.
+
+    One that cannot be drawn is passed over: its numbers are in the report's tables.
+    """
+    wanted = [chart for chart in charts if chart.labels and _has_values(chart)]
+    if not wanted or not can_draw():
+        return []
+    return [chart.name for chart in wanted if _drawn(chart, folder / f"{chart.name}.{kind}")]
+
+
+def _drawn(chart: Chart, file: Path) -> bool:
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            # A glyph that a font lacks is a box in a picture, whatever -W says.
+            warnings.simplefilter("ignore")
+            draw(chart, file)
+    except Exception:  # noqa: BLE001 - a picture never costs the verdict
+        return False
+    return True
+
+
+def _has_values(chart: Chart) -> bool:
+    return any(value is not None for series in chart.series for value in series.values)
+
+
+def draw(chart: Chart, file: Path) -> None:
+    """Draws one chart, as SVG, PDF or PNG by the end of the file's name."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # A fixed salt, no date and text as text: equal charts are equal files, small and searchable.
+    style: Any = {
+        "svg.hashsalt": "evalsuite",
+        "svg.fonttype": "none",
+        "font.size": 10,
+        # A tag with a dollar in it is no formula.
+        "text.parse_math": False,
+        "axes.axisbelow": True,
+    }
+    with mpl.rc_context(style):
+        figure = Figure(figsize=_size(chart), layout="constrained")
+        DRAWERS[chart.kind](chart, figure)
+        figure.suptitle(chart.title, fontsize=11)
+        metadata: dict[str, Any] = {"Creator": "evalsuite"}
+        if file.suffix in DATED:
+            metadata[DATED[file.suffix]] = None
+        figure.savefig(file, metadata=metadata, facecolor="white", dpi=160)
+
+
+def _size(chart: Chart) -> tuple[float, float]:
+    if chart.kind == "heatmap":
+        names = max((len(series.name) for series in chart.series), default=0)
+        cell = max(0.75, LEGEND_LETTER * min(12, max(map(len, chart.labels))))
+        return 2.0 + LEGEND_LETTER * names + cell * len(chart.labels), 1.8 + 0.5 * len(chart.series)
+    wanted, height = (6.4, 4.8) if chart.kind == "radar" else (_width(chart), 4.0)
+    width = min(14.0, max(6.4, wanted, _legend_entry(chart)))
+    return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _legend_columns(chart, width))
+
+
+def _width(chart: Chart) -> float:
+    marks = len(chart.labels) * (len(chart.series) if chart.kind == "bars" else 1)
+    return 2.0 + 0.35 * marks
+
+
+def _scaled(chart: Chart, value: float) -> float:
+    return value * 100 if chart.unit == "percent" else value
+
+
+def _points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
+    """Values, and how far their intervals reach below and above; nan where there is none."""
+    middle, reach = [], [[], []]  # type: list[float], list[list[float]]
+    for value in values:
+        estimate = Estimate(value) if isinstance(value, (int, float)) else value
+        point = math.nan if estimate is None else _scaled(chart, estimate.value)
+        middle.append(point)
+        if estimate is None or estimate.low is None or estimate.high is None:
+            # Not 0: a mark of no length would look like an interval, and a sharp one.
+            below = above = math.nan
+        else:
+            below = max(0.0, point - _scaled(chart, estimate.low))
+            above = max(0.0, _scaled(chart, estimate.high) - point)
+        reach[0].append(below)
+        reach[1].append(above)
+    return middle, reach
+
+
+def _axes(chart: Chart, figure: Any) -> Any:
+    axes = figure.add_subplot()
+    axes.set_xlabel(chart.x_title)
+    axes.set_ylabel(chart.y_title + (" (%)" if chart.unit == "percent" else ""))
+    if chart.limits:
+        axes.set_ylim(*(_scaled(chart, limit) for limit in chart.limits))
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _name_labels(chart: Chart, axes: Any) -> None:
+    crowded = sum(map(len, chart.labels)) > 60
+    axes.set_xticks(
+        range(len(chart.labels)),
+        chart.labels,
+        rotation=35 if crowded else 0,
+        ha="right" if crowded else "center",
+    )
+
+
+def _legend(chart: Chart, figure: Any) -> None:
+    """Below the axes, where even long names leave them their width."""
+    if len(chart.series) > 1:
+        columns = _legend_columns(chart, figure.get_figwidth())
+        figure.legend(frameon=False, loc="outside lower center", ncols=columns)
+
+
+def _legend_columns(chart: Chart, width: float) -> int:
+    return min(len(chart.series), max(1, int(width / _legend_entry(chart))))
+
+
+def _legend_entry(chart: Chart) -> float:
+    return LEGEND_MARK + LEGEND_LETTER * max(len(series.name) for series in chart.series)
+
+
+def _bars(chart: Chart, figure: Any) -> None:
+    axes = _axes(chart, figure)
+    # A few bars stay bars: they do not become a wall as wide as the picture.
+    width = min(0.8 / len(chart.series), 0.1 * max(3, len(chart.labels)))
+    if len(chart.labels) < 3:
+        axes.set_xlim(-1, len(chart.labels))
+    for index, series in enumerate(chart.series):
+        middle, reach = _points(chart, series.values)
+        aside = width * (index - (len(chart.series) - 1) / 2)
+        places = [place + aside for place in range(len(chart.labels))]
+        axes.bar(
+            places,
+            middle,
+            width * 0.92,
+            label=series.name,
+            color=COLOURS[index % len(COLOURS)],
+            yerr=reach,
+            ecolor="#444444",
+            capsize=2,
+        )
+    _name_labels(chart, axes)
+    _legend(chart, figure)
+
+
+def _lines(chart: Chart, figure: Any) -> None:
+    axes = _axes(chart, figure)
+    for index, series in enumerate(chart.series):
+        middle, reach = _points(chart, series.values)
+        # A little to the side, so that intervals do not hide each other.
+        places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
+        axes.errorbar(
+            places,
+            middle,
+            reach,
+            label=series.name,
+            color=COLOURS[index % len(COLOURS)],
+            marker=MARKERS[index % len(MARKERS)],
+            capsize=3,
+        )
+    _name_labels(chart, axes)
+    _legend(chart, figure)
+
+
+def _radar(chart: Chart, figure: Any) -> None:
+    axes = figure.add_subplot(projection="polar")
+    turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
+    for index, series in enumerate(chart.series):
+        middle, _ = _points(chart, series.values)
+        # What was not measured is a gap in the line, and a polygon with a gap is not filled.
+        closed = [*middle, middle[0]]
+        colour = COLOURS[index % len(COLOURS)]
+        axes.plot([*turns, turns[0]], closed, color=colour, marker=".", label=series.name)
+        if not any(math.isnan(value) for value in closed):
+            axes.fill([*turns, turns[0]], closed, color=colour, alpha=0.08)
+    axes.set_xticks(turns, [textwrap.fill(label, 14) for label in chart.labels])
+    axes.set_theta_offset(math.pi / 2)
+    axes.set_theta_direction(-1)
+    for turn, label in zip(turns, axes.get_xticklabels(), strict=True):
+        # Names stand outside of the circle, on the side that they belong to.
+        side = math.sin(turn)
+        label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
+    if chart.limits:
+        axes.set_ylim(*(_scaled(chart, limit) for limit in chart.limits))
+    axes.grid(color="#dddddd", linewidth=0.6)
+    _legend(chart, figure)
+
+
+def _heatmap(chart: Chart, figure: Any) -> None:
+    axes = figure.add_subplot()
+    cells = [_points(chart, series.values)[0] for series in chart.series]
+    low, high = (_scaled(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
+    image = axes.imshow(
+        cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto"
+    )
+    axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])
+    _name_labels(chart, axes)
+    for row, values in enumerate(cells):
+        for column, value in enumerate(values):
+            if math.isnan(value):
+                axes.text(column, row, ABSENT, ha="center", va="center", color="#888888")
+                continue
+            colour = "white" if _is_dark(image.cmap(image.norm(value))) else "black"
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+    figure.colorbar(image, ax=axes, shrink=0.8)
+
+
+def _is_dark(colour: Sequence[float]) -> bool:
+    """Whether white is easier to read on a colour than black, by its relative luminance (WCAG 2)."""
+    channels = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+    luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
+    return luminance < 0.179
+
+
+DRAWERS: Mapping[str, Callable[[Chart, Any], None]] = {
+    "bars": _bars,
+    "lines": _lines,
+    "radar": _radar,
+    "heatmap": _heatmap,
+}

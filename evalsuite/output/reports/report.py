@@ -1,0 +1,281 @@
+"""The report of one run, as sections: verdict and facts first, then a section a benchmark, then what failed."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.json_codec import encode_usage
+from evalsuite.core.shortening import both_ends
+from evalsuite.core.types import Usage
+from evalsuite.output.reports.attempts import attempts_table
+from evalsuite.output.reports.baseline_section import baseline_section
+from evalsuite.output.reports.case_block import case_block
+from evalsuite.output.reports.generic import generic_section
+from evalsuite.output.reports.judges.signatures import signatures_table
+from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
+from evalsuite.output.reports.truncation_note import judges_cut_off
+from evalsuite.results.tally import RunView
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from evalsuite.core.types import Record
+    from evalsuite.decisions.gates import GateDecision
+    from evalsuite.decisions.measured import Measured
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.results.runs import Bench, Run
+    from evalsuite.results.tally import Tally
+
+LOWEST = 3
+"""Cases that are shown of each benchmark, those with the lowest scores."""
+
+LONGEST_TEXT = 500
+"""Characters of each text of such a case."""
+
+MOST_CAUSES = 20
+
+
+def view(run: Run, name: str, label: str) -> RunView:
+    """One benchmark of a run, for its section."""
+    bench = run.benchmarks[name]
+    judge = run.info.get("settings", {}).get("judge_model")
+    return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name))
+
+
+def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
+    """A benchmark's section, with its judges' signatures and cut-off answers, and how repeated attempts fare."""
+    section = _own_section(name, views, bench)
+    cut = [note for view in views for note in judges_cut_off(view.label, view.tally)]
+    added = [table for table in (signatures_table(views), attempts_table(views)) if table is not None]
+    return Section(section.title, [*cut, *_before_folded(section.blocks, added)])
+
+
+def _before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Block]:
+    """The blocks with further tables among those that are shown at once."""
+    folded = (at for at, block in enumerate(blocks) if isinstance(block, Passage) and block.folded)
+    first = next(folded, len(blocks))
+    return [*blocks[:first], *added, *blocks[first:]]
+
+
+def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
+    """A benchmark's own section, or the generic one, which says so where the benchmark's own cannot be had."""
+    declared, why = bench.benchmark, bench.gone
+    if declared is not None and declared.report is not None:
+        try:
+            return declared.report(views)
+        except Exception as error:  # noqa: BLE001 - code of others; the rest of the report does not depend on it
+            why = f"its own report failed: {type(error).__name__}: {error}"
+    section = generic_section(declared.title if declared else name, name, views, bench.derived, bench.primary)
+    if not why:
+        return section
+    note = Passage(
+        "", f"This is the generic report of {name}, without what the benchmark itself adds: {why}."
+    )
+    return Section(section.title, [note, *section.blocks])
+
+
+def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -> list[Section]:
+    """All sections but the heading."""
+    sections = [_facts(run, verdict)]
+    if verdict.decisions:
+        sections.append(_gates(verdict.decisions))
+    sections += map(baseline_section, verdict.against)
+    if len(run.benchmarks) > 1:
+        sections.append(_overview(run, measured))
+    by_name = {
+        name: benchmark_section(name, [view(run, name, bench.model)], bench)
+        for name, bench in run.benchmarks.items()
+    }
+    sections += by_name.values()
+    sections += _errors(run)
+    sections += _lowest(run, {name for name, own in by_name.items() if _shows_cases(own)})
+    sections.append(_signature(run))
+    return sections
+
+
+def _facts(run: Run, verdict: Verdict) -> Section:
+    """What was asked, when, and what it took."""
+    info, settings = run.info, run.info.get("settings", {})
+    usage = info.get("usage") or {}
+    rows: list[list[Cell]] = [
+        ["model", _called(info.get("model"), settings.get("model_base_url"), settings.get("model_param"))],
+        [
+            "judge",
+            _called(settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")),
+        ],
+        *_of_user(settings),
+        ["date", str(info.get("started", ""))],
+        ["cases", _counted(verdict)],
+        ["tokens", _tokens(usage)],
+        [
+            "cost",
+            f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged, or no price is known",
+        ],
+        *_of_judge(run),
+        ["wall time", f"{info.get('seconds', 0):.1f} s"],
+    ]
+    return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
+
+
+def _of_user(settings: Mapping[str, Any]) -> list[list[Cell]]:
+    """The model that played users, where one was named for it."""
+    named = settings.get("user_model")
+    return [["user", _called(named, settings.get("user_base_url"), None)]] if named else []
+
+
+def _of_judge(run: Run) -> list[list[Cell]]:
+    """The judge's part of what all cases used, stored answers included."""
+    usage = sum((usage for usage in run.each("judge_usage") if usage.calls), Usage())
+    if not usage.calls:
+        return []
+    cost = f", ${usage.cost:.4f}" if usage.cost else ""
+    return [["of these, for judging", f"{_tokens(encode_usage(usage))}{cost}"]]
+
+
+def _called(model: str | None, base_url: str | None, params: Sequence[str] | None) -> str:
+    where = f" at {base_url}" if base_url else ""
+    with_ = f" with {', '.join(params)}" if params else ""
+    return f"{model or 'none'}{where}{with_}"
+
+
+def _counted(verdict: Verdict) -> str:
+    errors = "error" if verdict.counts.get("error") == 1 else "errors"
+    words = {"passed": "passed", "failed": "below threshold", "error": errors, "skipped": "skipped"}
+    total = sum(verdict.counts.values())
+    parts = [f"{verdict.counts.get(outcome, 0)} {word}" for outcome, word in words.items()]  # type: ignore[call-overload] # all are outcomes
+    return f"{total}: {', '.join(parts)}"
+
+
+def _tokens(usage: Mapping[str, Any]) -> str:
+    if not usage:
+        return "unknown"
+    calls = number_of(usage["calls"], "call")
+    return f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {calls}"
+
+
+def _gates(decisions: Sequence[GateDecision]) -> Section:
+    marks = {"met": "✅ met", "missed": "❌ missed"}
+    columns = [Column("verdict"), Column("gate"), Column("looked at")]
+    estimated = any(decision.estimate for decision in decisions)
+    if estimated:
+        columns += [Column("measured", "number", 4), Column("cases", "count")]
+    rows: list[list[Cell]] = []
+    for decision in decisions:
+        verdict = marks.get(decision.verdict, f"⚠️ {decision.verdict}")
+        estimate = decision.estimate
+        measured: list[Cell] = [estimate, estimate.n if estimate else None] if estimated else []
+        rows.append([verdict, decision.gate.text, decision.subject, *measured, decision.reason])
+    return Section("Gates", [Table("", [*columns, Column("reason")], rows)])
+
+
+def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
+    rows: list[list[Cell]] = []
+    for name, bench in run.benchmarks.items():
+        primary = bench.primary
+        bench_measured = measured[name]
+        rows.append(
+            [
+                name,
+                len(bench.tally),
+                bench.tally.count("error"),
+                primary,
+                bench_measured.estimate(primary, bench.tally) if primary else None,
+                bench.source,
+            ]
+        )
+    columns = [
+        Column("benchmark"),
+        Column("cases", "count"),
+        Column("errors", "count"),
+        Column("metric"),
+        Column("mean with 95% interval", "number", 3),
+        Column("samples"),
+    ]
+    return Section("Benchmarks", [Table("", columns, rows)])
+
+
+def _errors(run: Run) -> list[Section]:
+    """Errors, those of one cause together, with the message of the first."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for case, outcome in zip(run.each("case"), run.each("outcome"), strict=True):
+        if outcome == "error":
+            record = run.read(case)
+            message = record.error or ""
+            groups[record.cause or "unknown", _same_words(message)].append((message, case))
+    if not groups:
+        return []
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    rows: list[list[Cell]] = [
+        [len(alike), cause, both_ends(alike[0][0], 300), alike[0][1]]
+        for (cause, _), alike in ranked[:MOST_CAUSES]
+    ]
+    left = sum(len(alike) for _, alike in ranked[MOST_CAUSES:])
+    note = f"{left} further errors of other causes are in records.jsonl." if left else ""
+    columns = [Column("cases", "count"), Column("cause"), Column("message"), Column("for example")]
+    return [Section("Errors", [Table("", columns, rows, note)])]
+
+
+def _same_words(message: str) -> str:
+    """A message without what differs from case to case: numbers, addresses, long quotations."""
+    return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
+
+
+def _shows_cases(section: Section) -> bool:
+    """Whether a benchmark's own section shows what was said in its worst cases."""
+    return any(isinstance(block, Passage) and block.folded for block in section.blocks)
+
+
+def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
+    """The cases that one would look at first, of benchmarks whose own sections have not shown theirs."""
+    blocks: list[Block] = []
+    for name, bench in run.benchmarks.items():
+        primary = bench.primary
+        if primary is None or name in shown:
+            continue
+        lowest = nsmallest(LOWEST, _ranked(bench.tally.scored(primary), primary))
+        for *_, case in lowest:
+            record = run.read(case)
+            blocks += [_passage(record, primary), *_judgements(record)]
+    if not blocks:
+        return []
+    return [Section("Lowest scores", blocks)]
+
+
+def _ranked(cases: Tally, metric: str) -> Iterator[tuple[bool, float, str]]:
+    """What orders the cases: those below their threshold first, then by score."""
+    columns = zip(cases.each("outcome"), cases.values(metric), cases.each("case"), strict=True)
+    return ((outcome != "failed", score, case) for outcome, score, case in columns)
+
+
+def _passage(record: Record, metric: str) -> Passage:
+    title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
+    return Passage(title, case_block(record, most=LONGEST_TEXT), folded=True)
+
+
+def _judgements(record: Record) -> list[Passage]:
+    """What judges said of a case, whole."""
+    if not record.logs:
+        return []
+    from evalsuite.judges.log_text import minutes
+
+    case = record.case.rpartition("::")[2]
+    return [
+        Passage(f"{case}: {name}, what was said", minutes(log), folded=True, whole=True)
+        for name, log in sorted(record.logs.items())
+    ]
+
+
+def _signature(run: Run) -> Section:
+    """What is needed to make this run again."""
+    info, versions = run.info, run.info.get("versions", {})
+    made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
+    sources = "; ".join(f"{name}: {bench.source}" for name, bench in run.benchmarks.items())
+    text = (
+        f"`{info.get('command', '')}`\n\nMade with {made_with}. Samples: {sources}. Run: {run.folder.name}. "
+        f"The same answers again, without a model: `pytest ... --replay {run.folder.name}`."
+    )
+    return Section("Signature", [Passage("", text)])

@@ -1,0 +1,96 @@
+"""Parts of a message that are no text, in the OpenAI content format: pictures, recordings, files."""
+
+from __future__ import annotations
+
+import mimetypes
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+from evalsuite.core.errors import DatasetError, SettingsError
+
+MessagePart = dict[str, Any]
+Source = str | Path | bytes
+"""A file, the bytes themselves, or (text only) an address that begins with http or data."""
+
+MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
+SOUNDS = {".wav": "wav", ".mp3": "mp3"}
+
+
+def image(source: Source, *, detail: str = "auto") -> MessagePart:
+    """A picture: PNG, JPEG, GIF or WebP.
+
+    It stands among a message's parts: `Message("user", parts=["What is this?", image("cat.png")])`.
+
+    Args:
+        source: a file, bytes, or an address, which the model's server fetches.
+        detail: `low`, `high` or `auto`.
+
+    Raises:
+        DatasetError: the file cannot be read.
+        SettingsError: it is no picture of a known kind.
+    """
+    return {"type": "image_url", "image_url": {"url": _picture(source), "detail": detail}}
+
+
+def _picture(source: Source) -> str:
+    if isinstance(source, str) and source.startswith(("http://", "https://", "data:")):
+        return source
+    content = _bytes(source)
+    kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
+    if kind is None:
+        raise SettingsError(f"image({_name(source)}): not a PNG, JPEG, GIF or WebP picture")
+    return _data(kind, content)
+
+
+def audio(source: Path | str | bytes, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word
+    """A recording, WAV or MP3.
+
+    Args:
+        source: a file, or bytes.
+        format: `wav` or `mp3`; told by a file's name where it is left out.
+
+    Raises:
+        DatasetError: the file cannot be read.
+        SettingsError: the format is not known.
+    """
+    chosen = format or ("" if isinstance(source, bytes) else SOUNDS.get(Path(source).suffix.lower(), ""))
+    if chosen not in SOUNDS.values():
+        raise SettingsError(f"audio({_name(source)}): a recording is wav or mp3; say which with format=")
+    data = b64encode(_bytes(source)).decode("ascii")
+    return {"type": "input_audio", "input_audio": {"data": data, "format": chosen}}
+
+
+def file(source: Path | str | bytes, *, name: str | None = None) -> MessagePart:
+    """A file, a PDF for example.
+
+    Args:
+        source: a file, or bytes.
+        name: its name for the model; that of the file where it is left out.
+
+    Raises:
+        DatasetError: the file cannot be read.
+        SettingsError: bytes were given without a name.
+    """
+    if name is None and isinstance(source, bytes):
+        raise SettingsError("file(bytes): name it with name=, as its ending says what it is")
+    shown = name or Path(str(source)).name
+    kind = mimetypes.guess_type(shown)[0] or "application/octet-stream"
+    return {"type": "file", "file": {"filename": shown, "file_data": _data(kind, _bytes(source))}}
+
+
+def _data(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{b64encode(content).decode('ascii')}"
+
+
+def _bytes(source: Source) -> bytes:
+    if isinstance(source, bytes):
+        return source
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise DatasetError(source, "", str(error.strerror), "a file that can be read") from error
+
+
+def _name(source: Source) -> str:
+    return f"{len(source)} bytes" if isinstance(source, bytes) else repr(str(source))

@@ -1,0 +1,172 @@
+"""Samples from files: which fields of their items make a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import DatasetError
+from evalsuite.core.types import Sample
+from evalsuite.samples.readers import source_items
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Field = str | Callable[[Mapping[str, Any]], Any]
+"""The name of an item's field, with dots for fields of fields; or a function of the item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Which fields of an item make a sample; see `load_samples`."""
+
+    input: Field
+    target: Field | None
+    id: Field | None
+    tags: Sequence[str] | Mapping[str, Field]
+    metadata: Sequence[str] | Mapping[str, Field] | None
+
+    def sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
+        """One item as a sample; its id is its number where no field is named."""
+        identity = number if self.id is None else _value(item, self.id, path, where)
+        if not isinstance(identity, str | int) or identity == "":
+            raise DatasetError(
+                path, where, f"the id {identity!r}", "text or an integer; name its field with id="
+            )
+        question = _value(item, self.input, path, where)
+        if not isinstance(question, str | list) or not question:
+            raise DatasetError(
+                path,
+                where,
+                f"the input {question!r:.80}",
+                "text or a list of messages; name its field with input=",
+            )
+        try:
+            return Sample(
+                identity,
+                question,
+                None if self.target is None else _value(item, self.target, path, where),
+                {name: _value(item, field, path, where) for name, field in _named(self.tags).items()},
+                self._metadata(item, path, where),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DatasetError(
+                path, where, f"messages that cannot be read ({error})", "messages in the OpenAI chat format"
+            ) from error
+
+    def _metadata(self, item: Mapping[str, Any], path: str, where: str) -> Mapping[str, Any]:
+        if self.metadata is None:
+            used = {field for field in (self.input, self.target, self.id) if isinstance(field, str)}
+            return {name: value for name, value in item.items() if name not in used}
+        return {name: _value(item, field, path, where) for name, field in _named(self.metadata).items()}
+
+
+def _named(fields: Sequence[str] | Mapping[str, Field]) -> Mapping[str, Field]:
+    if isinstance(fields, Mapping):
+        return fields
+    names = (fields,) if isinstance(fields, str) else fields
+    return {name: name for name in names}
+
+
+def _value(item: Mapping[str, Any], field: Field, path: str, where: str) -> Any:
+    if callable(field):
+        try:
+            return field(item)
+        except Exception as error:
+            raise DatasetError(
+                path,
+                where,
+                f"an item on which {getattr(field, '__name__', field)} raised {error!r}",
+                "one it can read",
+            ) from error
+    if field in item:
+        return item[field]
+    value: Any = item
+    for name in field.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            available = ", ".join(map(repr, item)) or "none"
+            raise DatasetError(
+                path, where, f"the fields {available}", f"the field {field!r}; name fields that are there"
+            )
+        value = value[name]
+    return value
+
+
+def load_samples(
+    path: str | Path,
+    *,
+    input: Field = "input",  # noqa: A002 - the sample's own word
+    target: Field | None = "target",
+    id: Field | None = None,  # noqa: A002 - likewise
+    tags: Sequence[str] | Mapping[str, Field] = (),
+    metadata: Sequence[str] | Mapping[str, Field] | None = None,
+    split: str = "test",
+) -> list[Sample]:
+    """Samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, told by the end of its name.
+
+    What is no file and has no such ending is a name of the Hugging Face hub, for which the package `datasets` must
+    be installed (`org/name`, or `org/name:configuration`).
+
+    Args:
+        path: the file; JSON and YAML hold a list of items, or one list within an object.
+        input: the field of the question, with dots for fields of fields (`question.text`), or a function of the
+            item; text, or a list of messages in the OpenAI format.
+        target: the field of the right answer or answers; None where there is none.
+        id: the field of the id; None numbers the items from 1.
+        tags: fields that become tags; a mapping gives them other names or makes them by functions.
+        metadata: fields that become metadata, likewise; None is all that are neither input, target nor id.
+        split: of a data set of the hub.
+
+    Raises:
+        DatasetError: the file cannot be read as what it should be: a broken line, a missing field, a doubled id.
+        SettingsError: the ending is unknown, or a package is missing that says what to install.
+    """
+    return list(
+        iter_samples(path, input=input, target=target, id=id, tags=tags, metadata=metadata, split=split)
+    )
+
+
+def iter_samples(
+    path: str | Path,
+    *,
+    input: Field = "input",  # noqa: A002 - the sample's own word
+    target: Field | None = "target",
+    id: Field | None = None,  # noqa: A002 - likewise
+    tags: Sequence[str] | Mapping[str, Field] = (),
+    metadata: Sequence[str] | Mapping[str, Field] | None = None,
+    split: str = "test",
+) -> Iterator[Sample]:
+    """As `load_samples`, one sample after the other: of a large file, `--limit N` then reads the first N items.
+
+    `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet are read piece by piece, other
+    files at once.
+
+    Args:
+        path: see `load_samples`, as for all others.
+        input: of the question.
+        target: of the right answer or answers.
+        id: of the id.
+        tags: fields that become tags.
+        metadata: fields that become metadata.
+        split: of a data set of the hub.
+
+    Raises:
+        DatasetError: as there, when the item at fault is reached.
+        SettingsError: as there.
+    """
+    fields = Fields(input, target, id, tags, metadata)
+    place_of: dict[str, str] = {}
+    for number, (where, item) in enumerate(source_items(path, split), 1):
+        sample = fields.sample(str(path), where, number, item)
+        if sample.id in place_of:
+            raise DatasetError(
+                str(path),
+                where,
+                f"the id {sample.id!r} of {place_of[sample.id]} again",
+                "ids that are unique",
+            )
+        place_of[sample.id] = where
+        yield sample
+    if not place_of:
+        raise DatasetError(str(path), "", "no items", "at least one")

@@ -1,0 +1,40 @@
+"""People's labels in the metadata of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalsuite.core.errors import ScoringError
+from evalsuite.core.types import Sample
+from evalsuite.judges.people_facts import check_labels, people_facts
+
+
+@pytest.mark.parametrize(
+    ("human", "label"),
+    [
+        ("yes", 1.0),
+        (" Second ", 0.0),
+        ("tie", 0.5),
+        ("0.25", 0.25),
+        (3, 3.0),
+        (True, 1.0),
+        ({"kind": "no"}, 0.0),
+    ],
+)
+def test_a_label_is_a_number_or_a_word_that_means_one(human: Any, label: float) -> None:
+    sample = Sample("a", "?", metadata={"human": human})
+    check_labels(sample)
+    assert people_facts(sample, ["kind"]) == {"people": {"kind": {"label": label}}}
+
+
+@pytest.mark.parametrize("human", [None, {}, "perhaps", "nan", float("inf"), [1], {"kind": None}])
+def test_what_is_no_label_is_refused_with_the_sample(human: Any) -> None:
+    with pytest.raises(ScoringError, match="sample a has"):
+        check_labels(Sample("a", "?", metadata={"human": human}))
+
+
+def test_a_label_off_the_judges_scale_is_refused() -> None:
+    with pytest.raises(ScoringError, match=r"label 7 under 'human' .* from 1 to 5"):
+        people_facts(Sample("a", "?", metadata={"human": 7}), ["kind"], scale=(1.0, 5.0))

@@ -1,0 +1,47 @@
+"""Words that look like a verdict where there is none: in a reason, in what is quoted, in what was cut off."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evalsuite.judges import Likert, YesNo
+from evalsuite.judges.forms import QUALITY, ScoresForm
+
+
+def test_a_score_that_a_reason_quotes_is_not_the_score() -> None:
+    said = json.dumps({"reason": "It asks for the best, score: 5, in vain.", "score": 2})
+    for text in (said, f"Here it is:\n```json\n{said}\n```"):
+        assert Likert("How good is it?").read(text).value == 2.0
+
+
+def test_a_verdict_that_a_reason_quotes_is_not_the_verdict() -> None:
+    said = json.dumps({"reason": "It says of itself: verdict: yes.", "verdict": "no"})
+    assert YesNo("Is it right?").read(said).value == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"reason": "It gives no source. Answer: no',
+        '{\n  "reason": "To the question whether it is right, answer: no",\n  "verd',
+        '```json\n{ "reason": "verdict: yes',
+    ],
+)
+def test_a_reason_that_was_cut_off_holds_no_verdict(text: str) -> None:
+    with pytest.raises(ValueError, match="no verdict"):
+        YesNo("Is it right?").read(text)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"reason": "ok, quality: 3', '{\n"note": "well, quality: 9 is too much,\n"qual']
+)
+def test_a_reason_that_was_cut_off_holds_no_score(text: str) -> None:
+    with pytest.raises(ValueError, match="no line of the form"):
+        ScoresForm((QUALITY,)).parse(text)
+
+
+def test_a_verdict_that_contradicts_the_one_in_an_object_is_asked_again() -> None:
+    with pytest.raises(ValueError, match="contradict"):
+        YesNo("Is it right?").read('The answer ends with {"verdict": "yes"}.\nVerdict: no')
