@@ -146,7 +146,7 @@ class WarmWorker(Popen2IOMaster):
 
 
 def start_worker(args: list[str], execmodel: Any) -> Popen2IOMaster:
-    """Workers in this environment are copies, those elsewhere and what evalsuite forks are started as ever."""
+    """Workers in this environment are copies, those elsewhere are started as ever."""
     kind = WarmWorker if args[:2] == [sys.executable, "-u"] else Popen2IOMaster
     return kind(args, execmodel)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from evalsuite.core import heap
 from evalsuite.core.entry_points import SHIPPED, find_target, load, names
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 
@@ -65,8 +64,7 @@ def import_client(model: str) -> None:
     """Imports the client that asking a model takes, ahead of the first call: openai's takes most of a second."""
     kind, colon, _ = model.partition(":")
     if not colon or find_target("evalsuite.models", kind) is None:
-        with heap.importing():
-            import_module("evalsuite.models.openai_calls")
+        import_module("evalsuite.models.openai_calls")
 
 
 def runs_other_code(model: str) -> bool:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from evalsuite.core import heap
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.redaction import redact
@@ -293,10 +292,9 @@ class OpenAIBackend:
 
 
 def _package() -> Any:
-    with heap.importing():
-        from evalsuite.models import openai_calls
+    from evalsuite.models import openai_calls
 
-        return openai_calls
+    return openai_calls
 
 
 def _json(content: bytes) -> Any:

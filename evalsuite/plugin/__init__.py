@@ -17,10 +17,9 @@ from evalsuite.plugin.collection.programs_here import check_sandboxes
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.run.item_stages import begin_item, make_report, note_running
-from evalsuite.plugin.session.packed_reports import pack, unpack
 from evalsuite.plugin.session.plan import note_deselected, send_plan
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
-from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, warm, watch
+from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
 from evalsuite.plugin.terminal.plan_tables import show_plan
 
 if TYPE_CHECKING:
@@ -70,9 +69,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Refuses workers that would be reached in plain text over a network, unless allowed, and forks local ones."""
+    """Refuses workers that would be reached in plain text over a network, unless allowed."""
     check_hosts(config, specs)
-    warm(config, specs)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -148,21 +146,6 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attaches a case's record to its last report."""
     return (yield from make_report(item, call))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_report_to_serializable(
-    config: pytest.Config,
-) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
-    """Packs a report that a worker sends."""
-    data = yield
-    return pack(data) if data is not None and hasattr(config, "workerinput") else data
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_report_from_serializable(data: dict[str, Any]) -> None:
-    """Unpacks a report that a worker has sent, before anybody reads it."""
-    unpack(data)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -28,11 +28,11 @@ LAYERS = (
     ("benchmarks",),
     ("builders", "metaeval", "clusters"),
     ("engine",),
-    ("commands", "plugin", "workers", "cli", "__main__"),
+    ("commands", "plugin", "cli", "__main__"),
 )
 LAYER_OF = {room: layer for layer, rooms in enumerate(LAYERS) for room in rooms}
 ROOMS = sorted(LAYER_OF)
-DOORS = {"plugin", "workers", "commands"}
+DOORS = {"plugin", "commands"}
 """The rooms that may import pytest."""
 
 UPWARD = {

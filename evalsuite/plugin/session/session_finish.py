@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.core import heap
 from evalsuite.core.errors import EvalsuiteError, in_words
 from evalsuite.plugin.session.listener import INCOMPLETE, LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
@@ -118,6 +117,4 @@ def stop(config: pytest.Config) -> None:
         return
     if listener.begun:
         listener.controller.close()
-        # pytest and the end of the interpreter look through everything three times more.
-        heap.set_aside()
     restore(listener.handlers)

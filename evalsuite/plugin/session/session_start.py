@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core import heap
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.settings import Settings, restore
 from evalsuite.plugin.collection.selection import select_again, selection_of
@@ -49,13 +48,10 @@ def start(config: pytest.Config) -> None:
     """
     config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
     started_sessions.append(str(config.rootpath))
-    config.add_cleanup(heap.look_rarely())
-    heap.give_back_at_exit()
     try:
         if hasattr(config, "workerinput"):
             _start_worker(config, config.workerinput)
         else:
-            _start_template(config)
             _start_controller(config)
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
@@ -82,14 +78,6 @@ def _start_worker(config: pytest.Config, given: dict[str, Any]) -> None:
     select_again(config, plain["selection"])
     # So that one that a scorer raises can be told from the user's.
     listen("SIGINT")
-
-
-def _start_template(config: pytest.Config) -> None:
-    """Begins to prepare what workers will be forked from, as early as may be; a session without -n imports nothing."""
-    if getattr(config.option, "tx", None):
-        from evalsuite.workers.warm_start import start_template
-
-        start_template(config)
 
 
 def _new_loop() -> BackgroundLoop:
@@ -238,13 +226,6 @@ def check_hosts(config: pytest.Config, specs: list[Any]) -> None:
 
         proxies = [execnet.XSpec(text) for text in config.getoption("px")]
         refuse_plain([*specs, *proxies])
-
-
-def warm(config: pytest.Config, specs: list[Any]) -> None:
-    """Has workers of this host forked, where that was prepared."""
-    from evalsuite.workers.warm_start import warm_workers
-
-    warm_workers(config, specs)
 
 
 def start_node(node: Any) -> None:

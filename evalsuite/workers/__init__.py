@@ -1,1 +1,0 @@
-"""Workers of this host that are forked from one process which has imported pytest already."""
