@@ -89,7 +89,7 @@ class DescribingSession:
         from evalsuite.gateway.opening import credentials_of, open_gateway
         from evalsuite.gateway.spend import read_prices
         from evalsuite.journal.answers import Answers
-        from evalsuite.models import open_backend
+        from evalsuite.models.choice import open_backend
 
         settings = self._settings
         read_prices(settings.price)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.models import INSTALL_LOCAL
+from evalsuite.models.choice import INSTALL_LOCAL
 
 if TYPE_CHECKING:
     import argparse

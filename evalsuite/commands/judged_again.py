@@ -99,7 +99,7 @@ async def judged_again(
 def _open(settings: Settings, store: Path) -> Gateway:
     from evalsuite.gateway.opening import credentials_of, open_gateway
     from evalsuite.journal.answers import Answers
-    from evalsuite.models import open_backend
+    from evalsuite.models.choice import open_backend
 
     judge = settings.judge_model or ""
     if judge.startswith("function:") and str(Path.cwd()) not in sys.path:

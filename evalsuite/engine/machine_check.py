@@ -87,7 +87,7 @@ def _machine() -> Finding:
 
 def _model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
     from evalsuite.gateway.opening import credentials_of
-    from evalsuite.models import open_backend
+    from evalsuite.models.choice import open_backend
 
     if name is None:
         yield Finding(role, MISSING, NO_MODEL, fault=True)

@@ -6,7 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.models import DEFAULT, INSTALL_LOCAL, open_backend
+from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, open_backend
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

@@ -72,7 +72,7 @@ def open_gateway(
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.neighbours import Neighbours
-    from evalsuite.models import open_backend
+    from evalsuite.models.choice import open_backend
 
     credentials, vault = credentials_of(settings), Vault()
     prices = read_prices(settings.price)

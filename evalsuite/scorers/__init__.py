@@ -1,1 +1,5 @@
-"""Ready-made scorers: of answers, their form and meaning, and of tool calls."""
+"""Scorers turn a sample and its transcript into named scores, by rules."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import find_target
 from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
-from evalsuite.models import open_backend
 from evalsuite.models.address import parse_address
+from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Credentials, Grant
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient

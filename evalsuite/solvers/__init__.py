@@ -1,1 +1,5 @@
-"""Solvers: they turn a sample into a transcript."""
+"""Solvers turn a sample into a transcript."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,7 +1,5 @@
 """Tools for episodes: documents, arguments, executors, worlds, and simulated users."""
 
-from evalsuite.tools.declare import tool
-from evalsuite.tools.documents import ToolDocument
-from evalsuite.tools.registry import Registry, Tool, tools_of
+import lazy_loader
 
-__all__ = ["Registry", "Tool", "ToolDocument", "tool", "tools_of"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 HEAD = """
 import sys
-from evalsuite import Sample, application, benchmark
+from evalsuite import Sample, benchmark
+from evalsuite.solvers import application
 SAMPLES = [Sample(id=1, input="Paris")]
 """
 

@@ -29,7 +29,10 @@ def user(messages):
 """
 
 CASES = """
-from evalsuite import Persona, Sample, Scripted, benchmark, conversation, expect_state, tool
+from evalsuite import Sample, benchmark
+from evalsuite.scorers import expect_state
+from evalsuite.solvers import conversation
+from evalsuite.tools import Persona, Scripted, tool
 
 class Shop:
     def __init__(self, sample):

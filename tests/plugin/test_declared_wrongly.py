@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 HEAD = """
-from evalsuite import Benchmark, Dataset, Sample, benchmark, contains, exact_match, generate, single, panel
+from evalsuite import Benchmark, Dataset, Sample, benchmark, contains, exact_match, generate
+from evalsuite.judges import single, panel
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.treb import TREB
 

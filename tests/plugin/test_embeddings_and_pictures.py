@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 HEAD = """
-from evalsuite import Message, Sample, benchmark, generate, image, similar
+from evalsuite import Message, Sample, benchmark, generate
+from evalsuite.content import image
+from evalsuite.scorers import similar
 SAMPLES = [Sample(id=1, input="aab", target=["bbb", "ab"])]
 """
 EMBEDDED = (

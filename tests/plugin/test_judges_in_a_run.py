@@ -35,7 +35,8 @@ def breathless(messages):
     return {"content": whole and "Verdict: yes\\nas", "finish_reason": "length"}
 """
 POEMS = """
-from evalsuite import Sample, benchmark, generate, pairwise, panel
+from evalsuite import Sample, benchmark, generate
+from evalsuite.judges import pairwise, panel
 
 POEMS = [Sample(id="rain", input="Two lines about rain.", metadata={"old": "Rain, rain, go away."})]
 
@@ -112,7 +113,8 @@ def test_a_judge_that_cannot_be_read_is_an_error_and_never_a_score(judges: Suite
 
 
 HALF = """
-from evalsuite import Sample, benchmark, exact_match, generate, pairwise, single
+from evalsuite import Sample, benchmark, exact_match, generate
+from evalsuite.judges import pairwise, single
 
 @benchmark("half", [Sample(id="rain", input="Rain", target="Rain")], solver=generate(), scorers=[
     single(["clarity"]), single(["depth"]), exact_match()])

@@ -133,7 +133,8 @@ def test_a_sheet_that_is_none_is_refused_with_its_place(
 
 
 OWN = """
-from evalsuite import Sample, benchmark, pairwise, rubric
+from evalsuite import Sample, benchmark, rubric
+from evalsuite.judges import pairwise
 
 def answer(sample, model):
     return sample.metadata["says"]

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 CASES = """
-from evalsuite import Sample, benchmark, confusion_matrix, macro_f1, micro_f1, one_of
+from evalsuite import Sample, benchmark
+from evalsuite.case_metrics import confusion_matrix, macro_f1, micro_f1
+from evalsuite.scorers import one_of
 
 TARGETS = ["cat", "cat", "cat", "dog", "dog", "emu"]
 ANSWERS = ["cat", "Cat!", "a dog", "dog", "neither", "cat"]

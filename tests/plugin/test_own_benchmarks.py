@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 OWN = """
-from evalsuite import Benchmark, Column, Dataset, Estimate, Sample, Section, Table, benchmark, exact_match, generate
+from evalsuite import Benchmark, Dataset, Sample, benchmark, exact_match, generate
+from evalsuite.reports import Column, Section, Table
+from evalsuite.results import Estimate
 
 SAMPLES = [Sample(id=str(n), input=word, target="yes") for n, word in enumerate(["yes", "yes", "no"])]
 
@@ -141,7 +143,7 @@ def test_what_is_decided_afterwards_changes_nothing_of_the_run(own: Suite) -> No
 
 
 HOOKS = """
-from evalsuite import Passage, Section
+from evalsuite.reports import Passage, Section
 
 pytest_plugins = ["evalsuite.plugin"]
 seen = []

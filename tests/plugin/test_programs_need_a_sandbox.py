@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 PROGRAMS = """
-from evalsuite import Sample, benchmark, exact_match, generate, program_of_thought
+from evalsuite import Sample, benchmark, exact_match, generate
+from evalsuite.solvers import program_of_thought
 from evalsuite.sandbox import Sandbox
 
 SAMPLES = [Sample(id=str(n), input=f"```python\\nprint({n})\\n```", target=str(n)) for n in range(3)]
@@ -75,7 +76,8 @@ def test_where_there_is_a_sandbox_programs_run(suite: Suite) -> None:
 
 
 TOOLS = """
-from evalsuite import Sample, benchmark, exact_match, program_of_thought
+from evalsuite import Sample, benchmark, exact_match
+from evalsuite.solvers import program_of_thought
 
 PROGRAM = "import ruler; print(ruler.LENGTH); open('length.txt', 'w').write(ruler.LENGTH)"
 SAMPLES = [Sample(id="one", input=f"```python\\n{PROGRAM}\\n```", target="1.0")]

@@ -28,7 +28,9 @@ def agent(messages, tools=()):
 
 CASES = """
 from pathlib import Path
-from evalsuite import Sample, benchmark, contains, functions, tool
+from evalsuite import Sample, benchmark, contains
+from evalsuite.solvers import functions
+from evalsuite.tools import tool
 
 class Mail:
     def __init__(self, sample):

@@ -6,7 +6,8 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 CASES = """
-from evalsuite import Sample, Transcript, benchmark, call, calls, matches, similar
+from evalsuite import Sample, Transcript, benchmark
+from evalsuite.scorers import call, calls, matches, similar
 
 SAMPLES = [Sample(id=1, input="x", target="x", metadata={"calls": [call("find", city="Oslo"), "book"]})]
 

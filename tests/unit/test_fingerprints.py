@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evalsuite import calls, contains
+from evalsuite import contains
 from evalsuite.engine.fingerprints import stable_text
+from evalsuite.scorers import calls
 
 WORDS = ["finish", "ask_to_user", "book", "cancel", "search", "pay", "look", "wait"]
 SORTED = "{" + ", ".join(sorted(map(repr, WORDS))) + "}"

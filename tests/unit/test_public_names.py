@@ -8,7 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import evalsuite
+import evalsuite.solvers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,3 +71,13 @@ def test_the_glossary_defines_every_type_that_evalsuite_exports() -> None:
         if isinstance(value := getattr(evalsuite, name), type) and not issubclass(value, BaseException)
     }
     assert sorted(types - set(glossary_entries())) == []
+
+
+def test_a_name_that_has_moved_works_and_names_its_namespace() -> None:
+    with pytest.warns(DeprecationWarning, match=r"evalsuite\.react is now evalsuite\.solvers\.react"):
+        moved = evalsuite.react  # type: ignore[attr-defined]
+    assert moved is evalsuite.solvers.react
+
+
+def test_the_top_level_has_at_most_twenty_names() -> None:
+    assert len(evalsuite.__all__) + len({"__version__"}) <= 20

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from evalsuite import Passage, Record, Section
+from evalsuite import Record
+from evalsuite.reports import Passage, Section
 
 pytest_plugins = ["evalsuite.plugin"]
 squawks: list[str] = []

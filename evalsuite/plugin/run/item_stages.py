@@ -28,7 +28,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     if mark is None:
         return
     from evalsuite.engine.model_check import check_model, check_name
-    from evalsuite.models import runs_other_code
+    from evalsuite.models.choice import runs_other_code
     from evalsuite.plugin.collection.cases import generate
 
     process = metafunc.config.stash[PROCESS]

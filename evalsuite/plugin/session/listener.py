@@ -137,7 +137,7 @@ class Listener:
     def import_client(self) -> None:
         """Imports the client while the workers start, if a model is named and so some case will probably ask."""
         if self.settings.model and not self.settings.replay:
-            from evalsuite.models import import_client
+            from evalsuite.models.choice import import_client
 
             threading.Thread(target=import_client, args=(self.settings.model,), daemon=True).start()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import BackendUnavailable
-from evalsuite.models import open_backend
+from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Credentials, Grant
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import BackendUnavailable, ReplayMiss, SettingsError
-from evalsuite.models import open_backend
+from evalsuite.models.choice import open_backend
 from evalsuite.models.replay import ReplayBackend
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_the_client_of_servers_is_imported_ahead_for_models_of_servers_alone(
     model: str, imported: str
 ) -> None:
     program = (
-        "import sys; from evalsuite.models import import_client; "
+        "import sys; from evalsuite.models.choice import import_client; "
         f"import_client({model!r}); print('openai' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -16,8 +16,8 @@ from evalsuite.core.types import Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
-from evalsuite.models import open_backend
 from evalsuite.models.access import Access, Timeouts
+from evalsuite.models.choice import open_backend
 from evalsuite.models.client_errors import explain
 from evalsuite.models.credentials import Credentials, Grant
 from evalsuite.models.failures import failure

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite import contains, exact_match, generate, rubric, single
+from evalsuite import contains, exact_match, generate, rubric
 from evalsuite.core.errors import SettingsError
 from evalsuite.engine.checked_parts import check_parts
 from evalsuite.engine.scorer_kinds import asks_the_judge, own_judge
+from evalsuite.judges import single
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample, Transcript

@@ -2,23 +2,9 @@
 
 from collections.abc import Sequence
 
-from evalsuite import (
-    Benchmark,
-    Chart,
-    Column,
-    Dataset,
-    Estimate,
-    Metric,
-    RunView,
-    Sample,
-    Section,
-    Series,
-    Setup,
-    Table,
-    Tally,
-    exact_match,
-    generate,
-)
+from evalsuite import Benchmark, Dataset, Metric, Sample, Setup, exact_match, generate
+from evalsuite.reports import Chart, Column, Section, Series, Table
+from evalsuite.results import Estimate, RunView, Tally
 
 PROVERBS_BY_LANGUAGE = {
     "en": ["Better late than never", "Practice makes perfect", "Time is money", "Haste makes waste"],

@@ -1,6 +1,7 @@
 """The backend behind `--model=parrot:NAME`: a bird that has heard some proverbs."""
 
-from evalsuite import BackendUnavailable, Completion, Request, Usage
+from evalsuite.errors import BackendUnavailable
+from evalsuite.protocols import Completion, Request, Usage
 
 HEARD = {
     "grey": {"Time is": "money", "Better late than": "never"},

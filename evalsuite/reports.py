@@ -1,0 +1,21 @@
+"""What a benchmark's own report is made of: sections of tables, charts and passages."""
+
+from evalsuite.output.reports.section import (
+    Cell,
+    Chart,
+    Column,
+    Passage,
+    Section,
+    Series,
+    Table,
+)
+
+__all__ = [
+    "Cell",
+    "Chart",
+    "Column",
+    "Passage",
+    "Section",
+    "Series",
+    "Table",
+]
