@@ -1,8 +1,8 @@
 """ToolEyes: how well does a model use tools, from the form of a call to the answer?
 
 Ye et al., "ToolEyes: Fine-Grained Evaluation for Tool Learning Capabilities of Large Language Models in
-Real-world Scenarios", COLING 2025, arXiv 2401.00741. Episodes in seven scenarios; the model thinks, calls
-tools, reads what came of it and finishes with an answer; five capabilities are scored.
+Real-world Scenarios", COLING 2025, arXiv 2401.00741. Episodes in seven scenarios: the model thinks, calls
+tools, reads their results and finishes with an answer. Five capabilities are scored.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def _solver(setup: Setup) -> Solver:
-    from evalsuite.benchmarks.tool_eyes.episodes import Episodes
+    from evalsuite.benchmarks.tool_eyes.episodes import ToolEyesSolver
 
-    return Episodes(setup)
+    return ToolEyesSolver(setup)
 
 
 def _scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    from evalsuite.benchmarks.tool_eyes.released_files import read_prompts
+    from evalsuite.benchmarks.tool_eyes.released import read_prompts
     from evalsuite.benchmarks.tool_eyes.scoring import JudgedCapabilities, RuleScores
 
     if not setup.judge:

@@ -1,38 +1,100 @@
-"""ToolEyes' samples: the published queries if `--data` has them, otherwise the shipped ones."""
+"""ToolEyes' options and samples: the published queries and tool documents, or the shipped ones."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
-from evalsuite.benchmarks.tool_eyes.published_files import LIBRARY, Query, read_library, read_queries
+from evalsuite.benchmarks.dataset_files import expect, read_json, take
+from evalsuite.benchmarks.tool_eyes.capabilities import RELEASED_MODES
 from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset
 from evalsuite.core.types import Sample
-from evalsuite.tools.documents import ASK_TO_USER, FINISH
+from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
+from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
 from evalsuite.tools.live import executing_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import Setup
-    from evalsuite.tools.documents import ToolDocument
+
+
+Executors = Literal["python", "simulated", "recorded", "live"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEyesOptions:
+    """The further arguments of `@benchmark(TOOL_EYES, ...)`.
+
+    Attributes:
+        queries: maximum number of queries per scenario, the first ones; None for all.
+        executor: how the published tools are run: `simulated`, `recorded` or `live`. The shipped tools are Python.
+        observations: folder that keeps the observations of simulated tools and users for later runs; by default the
+            folder of reports.
+        recording: for `recorded`: the folder of the run with the observations.
+        library: for `live`: the folder `Tool_Library` with the published `tool.py` files.
+        allow_network: for `live`: must be True, because these tools call services on the internet.
+        allow_code: for `live`: whether to run tools that execute code written by the model. False leaves their queries
+            out; None refuses a run that has such queries.
+        max_turns: maximum number of turns of the model; 9 in the paper.
+        patience: number of malformed turns in a row that ends an episode; None, as in the paper, for no such limit.
+        max_tokens: limit of each turn; None for 512, or 1,024 in the released modes as in the released code.
+        observation_limit: maximum length of an observation in characters.
+    """
+
+    queries: int | None = None
+    executor: Executors | None = None
+    observations: str | None = None
+    recording: str | None = None
+    library: str | None = None
+    allow_network: bool = False
+    allow_code: bool | None = None
+    max_turns: int = MAX_TURNS
+    patience: int | None = None
+    max_tokens: int | None = None
+    observation_limit: int = OBSERVATION_LIMIT
+
+    @classmethod
+    def of(cls, setup: Setup) -> ToolEyesOptions:
+        """Read the options of a setup.
+
+        Raises:
+            SettingsError: an option does not exist, or its number is invalid.
+        """
+        return read_options("ToolEyes", cls, setup.args)
+
+    def __post_init__(self) -> None:
+        for name in ("queries", "max_turns", "patience", "max_tokens", "observation_limit"):
+            value = getattr(self, name)
+            absent = value is None and name in {"queries", "patience", "max_tokens"}
+            if not absent and (type(value) is not int or value < 1):
+                message = f"tool_eyes was given {name}={value!r}"
+                raise SettingsError(f"{message}; it must be a whole number of at least 1")
+
+    def tokens_of(self, mode: str) -> int:
+        """Return the token limit of a turn in a mode."""
+        return self.max_tokens or (1024 if mode in RELEASED_MODES else 512)
+
 
 QUERIES = "scenario_data_raw.json"
 SHIPPED = Path(__file__).parent / "data" / "queries.json"
 
 
 def load(setup: Setup) -> Dataset:
-    """One sample per query and mode.
+    """Load one sample per query and mode.
 
     Raises:
-        DatasetError: the published files are missing or not of the published form.
-        SettingsError: an option makes no sense.
+        DatasetError: the published files are missing or malformed.
+        SettingsError: an option is invalid.
     """
     if setup.data:
         path = _published(setup.data)
-        documents: Mapping[str, Sequence[ToolDocument]] = read_library(setup.data / LIBRARY).subjects
+        documents: Mapping[str, Sequence[ToolDocument]] = read_library(setup.data / LIBRARY)
         source = path.name
     else:
         path, documents, source = SHIPPED, _shipped_documents(), "shipped queries"
@@ -52,7 +114,6 @@ def load(setup: Setup) -> Dataset:
 
 
 def _published(folder: Path) -> Path:
-    """The file of queries, which has its own folder in the authors' repository."""
     elsewhere = folder / "Test_Data" / QUERIES
     return elsewhere if elsewhere.exists() else folder / QUERIES
 
@@ -65,10 +126,10 @@ def _shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
 
 
 def _runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
-    """The queries whose tools may be run.
+    """Leave out queries whose live tools execute code of the model, if the options say so.
 
     Raises:
-        SettingsError: live tools would execute code of the model's, and nothing is said about that.
+        SettingsError: such queries exist and `allow_code` is not set.
     """
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
@@ -98,7 +159,7 @@ def _sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: S
         id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
         input=query.text,
         target=query.reference,
-        # The modes of a query are not independent cases, so intervals treat them as one cluster.
+        # Modes of one query are not independent, so intervals treat them as one cluster.
         tags={**tags, "cluster": query.id},
         metadata={
             "subject": query.subject,
@@ -106,3 +167,152 @@ def _sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: S
             "documents": [document.plain() for document in documents],
         },
     )
+
+
+SCENARIOS = {
+    "TG": "text generation",
+    "DU": "data understanding",
+    "RS": "real-time search",
+    "PL": "personal life",
+    "IR": "information retrieval",
+    "AM": "application manipulation",
+    "FT": "financial transactions",
+}
+LIBRARY = "Tool_Library"
+DOCUMENTS = "config_gpt4.json"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # the names that function calling accepts
+_TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of the file.
+
+    Attributes:
+        id: unique within the file.
+        text: the user's request.
+        scenario: one of `SCENARIOS`.
+        subject: category and subcategory of its tools, joined with a slash.
+        user: replies of a scripted user; only in the shipped file.
+        reference: the right answer, for human readers; only in the shipped file.
+    """
+
+    id: str
+    text: str
+    scenario: str
+    subject: str
+    user: tuple[str, ...] = ()
+    reference: str | None = None
+
+
+def read_queries(path: Path) -> list[Query]:
+    """Read a JSON list of objects with `query`, `path` and `scenario`.
+
+    An object may also have an `id` (by default, queries are numbered within their scenario), a list `user` of
+    replies, and a `reference`.
+
+    Raises:
+        DatasetError: the file is malformed.
+    """
+    counts: dict[str, int] = {}
+    queries: dict[str, Query] = {}
+    for number, record in enumerate(read_json(path, list), 1):
+        query = _query(expect(record, dict, path, f"record {number}"), path, f"record {number}", counts)
+        if query.id in queries:
+            raise DatasetError(path, f"record {number}, field 'id'", repr(query.id), "an id of its own")
+        queries[query.id] = query
+    if not queries:
+        raise DatasetError(path, "", "an empty list", "at least one query")
+    return list(queries.values())
+
+
+def _query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, int]) -> Query:
+    text, scenario = (take(record, name, str, path, where) for name in ("query", "scenario"))
+    if not text.strip():
+        raise DatasetError(path, f"{where}, field 'query'", repr(text), "what the user asks for")
+    if scenario not in SCENARIOS:
+        raise DatasetError(
+            path, f"{where}, field 'scenario'", repr(scenario), f"one of {', '.join(SCENARIOS)}"
+        )
+    counts[scenario] = counts.get(scenario, 0) + 1
+    numbered = f"{scenario.lower()}-{counts[scenario]}"
+    replies = take(record, "user", list, path, where) if "user" in record else []
+    return Query(
+        id=take(record, "id", str, path, where) if "id" in record else numbered,
+        text=text,
+        scenario=scenario,
+        subject=_subject(take(record, "path", str, path, where), path, f"{where}, field 'path'"),
+        user=tuple(expect(reply, str, path, f"{where}, field 'user'") for reply in replies),
+        reference=take(record, "reference", str, path, where) if "reference" in record else None,
+    )
+
+
+def _subject(written: str, path: Path, where: str) -> str:
+    parts = PurePosixPath(written).parts
+    if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
+        raise DatasetError(
+            path, where, repr(written), f"a path that ends in {LIBRARY}/<category>/<subcategory>"
+        )
+    return "/".join(parts[-2:])
+
+
+def read_library(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
+    """Read the documents from files `<category>/<subcategory>/config_gpt4.json`.
+
+    Returns:
+        The documents of each subject (`category/subcategory`) in the file's order, `ask_to_user` and `finish`
+        included. Names repeat within three published files.
+
+    Raises:
+        DatasetError: the folder has no such file, or a file is malformed.
+    """
+    paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
+    if not paths:
+        raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")
+    return {"/".join(path.parts[-3:-1]): _documents(path) for path in paths}
+
+
+def _documents(path: Path) -> tuple[ToolDocument, ...]:
+    origin = "/".join(path.parts[-3:-1])
+    documents = tuple(
+        _document(expect(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
+        for number, record in enumerate(read_json(path, list), 1)
+    )
+    if not documents:
+        raise DatasetError(path, "", "an empty list", "at least one tool")
+    return documents
+
+
+def _document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
+    name = take(record, "name", str, path, where)
+    if not _NAME.fullmatch(name):
+        raise DatasetError(
+            path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -"
+        )
+    where = f"{where} ({name})"
+    schema = take(record, "parameters", dict, path, where)
+    properties = take(schema, "properties", dict, path, where)
+    for parameter, about in properties.items():
+        place = f"{where}, parameter {parameter!r}"
+        kind = take(expect(about, dict, path, place), "type", str, path, place)
+        if kind not in _TYPES:
+            raise DatasetError(path, place, f"the type {kind!r}", f"one of {', '.join(sorted(_TYPES))}")
+    for parameter in take(schema, "required", list, path, where):
+        if expect(parameter, str, path, f"{where}, field 'required'") not in properties:
+            raise DatasetError(path, where, f"the required parameter {parameter!r}", "one of its properties")
+    if any(set(about) - {"type", "description"} for about in properties.values()):
+        _check_schema(schema, path, where)
+    return ToolDocument(name, take(record, "description", str, path, where), schema, origin)
+
+
+def _check_schema(schema: Mapping[str, Any], path: Path, where: str) -> None:
+    """Refuse schemas that would fail on the first call: malformed ones, and ones that refer to others."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    if '"$ref"' in json.dumps(schema):
+        raise DatasetError(path, where, "a reference ($ref)", "a document that stands alone")
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise DatasetError(path, f"{where}, {error.json_path}", error.message, "a JSON schema") from error

@@ -1,4 +1,4 @@
-"""ToolEyes' solver: the tools, the user and the protocol of each sample."""
+"""ToolEyes' solver: selects the tools, the user and the protocol of each sample."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.capabilities import RELEASED_MODES
-from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
+from evalsuite.benchmarks.tool_eyes.dataset import ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.prompts import FIVE_EXAMPLES
-from evalsuite.benchmarks.tool_eyes.released_files import read_prompts
-from evalsuite.benchmarks.tool_eyes.released_turns import ReleasedReAct
+from evalsuite.benchmarks.tool_eyes.released import ReleasedReAct, read_prompts
 from evalsuite.core.errors import SettingsError
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
 from evalsuite.solvers.functions import functions
@@ -33,21 +32,21 @@ if TYPE_CHECKING:
     from evalsuite.tools.users import User
 
 
-class Episodes:
+class ToolEyesSolver:
     """Runs each sample in its mode, with the tools of its subject.
 
     Each episode gets its own instance of the shipped tools, or its own view of a recording.
 
     Args:
-        setup: of the run.
+        setup: the run's setup.
 
     Raises:
-        SettingsError: an option makes no sense.
+        SettingsError: an option is invalid.
     """
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.of(setup), setup.data
-        # Without a judge the model under test plays its own tools and users; records and report say so.
+        # Without a judge, the model under test also plays the tools and the user; records and report say so.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = Simulator(
             setup.judge or setup.model,
@@ -58,7 +57,7 @@ class Episodes:
         self.loops = {mode: self._loop(mode) for mode in setup.modes}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Runs one episode."""
+        """Run one episode."""
         transcript = await self.loops[sample.tags["mode"]](sample, model)
         controls = {ASK_TO_USER.name, FINISH.name}
         facts: dict[str, Any] = {
@@ -69,11 +68,11 @@ class Episodes:
         return replace(transcript, facts={**transcript.facts, **facts})
 
     async def aclose(self) -> None:
-        """Closes the library of observations."""
+        """Close the library of observations."""
         self.simulator.library.close()
 
     def _players(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
-        """Makes the executor of an episode (None: the tools run themselves) and the user who answers questions."""
+        """Make the executor of an episode (None if the tools run themselves) and the user who answers questions."""
         kind = self.options.executor or ("python" if shipped else "simulated")
         if shipped != (kind == "python"):
             raise SettingsError(
@@ -94,7 +93,7 @@ class Episodes:
                 folder = _folder(self.options.library, "library", kind)
                 library = LiveLibrary(folder, self.options.allow_network, bool(self.options.allow_code))
                 return (lambda _: Live(library)), simulated_user
-        raise SettingsError(f"tool_eyes knows no executor {kind!r}; there are simulated, recorded and live")
+        raise SettingsError(f"tool_eyes has no executor {kind!r}; choose simulated, recorded or live")
 
     def _loop(self, mode: str) -> ToolLoop:
         options = self.options
@@ -118,7 +117,7 @@ class Episodes:
         return react(tools, examples=examples, **shared, max_tokens=max_tokens)
 
     def tools(self, sample: Sample) -> object:
-        """The tools of one episode."""
+        """Make the tools of one episode."""
         subject = sample.metadata["subject"]
         if self.executor is None:
             from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS

@@ -1,4 +1,4 @@
-"""What models read in ToolEyes: five worked examples, and the questions to the judge."""
+"""Prompts of ToolEyes: five worked examples for the model, and the questions to the judge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ its thoughts, and do not hold the missing words against it."""
 
 
 def documents_text(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Tools' documents as a judge reads them: JSON, one a line."""
+    """Write tools' documents for a judge: one line of JSON per document."""
     return "\n".join(json.dumps(document, ensure_ascii=False) for document in documents)
 
 
@@ -64,14 +64,14 @@ def judge_prompt(
     *,
     native: bool = False,
 ) -> str:
-    """A question to the judge.
+    """Write a question to the judge.
 
     Args:
         criterion: `intent`, `validity`, `integrity`, `match`, `match_call` or `quality`.
-        documents: of the tools on offer.
-        request: the user's.
-        shown: what is judged, in sections.
-        native: the assistant used function calling, in which a call needs no thought beside it.
+        documents: the documents of the offered tools.
+        request: the user's request.
+        shown: the sections to judge.
+        native: the assistant used function calling, where a call needs no thought.
     """
     note = f"{_NATIVE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", documents_text(documents)), ("request", request), *shown]
@@ -84,7 +84,7 @@ def judge_prompt(
 
 
 def judge_templates() -> list[str]:
-    """Every question to the judge, in both protocols, about nothing: what its signature is made of."""
+    """List every question to the judge with empty fields, for the judge's signature."""
     return [
         judge_prompt(criterion, (), "", (), native=native)
         for criterion in _CRITERIA
@@ -93,16 +93,16 @@ def judge_templates() -> list[str]:
 
 
 def parse_score(text: str) -> float:
-    """The judge's score in tenths: 0.1 to 1.0.
+    """Read the judge's score in tenths, 0.1 to 1.0.
 
     Raises:
-        ValueError: there is none, or it is off the scale from 1 to 10.
+        ValueError: the text has no score, or one outside 1 to 10.
     """
     return _FORM.parse(text).scores["Score"] / 10
 
 
 def _example(request: str, *turns: tuple[str, str]) -> tuple[Message, ...]:
-    """A worked episode: what the model says in each turn, and what it reads then; nothing after the last."""
+    """Build a worked episode from pairs of a model's turn and the observation after it (empty after the last turn)."""
     messages = [Message("user", request)]
     for turn, observation in turns:
         messages.append(Message("assistant", turn))

@@ -1,102 +1,129 @@
-"""ToolEyes' section: scenarios, capabilities and their parts, turns, failures and two episodes to read.
+"""ToolEyes' section of the report, with the tables and figures of the paper (arXiv 2401.00741).
 
-Tables and figures are those of the paper (arXiv 2401.00741), named in each function.
+Scores by scenario, capabilities, tool selection, failures and two episodes are shown; all other tables and
+pictures are folded.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, RELEASED_MODES, RULES
-from evalsuite.benchmarks.tool_eyes.capability_tables import (
-    asked,
-    by_scenario,
-    five_capabilities,
-    products,
-    radars,
-    rules,
-    tool_selection,
-)
-from evalsuite.benchmarks.tool_eyes.episode_counts import failures, failures_chart, turns, turns_chart
-from evalsuite.benchmarks.tool_eyes.episode_rows import episodes, named
-from evalsuite.benchmarks.tool_eyes.relations import anova, correlations, correlations_over_runs
-from evalsuite.benchmarks.tool_eyes.transcript_table import episode_tables
+from evalsuite.benchmarks.tool_eyes.dataset import SCENARIOS
 from evalsuite.core.counted_nouns import number_of
-from evalsuite.output.reports.section import Passage, Section
+from evalsuite.core.shortening import beginning
+from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
 from evalsuite.output.reports.table_rows import lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.output.reports.section import Block
+    from evalsuite.core.types import Record, Transcript
+    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.output.reports.table_rows import LabelledCases
+    from evalsuite.results.rows import Row
     from evalsuite.results.tally import RunView, Tally
 
-TITLE = "ToolEyes: using tools, from the form of a call to the answer"
-PREFACE = (
+_TITLE = "ToolEyes: using tools, from the form of a call to the answer"
+_PREFACE = (
     "The overall score is the mean of five capabilities, all in percent: format alignment by rule, the others "
     "with a judge. Brackets hold 95% intervals; a dash means: not measured."
 )
+_SELECTION_NOTE = (
+    "Reality: calls that name a documented tool, only its parameters and all required ones. Match: how well the "
+    "tool fits the thought before it, over all valid turns. Tool selection is their product, call by call."
+)
+_PRODUCTS = ("validity", "integrity", "behaviour_planning", "finished", "quality", "answer_organisation")
+_PRODUCTS_NOTE = (
+    "Behaviour planning is validity times integrity; answer organisation is finished times quality, which is "
+    "judged in finished episodes only."
+)
+
+# Faults of a turn, in the order in which they are checked.
+FAULTS = {
+    "keywords": "a keyword is missing or out of order",
+    "no_call": "no call where one was expected",
+    "empty_action": "no tool named",
+    "unparseable": "input that cannot be parsed",
+    "redundant": "redundant text after the input",
+    "unknown_tool": "a tool that does not exist",
+    "unknown_parameter": "a parameter that does not exist",
+    "missing_parameter": "a required parameter missing",
+    "wrong_type": "a value of the wrong type",
+    "escaped_name": "escaped characters in a name",
+    "after_finish": "a call after finish in one message",
+    "tool_failed": "a right call that failed",
+}
 
 
 def report(views: Sequence[RunView]) -> Section:
-    """The section for one run, or for several side by side."""
+    """Build the section for one run, or for several side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
-    blocks: list[Block] = [
+    radars = list(_radars(lines))
+    failures, failures_chart = _failures(lines)
+    shown: list[Block] = [
         _preface(views, lines),
-        asked(lines),
-        by_scenario("Overall score by scenario", OVERALL, lines),
-        five_capabilities(lines),
-        *radars(lines),
-        rules(lines),
-        tool_selection(lines),
-        products(lines),
+        _by_scenario("Overall score by scenario", OVERALL, lines),
+        _metrics_table("Five capabilities", (*CAPABILITIES, OVERALL), lines),
+        radars[0],
+        _metrics_table(
+            "Tool selection: reality and match",
+            ("reality", "match", "tool_selection"),
+            lines,
+            _SELECTION_NOTE,
+        ),
+        failures,
+        *(table for line in lines for table in _episode_tables(line)),
+    ]
+    folded: list[Table | Chart] = [
+        _asked(lines),
+        *radars[1:],
+        _rules(lines),
+        _metrics_table(
+            "Parts of behaviour planning and answer organisation", _PRODUCTS, lines, _PRODUCTS_NOTE
+        ),
         *(
-            by_scenario(f"{named(metric)} by scenario", metric, lines)
+            _by_scenario(f"{_heading(metric)} by scenario", metric, lines)
             for metric in dict.fromkeys((*RULES, *CAPABILITIES))
             if any(line.tally.values(metric) for line in lines)
         ),
-        anova(lines),
-        turns(lines),
-        turns_chart(lines),
-        *(block for number, line in enumerate(lines, 1) for block in correlations(line, number)),
-        *correlations_over_runs(lines),
-        failures(lines),
-        failures_chart(lines),
-        *(table for line in lines for table in episode_tables(line.label, line.tally, line.view.read)),
+        _anova(lines),
+        *_turns(lines),
+        *(block for number, line in enumerate(lines, 1) for block in _correlations(line, number)),
+        *_correlations_over_runs(lines),
+        failures_chart,
     ]
-    return Section(TITLE, blocks)
+    return Section(_TITLE, [*shown, *(replace(block, folded=True) for block in folded)])
 
 
 def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
-    paragraphs = [PREFACE]
+    paragraphs = [_PREFACE]
     for view in views:
         modes = ", ".join(view.tally.groups("mode"))
-        judge = f"judged by {view.judge}" if view.judge else "no judge, so that only the rule parts stand"
+        judge = f"judged by {view.judge}" if view.judge else "no judge, so only the rule parts are measured"
         paragraphs.append(
             f"{view.label}: {view.source or 'source not recorded'}; mode {modes or 'none'}; {judge}."
         )
-    paragraphs += [
-        f"{line.label}: {_who_ran(line.tally)}{_errors(line.tally)}.{_untold(line.tally)}{_variant(line.tally)}"
-        for line in lines
-    ]
+    for line in lines:
+        lost = sum(row.outcome == "error" for row in line.tally)
+        errors = f"; errors in {lost} of {number_of(len(line.tally), 'case')}, left out" if lost else ""
+        remarks = "".join((_doubt(line.tally), _variant(line.tally)))
+        paragraphs.append(f"{line.label}: {_who_ran(line.tally)}{errors}.{remarks}")
     return Passage("", "\n\n".join(paragraphs))
 
 
 def _who_ran(tally: Tally) -> str:
     executors: Counter[str] = Counter()
-    for row in episodes(tally):
+    for row in _episodes(tally):
         executors.update(row.facts["executors"])
-    simulators = sorted({row.facts["simulator"] for row in episodes(tally) if "simulator" in row.facts})
+    simulators = sorted({row.facts["simulator"] for row in _episodes(tally) if "simulator" in row.facts})
     ran = ", ".join(f"{count} {kind}" for kind, count in sorted(executors.items()) if kind != "episode")
     played = f", played by {' and '.join(simulators)}" if simulators else ""
     return f"calls that were run: {ran or 'none'}{played}"
-
-
-def _errors(tally: Tally) -> str:
-    lost = sum(row.outcome == "error" for row in tally)
-    return f"; errors in {lost} of {number_of(len(tally), 'case')}, which count nowhere" if lost else ""
 
 
 def _variant(tally: Tally) -> str:
@@ -104,16 +131,320 @@ def _variant(tally: Tally) -> str:
     if not modes & set(RELEASED_MODES):
         return ""
     if modes - set(RELEASED_MODES):
-        return " Some of its cases are scored as the released code scores, some by the paper's formulas."
+        return " Some cases are scored as the released code scores them, the others by the paper's formulas."
     return " Scored as the authors' released code scores, which is not as the paper says (docs/tool_eyes.md)."
 
 
-def _untold(tally: Tally) -> str:
-    """A word of doubt where the native protocol saw no call at all: a server may not show the model its tools."""
-    rows = [row.facts for row in episodes(tally.where(mode="functions"))]
+def _doubt(tally: Tally) -> str:
+    """Warn if no message in mode functions called a tool: the server may hide the tools from the model."""
+    rows = [row.facts for row in _episodes(tally.where(mode="functions"))]
     if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
         return ""
     return (
         " In mode functions no message called anything: either the model cannot, or its server never shows it "
-        "the tools (the chat template of many small models leaves them out). Mode react needs no such server."
+        "the tools (the chat template of many small models leaves them out). Mode paper needs no such server."
     )
+
+
+def _heading(metric: str) -> str:
+    return metric.replace("_", " ").capitalize()
+
+
+def _episodes(tally: Tally) -> list[Row]:
+    return [row for row in tally if row.outcome != "error" and "turns" in row.facts]
+
+
+def _scenarios_of(lines: Sequence[LabelledCases]) -> list[str]:
+    return [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
+
+
+def _by_scenario(title: str, metric: str, lines: Sequence[LabelledCases]) -> Table:
+    """Tabulate a metric by scenario, as Table 2 of the paper does."""
+    present = _scenarios_of(lines)
+    columns = [Column("Run"), *(Column(name, "percent") for name in (*present, "all"))]
+    rows: list[list[Cell]] = [
+        [
+            line.label,
+            *(line.tally.where(scenario=name).share(metric) for name in present),
+            line.tally.share(metric),
+        ]
+        for line in lines
+    ]
+    return Table(title, columns, rows)
+
+
+def _metrics_table(
+    title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = ""
+) -> Table:
+    """Tabulate metrics over all cases: the five capabilities (Figure 5), tool selection (Table 4) and parts."""
+    columns = [Column("Run"), *(Column(_heading(name), "percent") for name in metrics)]
+    rows: list[list[Cell]] = [[line.label, *(line.tally.share(name) for name in metrics)] for line in lines]
+    return Table(title, columns, rows, note)
+
+
+def _radars(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
+    """Draw Figure 5 of the paper over all scenarios, then for each scenario as the released code does.
+
+    Runs without a judge are left out, because they have one capability of five.
+    """
+    judged = [line for line in lines if line.tally.values(OVERALL)]
+    everywhere = [(line.label, line.tally) for line in judged]
+    yield _radar("tool_eyes_capabilities", "Five capabilities", everywhere)
+    for name in _scenarios_of(judged):
+        tallies = [(line.label, line.tally.where(scenario=name)) for line in judged]
+        title = f"Five capabilities in {name}: {SCENARIOS[name]}"
+        yield _radar(f"tool_eyes_capabilities_{name}", title, tallies)
+
+
+def _radar(name: str, title: str, tallies: Sequence[tuple[str, Tally]]) -> Chart:
+    series = [Series(label, [tally.mean(metric) for metric in CAPABILITIES]) for label, tally in tallies]
+    return Chart("radar", name, title, list(map(_heading, CAPABILITIES)), series, "percent", (0.0, 1.0))
+
+
+def _asked(lines: Sequence[LabelledCases]) -> Table:
+    """Tabulate what these runs asked, as Table 1 of the paper does."""
+    present = _scenarios_of(lines)
+    everything = [row for line in lines for row in line.tally]
+    counts: dict[str, list[int]] = {"Categories": [], "Subcategories": [], "Tools": [], "Queries": []}
+    for name in present:
+        rows = [row for row in everything if row.tags["scenario"] == name]
+        counts["Categories"].append(len({row.tags.get("category") for row in rows}))
+        counts["Subcategories"].append(len({row.tags.get("subcategory") for row in rows}))
+        counts["Tools"].append(_count_tools(lines, name))
+        counts["Queries"].append(len({row.question[0] for row in rows}))
+    columns = [Column(""), *(Column(name, "count") for name in (*present, "all"))]
+    note = "Tools are those of the subcategories that have an episode; ask_to_user and finish do not count."
+    cells: list[list[Cell]] = [[title, *values, sum(values)] for title, values in counts.items()]
+    return Table("What was asked", columns, cells, note)
+
+
+def _count_tools(lines: Sequence[LabelledCases], scenario: str) -> int:
+    by_subject = {
+        (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
+        for line in lines
+        for row in _episodes(line.tally.where(scenario=scenario))
+    }
+    return sum(by_subject.values())
+
+
+def _rules(lines: Sequence[LabelledCases]) -> Table:
+    """Tabulate the scores that need no judge."""
+    columns = [
+        Column("Run"),
+        Column("Episodes", "count"),
+        *(Column(_heading(rule), "percent") for rule in RULES),
+        Column("Turns per episode", "number", 2),
+    ]
+    rows: list[list[Cell]] = []
+    for line in lines:
+        taken = [row.facts["turns"] for row in _episodes(line.tally)]
+        mean = sum(taken) / len(taken) if taken else None
+        rows.append([line.label, len(taken), *(line.tally.share(rule) for rule in RULES), mean])
+    note = (
+        "Format alignment: turns of the demanded form. Reality: calls that name a documented tool, only its "
+        "parameters and all required ones. Finished: episodes that called finish within the limit of turns."
+    )
+    return Table("What the rules say", columns, rows, note)
+
+
+def _turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
+    """Show how many episodes took how many turns: Figure 4 of the paper, and its numbers."""
+    longest = max((row.facts["turns"] for line in lines for row in _episodes(line.tally)), default=0)
+    numbers = range(1, longest + 1)
+    rows: list[list[Cell]] = []
+    series = []
+    for line in lines:
+        episodes = _episodes(line.tally)
+        taken = Counter(row.facts["turns"] for row in episodes)
+        unfinished = sum(row.facts["ended"] != "finish" for row in episodes)
+        rows.append([line.label, *(taken[number] for number in numbers), unfinished])
+        shares = [taken[number] / len(episodes) if episodes else None for number in numbers]
+        series.append(Series(line.label, shares))
+    labels = [str(number) for number in numbers]
+    columns = [Column("Run"), *(Column(label, "count") for label in (*labels, "Unfinished"))]
+    chart = Chart(
+        kind="bars",
+        name="tool_eyes_turns",
+        title="Turns per episode",
+        labels=labels,
+        series=series,
+        unit="percent",
+        limits=(0.0, 1.0),
+        x_title="turns",
+        y_title="episodes",
+    )
+    return Table("Episodes by their number of turns", columns, rows), chart
+
+
+def _failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
+    """Show what went wrong, and how often: Figure 7 of the paper, and its numbers."""
+    columns = [Column("What went wrong")]
+    counts: list[Counter[str]] = []
+    shares: list[dict[str, float | None]] = []
+    for line in lines:
+        columns += [Column(line.label, "count"), Column("% of turns", "percent")]
+        episodes = _episodes(line.tally)
+        turns = sum(row.facts["turns"] for row in episodes)
+        found: Counter[str] = Counter()
+        for row in episodes:
+            found.update(row.facts["faults"])
+        counts.append(found)
+        shares.append({fault: found[fault] / turns if turns else None for fault in FAULTS})
+    present = [fault for fault in FAULTS if any(found[fault] for found in counts)]
+    rows: list[list[Cell]] = [
+        [
+            FAULTS[fault],
+            *(
+                cell
+                for found, share in zip(counts, shares, strict=True)
+                for cell in (found[fault], share[fault])
+            ),
+        ]
+        for fault in present
+    ]
+    note = "Counts of turns or calls; a call may be counted more than once."
+    chart = Chart(
+        kind="bars",
+        name="tool_eyes_failures",
+        title="What went wrong",
+        labels=[fault.replace("_", " ") for fault in present],
+        series=[
+            Series(line.label, [share[fault] for fault in present])
+            for line, share in zip(lines, shares, strict=True)
+        ],
+        unit="percent",
+        y_title="of turns",
+    )
+    return Table("What went wrong", columns, rows, note), chart
+
+
+def by_sample(tally: Tally, metric: str) -> dict[str, float]:
+    """Average a metric over the repetitions of each sample."""
+    scores: dict[str, list[float]] = {}
+    for row in tally.scored(metric):
+        scores.setdefault(row.sample, []).append(row.scores[metric])
+    return {sample: sum(values) / len(values) for sample, values in scores.items()}
+
+
+def _anova(lines: Sequence[LabelledCases]) -> Table:
+    """Test whether scenarios differ, as Table 3 of the paper does."""
+    from evalsuite.stats import welch_anova
+
+    rows: list[list[Cell]] = []
+    for line in lines:
+        for metric in (OVERALL, *CAPABILITIES):
+            groups = [list(by_sample(line.tally.where(scenario=name), metric).values()) for name in SCENARIOS]
+            present = [group for group in groups if group]
+            if len(present) > 1:
+                test = welch_anova(*present)
+                rows.append([line.label, _heading(metric), _or_none(test.statistic), _or_none(test.pvalue)])
+    note = (
+        "Welch's analysis of variance over the scenarios; a small p means that the model is not equally good "
+        "in all of them. A dash: a scenario has fewer than two samples, or all its scores are equal."
+    )
+    columns = [Column("Run"), Column("Score"), Column("F", "number", 2), Column("p", "number", 4)]
+    return Table("Do scenarios differ?", columns, rows, note)
+
+
+def _correlations(line: LabelledCases, number: int) -> Sequence[Table | Chart]:
+    measured = [name for name in CAPABILITIES if line.tally.values(name)]
+    if len(measured) < 2:
+        return ()
+    return _matrix(
+        {name: by_sample(line.tally, name) for name in measured},
+        f"tool_eyes_correlation_{number}",
+        f"Correlation of capabilities: {line.label}",
+        "Pearson's r over the samples. A dash: fewer than three samples, or all scores are equal.",
+    )
+
+
+def _correlations_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
+    """Correlate the capabilities over models: Figure 6 of the paper; needs three runs with a judge."""
+    judged = [line for line in lines if line.tally.values(OVERALL)]
+    if len(judged) < 3:
+        return ()
+    means = {
+        name: {line.label: mean for line in judged if (mean := line.tally.mean(name)) is not None}
+        for name in CAPABILITIES
+    }
+    note = f"Pearson's r over the means of {len(judged)} runs. A dash: all means are equal."
+    return _matrix(means, "tool_eyes_correlation_over_runs", "Correlation of capabilities over runs", note)
+
+
+def _matrix(
+    values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
+) -> tuple[Table, Chart]:
+    """Correlate all pairs of metrics.
+
+    Args:
+        values: for each metric, the value of each unit (sample or run).
+        chart: the picture's name.
+        title: the title of both the table and the picture.
+        note: the text below the table.
+    """
+    matrix = {name: [_correlation(values[name], values[other]) for other in values] for name in values}
+    labels = [_heading(name) for name in values]
+    columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
+    table = Table(title, columns, [[_heading(name), *row] for name, row in matrix.items()], note)
+    series = [Series(_heading(name), row) for name, row in matrix.items()]
+    return table, Chart("heatmap", chart, title, labels, series, limits=(-1.0, 1.0))
+
+
+def _correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
+    from evalsuite.stats import pearson
+
+    shared = [unit for unit in first if unit in second]
+    return _or_none(pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _episode_tables(line: LabelledCases) -> list[Table]:
+    """Show the worst episode and, if there are two or more, a typical one.
+
+    The worst one has the lowest overall score or, without a judge, the lowest format alignment. The typical one has
+    the median score. Cases with equal scores keep their order.
+    """
+    read: Callable[[str], Record] = line.view.read
+    metric = OVERALL if line.tally.values(OVERALL) else "format_alignment"
+    ranked = sorted(line.tally.scored(metric), key=lambda row: row.scores[metric])
+    if not ranked:
+        return []
+    chosen = {"The worst episode": ranked[0]}
+    if len(ranked) > 1:
+        chosen["A typical episode"] = ranked[len(ranked) // 2]
+    columns = (Column("Turn"), Column("What the model said"), Column("What came of it"))
+    tables = []
+    for title, row in chosen.items():
+        record = read(row.case)
+        rows = [("request", _one_line(record.input), "")]
+        if record.transcript:
+            rows += _turn_rows(record.transcript)
+        tables.append(Table(f"{title}, {line.label}: {row.sample}", columns, rows))
+    return tables
+
+
+def _turn_rows(transcript: Transcript) -> list[tuple[str, str, str]]:
+    turns = [event for event in transcript.events if event["kind"] == "turn"]
+    texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
+    cells = [_cells(turn, text, transcript.events) for turn, text in zip(turns, texts, strict=True)]
+    return [
+        (str(turn["turn"]), _one_line(said), _one_line(came))
+        for turn, (said, came) in zip(turns, cells, strict=True)
+    ]
+
+
+def _cells(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    if turn["fault"] is not None:
+        return message or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
+    calls = [event for event in events if event["kind"] == "call" and event["turn"] == turn["turn"]]
+    written = "; ".join(
+        f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in calls
+    )
+    return f"{turn['thought']} \u2192 {written}", "; ".join(call["observation"] for call in calls)
+
+
+def _one_line(text: str) -> str:
+    return beginning(" ".join(text.split()), 240)

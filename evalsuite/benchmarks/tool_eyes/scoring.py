@@ -1,19 +1,36 @@
-"""ToolEyes' scorers: each sample is scored by the formulas of its mode's variant."""
+"""ToolEyes' scorers: the paper's formulas, or those of the released code, depending on a sample's mode."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes import paper_scoring, released_scoring
-from evalsuite.benchmarks.tool_eyes.capabilities import is_released
-from evalsuite.benchmarks.tool_eyes.prompts import judge_templates
+from evalsuite.benchmarks.tool_eyes import released
+from evalsuite.benchmarks.tool_eyes.capabilities import (
+    CAPABILITIES,
+    OVERALL,
+    is_finished,
+    is_real,
+    is_released,
+    steps_of,
+)
+from evalsuite.benchmarks.tool_eyes.prompts import documents_text, judge_prompt, judge_templates, parse_score
+from evalsuite.core.errors import JudgeError
+from evalsuite.core.types import Score
+from evalsuite.judges.parse_retry import ask_until_parsed
 from evalsuite.judges.signature import signature, signed
 
 if TYPE_CHECKING:
-    from evalsuite.benchmarks.tool_eyes.released_files import ReleasedPrompts
+    from collections.abc import Mapping, Sequence
+
+    from evalsuite.benchmarks.tool_eyes.capabilities import Step
+    from evalsuite.benchmarks.tool_eyes.released import ReleasedPrompts
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample, Score, Transcript
+    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.judges.marks import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,33 +38,205 @@ class RuleScores:
     """The scores that need no judge."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """`format_alignment`, `reality` and `finished`, each in [0, 1]."""
+        """Return `format_alignment`, `reality` and `finished`, each in [0, 1]."""
         if is_released(sample):
-            return released_scoring.rule_scores(sample, transcript)
-        return paper_scoring.rule_scores(sample, transcript)
+            return released.rule_scores(sample, transcript)
+        return rule_scores(sample, transcript)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """The judged capabilities, what they are products of, and the overall score.
+    """Scores the judged capabilities, their parts, and the overall score.
 
     Attributes:
-        released: the authors' own questions; None where no mode of the run needs them.
+        released: the authors' questions; None if no mode of the run needs them.
     """
 
     released: ReleasedPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Scores in [0, 1], by name; see `paper_scoring.judged` and `released_scoring.judged`.
+        """Return scores in [0, 1] by name; see `judge_capabilities` here and in `released`.
 
         Raises:
             JudgeError: an answer of the judge could not be parsed; the released variant counts it as 0.
             ModelError: a call failed for good.
         """
         if is_released(sample) and self.released:
-            scores = await released_scoring.judged(sample, transcript, judge, self.released)
-            asked, params = repr(self.released.questions), released_scoring.JUDGE_PARAMETERS
+            scores = await released.judge_capabilities(sample, transcript, judge, self.released)
+            asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
             return signed(scores, signature("tool_eyes:released", [judge], asked, params))
-        scores = await paper_scoring.judged(sample, transcript, judge)
-        params = paper_scoring.JUDGE_PARAMETERS
+        scores = await judge_capabilities(sample, transcript, judge)
+        params = JUDGE_PARAMETERS
         return signed(scores, signature("tool_eyes", [judge], judge_templates(), params))
+
+
+JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
+# The published evaluator tells its judge to give 5 of 10 if there is no thought, so the judge is not asked.
+NO_THOUGHT = 0.5
+NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
+# Longest observation, in characters, that the judge's log repeats.
+LONGEST_IN_LOG = 200
+
+
+def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
+    """Return the scores that need no judge, each in [0, 1].
+
+    `format_alignment` is N_valid / N. `reality` is the mean over the valid turns, or 0 without any. `finished` is 1
+    if the model called finish within the limit of turns.
+    """
+    steps = steps_of(transcript)
+    valid = [step for step in steps if step.valid]
+    return {
+        "format_alignment": len(valid) / len(steps),
+        "reality": sum(step.reality for step in valid) / len(valid) if valid else 0.0,
+        "finished": float(is_finished(transcript)),
+    }
+
+
+async def judge_capabilities(
+    sample: Sample, transcript: Transcript, judge: Model
+) -> dict[str, float | Score]:
+    """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
+
+    An episode costs 3 questions, one per call of a valid turn with a thought, and one about the answer if the
+    episode is finished. `match` is absent without a valid turn, `quality` without a finished episode.
+
+    Raises:
+        JudgeError: an answer of the judge could not be parsed.
+        ModelError: a call failed for good.
+    """
+    questions = _Questions(sample, transcript, judge)
+    chain = questions.chain(questions.steps)
+    intent, validity, integrity, (match, selection), quality = await asyncio.gather(
+        questions.ask("intent", chain),
+        questions.ask("validity", chain),
+        questions.ask("integrity", chain),
+        questions.selection(),
+        questions.quality(transcript),
+    )
+    if questions.problems:
+        raise JudgeError(questions.problems[min(questions.problems)], questions.log())
+    capabilities = {
+        "intent_comprehension": intent,
+        "behaviour_planning": validity * integrity,
+        "tool_selection": selection,
+        "answer_organisation": quality or 0.0,
+    }
+    parts = {"validity": validity, "integrity": integrity, "match": match, "quality": quality}
+    alignment = rule_scores(sample, transcript)["format_alignment"]
+    return {
+        **capabilities,
+        **{name: value for name, value in parts.items() if value is not None},
+        # The first score carries the log of all scores.
+        "intent_comprehension": Score(intent, log=questions.log()),
+        OVERALL: (alignment + sum(capabilities.values())) / len(CAPABILITIES),
+    }
+
+
+class _Questions:
+    """Asks the judge about one episode and keeps its answers."""
+
+    def __init__(self, sample: Sample, transcript: Transcript, judge: Model) -> None:
+        self.documents: Sequence[Mapping[str, Any]] = sample.metadata["documents"]
+        self.request = str(sample.input)
+        self.steps, self.judge = steps_of(transcript), judge
+        # With function calling, a call needs no thought.
+        self.native = sample.tags["mode"] == "functions"
+        self.logs: dict[str, Sequence[Mapping[str, Any]]] = {}
+        self.problems: dict[str, str] = {}
+
+    async def ask(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
+        """Ask for a score in tenths; return NaN and note the problem if the judge's answers cannot be read."""
+        prompt = judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
+        name = name or criterion
+        try:
+            judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
+        except JudgeError as error:
+            # Keep the answers to the other questions, because they are paid for.
+            self.logs[name], self.problems[name] = error.log, f"{name}: {error}"
+            return math.nan
+        self.logs[name] = judgement.log
+        return judgement.value
+
+    async def quality(self, transcript: Transcript) -> float | None:
+        if not is_finished(transcript):
+            return None
+        results = [
+            part
+            for number, step in enumerate(self.steps, 1)
+            for part in self.results(number, step)
+            if step.valid
+        ]
+        return await self.ask("quality", [*results, ("answer", transcript.answer)])
+
+    async def selection(self) -> tuple[float | None, float]:
+        """Average match, and reality times match, over the valid turns.
+
+        A turn with several calls, which only function calling allows, counts with the mean of its calls.
+        """
+        valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.valid]
+        turns = await asyncio.gather(*(self.turn(number, step) for number, step in valid))
+        if not turns:
+            return None, 0.0
+        matches, products = zip(*turns, strict=True)
+        return sum(matches) / len(turns), sum(products) / len(turns)
+
+    async def turn(self, number: int, step: Step) -> tuple[float, float]:
+        """Average match, and reality times match, over a turn's calls."""
+        matches = [await self.match(number, at, step) for at in range(1, len(step.calls) + 1)]
+        products = [match if is_real(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
+        count = max(1, len(matches))
+        return sum(matches) / count, sum(products) / count
+
+    async def match(self, number: int, at: int, step: Step) -> float:
+        """Judge how well one call fits its thought or, without a thought, the state of the episode."""
+        tool, name = ("tool", _call_text(step.calls[at - 1])), f"match {number}.{at}"
+        if step.thought:
+            return await self.ask("match", [("thought", step.thought), tool], name)
+        if not self.native:
+            return NO_THOUGHT
+        return await self.ask("match_call", [*self.chain(self.steps[: number - 1]), tool], name)
+
+    def chain(self, steps: Sequence[Step]) -> list[Part]:
+        """List the thoughts, each with its calls and their results."""
+        sections: list[Part] = []
+        for number, step in enumerate(steps, 1):
+            if step.thought or not self.native:
+                sections.append((f"thought {number}", step.thought or "(no thought was written)"))
+            sections += self.results(number, step)
+        return sections
+
+    def results(self, number: int, step: Step) -> list[Part]:
+        """List a turn's calls, each with the tool's result or the user's reply."""
+        sections: list[Part] = [] if step.valid else [(f"call {number}", NOT_RUN)]
+        for at, call in enumerate(step.calls, 1):
+            if call["tool"] == "finish" and not call["failed"]:
+                continue
+            place = f"{number}.{at}"
+            came = "said by the user" if call["tool"] == "ask_to_user" else f"result {place}"
+            sections += [(f"call {place}", _call_text(call)), (came, str(call["observation"]))]
+        return sections
+
+    def log(self) -> list[Mapping[str, Any]]:
+        """List all questions and answers, sorted by the questions' names so that timing does not change the record.
+
+        The tools' documents and long observations occur in most questions, so they are replaced by their names.
+        """
+        return [
+            {"speaker": f"judge of {name}", **entry, "content": self.shortened(entry["content"])}
+            for name in sorted(self.logs)
+            for entry in self.logs[name]
+        ]
+
+    def shortened(self, text: str) -> str:
+        text = text.replace(documents_text(self.documents), f"(documents of {len(self.documents)} tools)")
+        for number, step in enumerate(self.steps, 1):
+            for at, call in enumerate(step.calls, 1):
+                observation = str(call["observation"]).strip()
+                if len(observation) > LONGEST_IN_LOG:
+                    text = text.replace(observation, f"(result {number}.{at}, {len(observation)} characters)")
+        return text
+
+
+def _call_text(call: Mapping[str, Any]) -> str:
+    return f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import CONTROL, for_terminal
 from evalsuite.core.shortening import both_ends
-from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Table
+from evalsuite.output.reports.section import Block, Cell, Chart, Column, Passage, Section, Table
 from evalsuite.output.reports.table_looks import without_unmeasured
 from evalsuite.results.estimate import Estimate
 
@@ -38,14 +39,24 @@ def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
     parts = []
     for section in sections:
         parts.append(f"## {escape(section.title)}")
-        for block in section.blocks:
-            if isinstance(block, Table):
-                parts.append(render_table(block))
-            elif isinstance(block, Passage):
-                parts.append(render_passage(block))
-            elif block.name in pictures:
-                parts.append(_picture(block))
-    return "\n\n".join(part for part in parts if part)
+        for is_detail, blocks in groupby(section.blocks, _is_detail):
+            texts = [text for block in blocks if (text := _render_block(block, pictures))]
+            if is_detail and texts:
+                texts = ["<details><summary>More tables and pictures</summary>", *texts, "</details>"]
+            parts += texts
+    return "\n\n".join(parts)
+
+
+def _is_detail(block: Block) -> bool:
+    return block.folded and not isinstance(block, Passage)
+
+
+def _render_block(block: Block, pictures: Sequence[str]) -> str:
+    if isinstance(block, Table):
+        return render_table(block)
+    if isinstance(block, Passage):
+        return render_passage(block)
+    return _picture(block) if block.name in pictures else ""
 
 
 def render_table(table: Table) -> str:

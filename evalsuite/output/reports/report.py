@@ -56,7 +56,7 @@ def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Sect
 
 def _before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Block]:
     """The blocks with further tables among those that are shown at once."""
-    folded = (at for at, block in enumerate(blocks) if isinstance(block, Passage) and block.folded)
+    folded = (at for at, block in enumerate(blocks) if block.folded)
     first = next(folded, len(blocks))
     return [*blocks[:first], *added, *blocks[first:]]
 

@@ -45,6 +45,7 @@ class Table:
         rows: cells, one for each column.
         note: below the table.
         best: for each row the value that is set in bold, None for none; empty where no row has one.
+        folded: shown closed, among the details of its section.
     """
 
     title: str
@@ -52,6 +53,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     best: Sequence[float | None] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Chart:
         limits: of the value axis, before any multiplication; None lets the data decide.
         x_title: of the horizontal axis.
         y_title: of the value axis.
+        folded: shown closed, among the details of its section.
     """
 
     kind: ChartKind
@@ -87,6 +90,7 @@ class Chart:
     limits: tuple[float, float] | None = None
     x_title: str = ""
     y_title: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

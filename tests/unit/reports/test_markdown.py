@@ -217,6 +217,20 @@ def test_sections_stand_in_order_and_only_drawn_pictures_are_shown() -> None:
     assert "not_drawn" not in text
 
 
+def test_folded_tables_and_pictures_are_shown_closed_together() -> None:
+    blocks: list[Table | Chart] = [
+        Table("Shown", [Column("a")], [["1"]]),
+        Table("Closed", [Column("b")], [["2"]], folded=True),
+        Chart("bars", "drawn", "Picture", ["x"], [Series("s", [1.0])], folded=True),
+    ]
+    text = render([Section("Title", blocks)], ["drawn"])
+    shown, closed = text.split("<details><summary>More tables and pictures</summary>")
+    assert "### Shown" in shown
+    assert "### Closed" in closed
+    assert closed.endswith("![Picture](drawn.svg)\n\n</details>")
+    assert "<details>" not in render([Section("Title", blocks[:1])], [])
+
+
 def test_a_decision_is_one_line_for_a_terminal() -> None:
     gate = parse_gate("a.b >= 0.5")
     met = GateDecision(gate, "a.b", "met", Estimate(2 / 3, 0.25, 0.75, 9))

@@ -1,22 +1,12 @@
-"""The tools of the shipped queries: one class a subject, made anew for each episode.
+"""The tools of the shipped queries: one class per subject, instantiated for each episode.
 
-Nothing here reaches the network, the user's files or another episode: state lives in the object, files in a
-temporary folder of the object's own. Dates, people, companies, prices and news are made up.
+Tools do not reach the network, the user's files or other episodes. State is kept in the instance, files in its
+own temporary folder. Dates, people, companies, prices and news are fictional.
 """
 
-from evalsuite.benchmarks.tool_eyes.toolbox.arithmetic import Arithmetic
-from evalsuite.benchmarks.tool_eyes.toolbox.bulletins import Bulletins
-from evalsuite.benchmarks.tool_eyes.toolbox.calendar_book import CalendarBook
-from evalsuite.benchmarks.tool_eyes.toolbox.dates import Dates
-from evalsuite.benchmarks.tool_eyes.toolbox.files import Files
-from evalsuite.benchmarks.tool_eyes.toolbox.household import Household
-from evalsuite.benchmarks.tool_eyes.toolbox.market import Market
-from evalsuite.benchmarks.tool_eyes.toolbox.placeholders import Placeholders
-from evalsuite.benchmarks.tool_eyes.toolbox.random_data import RandomData
-from evalsuite.benchmarks.tool_eyes.toolbox.records import Records
-from evalsuite.benchmarks.tool_eyes.toolbox.savings import Savings
-from evalsuite.benchmarks.tool_eyes.toolbox.text_analysis import TextAnalysis
-from evalsuite.benchmarks.tool_eyes.toolbox.validation import Validation
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Arithmetic, Dates, Household, Market, Savings
+from evalsuite.benchmarks.tool_eyes.toolbox.places import Bulletins, CalendarBook, Files, Records
+from evalsuite.benchmarks.tool_eyes.toolbox.texts import Placeholders, RandomData, TextAnalysis, Validation
 
 SUBJECTS = {
     "Random/Random": RandomData,

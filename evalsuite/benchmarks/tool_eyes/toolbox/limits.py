@@ -1,17 +1,21 @@
-"""Bounds that the tools share, so that no argument can make them slow or large."""
+"""Bounds on arguments that the tools share, so that a call is neither slow nor large."""
 
 from __future__ import annotations
 
 from datetime import date, time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalsuite.core.types import Sample
 
 MAX_TEXT = 20_000
 
 
 def bounded(name: str, value: int, low: int, high: int) -> int:
-    """The value itself, if it lies between the bounds.
+    """Return the value if it lies within the bounds.
 
     Raises:
-        ValueError: it does not.
+        ValueError: the value is out of bounds.
     """
     if not low <= value <= high:
         raise ValueError(f"{name} must be between {low} and {high}")
@@ -19,10 +23,10 @@ def bounded(name: str, value: int, low: int, high: int) -> int:
 
 
 def short(name: str, text: str, limit: int = MAX_TEXT) -> str:
-    """The text itself, if it is not too long.
+    """Return the text if it is not too long.
 
     Raises:
-        ValueError: it is.
+        ValueError: the text is too long.
     """
     if len(text) > limit:
         raise ValueError(f"{name} must have at most {limit} characters")
@@ -30,10 +34,10 @@ def short(name: str, text: str, limit: int = MAX_TEXT) -> str:
 
 
 def read_date(text: str) -> date:
-    """A date written as YYYY-MM-DD.
+    """Parse a date written as YYYY-MM-DD.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not such a date.
     """
     try:
         return date.fromisoformat(text.strip())
@@ -42,13 +46,20 @@ def read_date(text: str) -> date:
 
 
 def read_time(text: str) -> time:
-    """A time of day written as HH:MM.
+    """Parse a time of day written as HH:MM.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not such a time.
     """
     try:
         hours, minutes = text.strip().split(":")
         return time(int(hours), int(minutes))
     except ValueError:
         raise ValueError(f"{text[:30]!r} is no time of day; write it as HH:MM") from None
+
+
+class Stateless:
+    """Base of subjects without state, which are made with the sample like all others."""
+
+    def __init__(self, sample: Sample) -> None:
+        pass

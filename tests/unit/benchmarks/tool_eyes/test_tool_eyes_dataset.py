@@ -10,11 +10,17 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.benchmarks.tool_eyes.options import ToolEyesOptions
-from evalsuite.benchmarks.tool_eyes.published_files import DOCUMENTS, LIBRARY, SCENARIOS, read_library
+from evalsuite.benchmarks.tool_eyes.dataset import (
+    DOCUMENTS,
+    LIBRARY,
+    SCENARIOS,
+    ToolEyesOptions,
+    load,
+    read_library,
+)
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
+from evalsuite.tools.documents import ASK_TO_USER, FINISH, ToolDocument
 from evalsuite.tools.registry import Registry, Tool
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "tool_eyes"
@@ -34,10 +40,16 @@ def setup(data: Path | None = None, modes: tuple[str, ...] = ("paper",), **args:
     return Setup("tested", data=data, modes=modes, args=args)
 
 
+def is_control(document: ToolDocument) -> bool:
+    return document.name in {ASK_TO_USER.name, FINISH.name}
+
+
 @needs_published
 def test_the_published_files_are_counted_as_the_paper_counts_them() -> None:
-    library = read_library(PUBLISHED / LIBRARY)
-    assert (len(library.tools), len(library.subjects), len(library.categories)) == (568, 95, 41)
+    subjects = read_library(PUBLISHED / LIBRARY)
+    tools = [document for subject in subjects.values() for document in subject if not is_control(document)]
+    categories = {subject.split("/")[0] for subject in subjects}
+    assert (len(tools), len(subjects), len(categories)) == (568, 95, 41)
     samples = load(setup(PUBLISHED)).samples
     found = Counter(sample.tags["scenario"] for sample in samples)
     # Table 1 of the paper, in its order.
@@ -142,10 +154,11 @@ def test_queries_whose_live_tools_execute_code_are_refused_run_or_left_out(tmp_p
 
 def test_two_tools_of_one_name_are_counted_and_the_first_is_offered(tmp_path: Path) -> None:
     other = {**TOOL, "description": "Looks elsewhere."}
-    library = read_library(folder(tmp_path, tools=[TOOL, other]) / LIBRARY)
-    assert len(library.tools) == 2
+    (documents,) = read_library(folder(tmp_path, tools=[TOOL, other]) / LIBRARY).values()
+    tools = [document for document in documents if not is_control(document)]
+    assert len(tools) == 2
     executor: Any = None
-    registry = Registry(Tool(document, executor) for document in library.tools)
+    registry = Registry(Tool(document, executor) for document in tools)
     assert [document.description for document in registry.documents] == ["Looks."]
 
 

@@ -165,7 +165,7 @@ def test_a_call_outside_the_recording_is_the_case_s_error(
         ({"executor": "recorded"}, "needs recording=<folder>"),
         ({"executor": "live"}, "needs library=<folder>"),
         ({"executor": "live", "library": "."}, "allow_network=True"),
-        ({"executor": "magic"}, "knows no executor 'magic'"),
+        ({"executor": "magic"}, "has no executor 'magic'"),
     ],
 )
 def test_executors_that_cannot_be_are_refused(published: Path, options: dict[str, Any], words: str) -> None:

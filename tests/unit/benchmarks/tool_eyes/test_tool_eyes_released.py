@@ -10,9 +10,7 @@ import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.benchmarks.tool_eyes.released_files import read_prompts
-from evalsuite.benchmarks.tool_eyes.released_scoring import read_score
-from evalsuite.benchmarks.tool_eyes.released_turns import answer_of, parts_of, read_turn
+from evalsuite.benchmarks.tool_eyes.released import answer_of, parts_of, read_prompts, read_score, read_turn
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Score

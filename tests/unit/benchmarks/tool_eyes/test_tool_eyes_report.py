@@ -11,9 +11,8 @@ from scipy.stats import f_oneway, pearsonr
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES
 from evalsuite.benchmarks.tool_eyes.dataset import load
-from evalsuite.benchmarks.tool_eyes.episode_counts import FAULTS
-from evalsuite.benchmarks.tool_eyes.episode_rows import by_sample
-from evalsuite.benchmarks.tool_eyes.paper_scoring import rule_scores
+from evalsuite.benchmarks.tool_eyes.report import FAULTS, by_sample
+from evalsuite.benchmarks.tool_eyes.scoring import rule_scores
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Transcript
 from evalsuite.output.reports.markdown import render

@@ -99,7 +99,7 @@ def test_the_shipped_queries_run_through_to_the_report_in_both_protocols(suite: 
     assert "a tool that does not exist" in text
     assert "| functions |" in text
     assert "| paper " in text
-    assert "no judge, so that only the rule parts stand" in text
+    assert "no judge, so only the rule parts are measured" in text
 
 
 def test_published_tools_are_simulated_once_for_all_runs_and_can_be_replayed_from_a_record(

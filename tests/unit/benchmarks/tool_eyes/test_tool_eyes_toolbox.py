@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
-from evalsuite.benchmarks.tool_eyes.toolbox.arithmetic import Arithmetic
-from evalsuite.benchmarks.tool_eyes.toolbox.files import Files
-from evalsuite.benchmarks.tool_eyes.toolbox.random_data import RandomData
-from evalsuite.benchmarks.tool_eyes.toolbox.records import Records
-from evalsuite.benchmarks.tool_eyes.toolbox.validation import Validation, luhn_sum
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Arithmetic
+from evalsuite.benchmarks.tool_eyes.toolbox.places import Files, Records
+from evalsuite.benchmarks.tool_eyes.toolbox.texts import RandomData, Validation, luhn_sum
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Sample
 from evalsuite.tools.arguments import check_arguments

@@ -1,0 +1,472 @@
+"""ToolEyes as the authors' released code runs it: its prompts, its protocol and its scores.
+
+The prompts are read from a copy of the authors' repository, which the user names with `--data`. Some are text
+files, others are constants in Python code, which is parsed and never run. docs/tool_eyes.md lists how these
+scores differ from the paper's.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.dataset_files import read_text
+from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, Step, is_finished, steps_of
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.types import Message, Score
+from evalsuite.solvers.turns import Call, Turn
+from evalsuite.tools.arguments import parse_arguments
+from evalsuite.tools.documents import ASK_TO_USER, FINISH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Completion, Sample, Transcript
+    from evalsuite.tools.documents import ToolDocument
+
+
+ZERO_SHOT = "Resources/sys_infer.txt"
+FIVE_SHOT = "Resources/sys_infer_five_shot.txt"
+EXAMPLES = "Resources/examples.txt"
+RUNNER = "Code/Inference/inference.py"
+JUDGE = "Code/Evaluation/util/process_utils.py"
+DOCUMENTS_FIELD, EXAMPLES_FIELD = "{Tool Document}", "{examples}"
+# The released functions that build the questions to the judge, keyed by the names of our scores.
+_QUESTIONS = {
+    "intent": "eval_thought_foucus",
+    "validity": "eval_thought_validity",
+    "integrity": "eval_thought_quality",
+    "match": "eval_action_thought_matching",
+    "quality": "eval_relavance",
+}
+_FIELDS = {"document", "query", "thought_chain", "thought", "tool", "response"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedQuestion:
+    """A question to the judge.
+
+    Attributes:
+        system: the system message.
+        user: pieces of the user's message: a text, or (with True) a field's name.
+    """
+
+    system: str
+    user: tuple[tuple[str, bool], ...]
+
+    def filled(self, values: Mapping[str, str]) -> str:
+        """Fill in the fields of the user's message."""
+        return "".join(values[piece] if is_field else piece for piece, is_field in self.user)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedPrompts:
+    """The prompts of the released code.
+
+    Attributes:
+        zero_shot: the system prompt, with a field for the tools' documents.
+        five_shot: the same with the five examples.
+        reminder: the message after arguments that cannot be read.
+        given_up: the turn that is added in the model's name if it did not finish within the limit.
+        questions: questions to the judge: `intent`, `validity`, `integrity`, `match`, `quality`.
+    """
+
+    zero_shot: str
+    five_shot: str
+    reminder: str
+    given_up: str
+    questions: Mapping[str, ReleasedQuestion]
+
+
+@cache
+def read_prompts(folder: Path | None) -> ReleasedPrompts:
+    """Read the prompts from a copy of the authors' repository.
+
+    Raises:
+        SettingsError: no folder is given.
+        DatasetError: a file is missing, or lacks what the released one has.
+    """
+    if folder is None:
+        raise SettingsError(
+            "tool_eyes: the modes released and released_5shot ask in the authors' own words, which are not shipped; "
+            "name a copy of their repository with --data=DIR (as DIR/tool_eyes)"
+        )
+    five_shot = _template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
+    runner, judge = folder / RUNNER, folder / JUDGE
+    return ReleasedPrompts(
+        _template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
+        five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
+        _reminder(_parsed(runner), runner),
+        _given_up(_parsed(runner), runner),
+        {name: _question(_parsed(judge), function, judge) for name, function in _QUESTIONS.items()},
+    )
+
+
+def _template(path: Path, *fields: str) -> str:
+    text = read_text(path)
+    for field in fields:
+        if field not in text:
+            raise DatasetError(path, "", f"no place {field}", "the prompt as it was released")
+    return text
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            # The released code has invalid escapes such as "\\s".
+            warnings.simplefilter("ignore")
+            return ast.parse(read_text(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise DatasetError(path, "", f"invalid Python ({error})", "the code as it was released") from error
+
+
+def _reminder(module: ast.Module, path: Path) -> str:
+    """Find the value of the key `format` in the runner's dict for arguments that it cannot read."""
+    for key, value in _pairs(module):
+        if key == "format":
+            return value
+    raise DatasetError(path, "", "no text under the key 'format'", "the code as it was released")
+
+
+def _given_up(module: ast.Module, path: Path) -> str:
+    """Find the message that the runner adds in the model's name when an episode reaches `max_turn`."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
+            for statement in node.body:
+                for key, value in _pairs(statement):
+                    if key == "value":
+                        return value
+    raise DatasetError(
+        path, "", "no message for an episode that reaches max_turn", "the code as it was released"
+    )
+
+
+def _pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield the keys and values of all dicts below a node that are both constant texts."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Dict):
+            for key, value in zip(inner.keys, inner.values, strict=True):
+                texts = [part.value for part in (key, value) if isinstance(part, ast.Constant)]
+                if len(texts) == 2 and all(isinstance(text, str) for text in texts):
+                    yield str(texts[0]), str(texts[1])
+
+
+def _question(module: ast.Module, name: str, path: Path) -> ReleasedQuestion:
+    """Read what a function of the evaluator assigns to `sys_prompt` and `user_input`."""
+    functions = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    assigned = {
+        node.targets[0].id: node.value
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    system, user = assigned.get("sys_prompt"), assigned.get("user_input")
+    if (
+        not isinstance(system, ast.Constant)
+        or not isinstance(system.value, str)
+        or not isinstance(user, ast.JoinedStr)
+    ):
+        raise DatasetError(
+            path, f"function {name}", "no texts sys_prompt and user_input", "the code as it was released"
+        )
+    return ReleasedQuestion(system.value, tuple(_piece(part, path, name) for part in user.values))
+
+
+def _piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
+    if isinstance(part, ast.Constant):
+        return str(part.value), False
+    if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in _FIELDS:
+        return part.value.id, True
+    shown = ast.unparse(part)[:60]
+    raise DatasetError(path, f"function {function}", shown, f"one of the fields {', '.join(sorted(_FIELDS))}")
+
+
+THOUGHT, ACTION, INPUT = "Thought:", "Action:", "Action Input:"
+_STRINGS = re.compile(r"""\"(?:[^"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'""", re.DOTALL)
+_NOT_PYTHON = re.compile(r"\b(?:true|false|null)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedReAct:
+    """The released protocol.
+
+    Attributes:
+        system: the authors' system prompt.
+        reminder_text: the message after arguments that cannot be read.
+        finishes: a call of `finish` ends an episode.
+    """
+
+    system: str
+    reminder_text: str
+    finishes: bool = True
+
+    def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
+        """Return the authors' system prompt with the documents, then the request."""
+        shown = self.system.replace(DOCUMENTS_FIELD, documents_json(sample))
+        return (Message("system", shown), Message("user", str(sample.input)))
+
+    def offered(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
+        """Offer no functions, because the system message lists the tools."""
+        return ()
+
+    def read(self, completion: Completion) -> Turn:
+        return read_turn(completion.text)
+
+    def said(self, completion: Completion) -> Message:
+        """Rebuild a message as the released code repeats it in later requests."""
+        parts = parts_of(completion.text)
+        closing = '"}' if parts.action.lower() == FINISH.name and not parts.input.endswith('"}') else ""
+        return Message("assistant", parts.text + closing)
+
+    def observed(self, call: Call, observation: str) -> Message:
+        """Return a user's reply unchanged, and a tool's result with the prefix of the released template."""
+        text = observation if call.name == ASK_TO_USER.name else f"Function: {observation}"
+        return Message("user", text)
+
+    def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+        """Return the authors' reminder; if the message names no tool, return the failure of its call."""
+        words = self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}"
+        return [Message("user", words)]
+
+
+def documents_json(sample: Sample) -> str:
+    """Write the documents of a sample's tools as the released code does."""
+    return json.dumps(sample.metadata["documents"])
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A message's three parts without their keywords, and the message rebuilt from them."""
+
+    thought: str
+    action: str
+    input: str
+    text: str
+
+
+def parts_of(message: str) -> Parts:
+    """Split a message as the released code does; a missing part is empty, a missing input is `{}`."""
+    thought = _between(message, THOUGHT, ACTION) or f"{THOUGHT} \n"
+    action = _between(message, ACTION, INPUT) or f"{ACTION} \n"
+    at = message.find(INPUT)
+    written = message[at:].replace("\n ", "").replace("\n", "") if at >= 0 else f"{INPUT} {{}}"
+    return Parts(
+        thought.removeprefix(THOUGHT).strip(),
+        action.removeprefix(ACTION).strip(),
+        written.removeprefix(INPUT).strip(),
+        thought + action + written,
+    )
+
+
+def _between(message: str, start: str, end: str) -> str:
+    first = message.find(start)
+    last = message.find(end, first + len(start)) if first >= 0 else -1
+    return message[first:last] if last >= 0 else ""
+
+
+def read_turn(text: str) -> Turn:
+    """Read one message as the released code does.
+
+    The thought may be missing, and a call of `finish` is well-formed whatever its input is. The input of any other
+    call must be a Python literal, so JSON's true, false and null are refused.
+    """
+    parts = parts_of(text)
+    if not parts.action:
+        fault = "empty_action" if ACTION in text else "keywords"
+        return Turn(parts.thought, (), fault, "The message names no tool.")
+    name = parts.action.lower()
+    if name == FINISH.name:
+        return Turn(parts.thought, (Call(FINISH.name, {"answer": answer_of(parts.input)}),))
+    try:
+        arguments = _python_dict(parts.input)
+    except ValueError as error:
+        return Turn(parts.thought, (), "unparseable", f"The input cannot be read: {error}.")
+    called = ASK_TO_USER.name if name == ASK_TO_USER.name else parts.action
+    return Turn(parts.thought, (Call(called, arguments),))
+
+
+def answer_of(written: str) -> str:
+    """Read the answer from the input of `finish`: its field `answer`, or the whole input."""
+    closed = written if written.endswith('"}') else written + '"}'
+    try:
+        answer = _python_dict(closed)["answer"]
+    except (ValueError, KeyError):
+        return closed
+    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+
+def _python_dict(written: str) -> dict[str, Any]:
+    arguments, after = parse_arguments(written)
+    if after:
+        raise ValueError("text follows the parameters")
+    if _NOT_PYTHON.search(_STRINGS.sub("", written)):
+        raise ValueError("true, false and null are not Python's")
+    return arguments
+
+
+JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "top_p": 0.5, "max_tokens": 1024}
+_SCORE_LINE = re.compile(r"Evaluation Score:([^\n]*)")
+_SCORE = re.compile(r"10|\d")
+
+
+def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
+    """Return the scores that need no judge, each in [0, 1].
+
+    In `format_alignment`, an unfinished episode has one more turn, which the runner adds and which is malformed.
+    `finished` is 1 if the model called finish within the limit. See `reality_of` for `reality`.
+    """
+    steps, finished = steps_of(transcript), is_finished(transcript)
+    turns = len(steps) if finished else len(steps) + 1
+    return {
+        "format_alignment": sum(step.valid for step in steps) / turns,
+        "reality": reality_of(sample, steps[:-1] if finished else steps),
+        "finished": float(finished),
+    }
+
+
+def reality_of(sample: Sample, steps: Sequence[Step]) -> float:
+    """Compute 1 - (calls of unknown tools + calls with wrong parameters) / valid turns; 0 without a valid turn.
+
+    After the first unknown tool, parameters are no longer checked. A required parameter that was given once counts
+    as given in all later calls of its tool.
+
+    Args:
+        sample: the sample with the tools' documents.
+        steps: all turns except the one that finishes.
+    """
+    documents = {
+        document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])
+    }
+    due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
+    unknown_tools = wrong_parameters = 0
+    calls = [call for step in steps if step.valid for call in step.calls]
+    for call in calls:
+        unknown_tools += call["tool"] not in documents
+        if not unknown_tools:
+            due[call["tool"]] -= set(call["arguments"])
+            unknown = set(call["arguments"]) - set(documents[call["tool"]].get("properties", {}))
+            wrong_parameters += bool(due[call["tool"]] or unknown)
+    return 1 - (unknown_tools + wrong_parameters) / len(calls) if calls else 0.0
+
+
+async def judge_capabilities(
+    sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
+) -> dict[str, float | Score]:
+    """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
+
+    The judge gets 4 questions and one per turn, the added one included. An unreadable answer counts as 0.
+
+    Raises:
+        ModelError: a call failed for good.
+    """
+    questions = _JudgeQuestions(sample, transcript, judge, prompts)
+    thoughts = [step.thought for step in questions.steps]
+    intent, validity, integrity, quality, *matches = await asyncio.gather(
+        questions.ask("intent", thought_chain=questions.chain(replies=True)),
+        questions.ask("validity", thought_chain=questions.chain()),
+        questions.ask("integrity", thought_chain=questions.chain()),
+        questions.ask("quality", response=questions.answer),
+        *(
+            questions.ask("match", f" {number}", thought=thought, tool=tool)
+            for number, (thought, tool) in enumerate(zip(thoughts, questions.tools, strict=True), 1)
+        ),
+    )
+    rules = rule_scores(sample, transcript)
+    # Malformed turns are left out, except the last turn.
+    last = len(matches) - 1
+    counted = [match for at, match in enumerate(matches) if questions.steps[at].valid or at == last]
+    match = sum(counted) / len(counted)
+    capabilities = {
+        "intent_comprehension": intent,
+        "behaviour_planning": validity * integrity,
+        "tool_selection": rules["reality"] * match,
+        "answer_organisation": quality,
+    }
+    return {
+        **capabilities,
+        "validity": validity,
+        "integrity": integrity,
+        "match": match,
+        "quality": quality,
+        # The first score carries the log of all scores.
+        "intent_comprehension": Score(intent, log=questions.log),
+        OVERALL: (rules["format_alignment"] + sum(capabilities.values())) / len(CAPABILITIES),
+    }
+
+
+class _JudgeQuestions:
+    """Asks the judge about one episode in the authors' words, and keeps its answers.
+
+    Attributes:
+        steps: the model's turns; an unfinished episode also has the turn that the runner adds.
+        tools: the tool that each turn names.
+        answer: the answer for the user.
+    """
+
+    def __init__(
+        self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
+    ) -> None:
+        self.judge, self.prompts = judge, prompts
+        self.common = {"document": documents_json(sample), "query": str(sample.input)}
+        written = [message.content for message in transcript.messages if message.role == "assistant"]
+        self.steps = steps_of(transcript)
+        self.answer = transcript.answer
+        if not is_finished(transcript):
+            added = parts_of(prompts.given_up)
+            written.append(prompts.given_up)
+            self.steps.append(Step(added.thought, "added", ()))
+            self.answer = answer_of(added.input)
+        self.tools = [parts_of(text).action for text in written]
+        self.answers: dict[str, list[Mapping[str, Any]]] = {}
+
+    async def ask(self, criterion: str, place: str = "", **values: str) -> float:
+        """Ask for a score in tenths; an unreadable answer is 0."""
+        question = self.prompts.questions[criterion]
+        message = Message("user", question.filled({**self.common, **values}))
+        completion = await self.judge.chat([Message("system", question.system), message], **JUDGE_PARAMETERS)
+        self.answers[criterion + place] = [
+            {
+                "role": "user",
+                "content": message.content.replace(self.common["document"], "(the tools' documents)"),
+            },
+            {"role": "assistant", "content": completion.text},
+        ]
+        return read_score(completion.text)
+
+    def chain(self, *, replies: bool = False) -> str:
+        """List the thoughts by turn; with `replies`, also the messages in the user's name between them."""
+        lines = []
+        for number, step in enumerate(self.steps, 1):
+            lines.append(f"Turn {number}:\n{step.thought}")
+            if replies and step.fault == "unparseable":
+                lines.append(f"User request:\n{self.prompts.reminder}")
+            if replies:
+                lines += [
+                    f"User request:\n{call['observation']}"
+                    for call in step.calls
+                    if call["tool"] == ASK_TO_USER.name
+                ]
+        return "\n\n".join(lines)
+
+    @property
+    def log(self) -> list[Mapping[str, Any]]:
+        return [
+            {"speaker": f"judge of {name}", **entry}
+            for name in sorted(self.answers)
+            for entry in self.answers[name]
+        ]
+
+
+def read_score(text: str) -> float:
+    """Read the first whole number from 0 to 10 on the score's line, in tenths; 0 without one."""
+    line = _SCORE_LINE.search(text)
+    number = _SCORE.search(line[1]) if line else None
+    return int(number[0]) / 10 if number else 0.0
