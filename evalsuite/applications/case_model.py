@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import threading
 import time
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion
 
 T = TypeVar("T")
+
+_making = threading.Lock()
+"""Held while the API of a case is made: the case's own threads and the event loop may ask for it at once."""
 
 
 class CaseModel(ModelHandle):
@@ -50,6 +53,7 @@ class CaseModel(ModelHandle):
         self.user_model = user_model
         self.effects = effects or Effects()
         self.log = CallLog()
+        self._api: CaseApi | None = None
         self._endpoints: list[tuple[LoopbackServer, Endpoint]] = []
 
     async def chat(
@@ -109,12 +113,15 @@ class CaseModel(ModelHandle):
             self.log.failures.append(error)
             raise
 
-    @cached_property
+    @property
     def api(self) -> CaseApi:
-        """The OpenAI API that this model answers."""
+        """The OpenAI API that this model answers; made once, whichever thread asks first."""
         from evalsuite.applications.case_api import CaseApi
 
-        return CaseApi(self)
+        with _making:
+            if self._api is None:
+                self._api = CaseApi(self)
+            return self._api
 
     def openai(self) -> AsyncOpenAI:
         """An `AsyncOpenAI` whose calls this model answers, for use in an async function."""

@@ -10,6 +10,7 @@ import asyncio
 import os
 import secrets
 import socket
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -124,10 +125,12 @@ class LoopbackServer:
 
 
 _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopbackServer] = WeakKeyDictionary()
+_making = threading.Lock()
 
 
 def listener_of(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
-    """The loop's listener, which is made when a case first asks for it."""
-    if loop not in _listeners:
-        _listeners[loop] = LoopbackServer(loop)
-    return _listeners[loop]
+    """The loop's listener, made when a case first asks for it, whichever thread that is."""
+    with _making:
+        if loop not in _listeners:
+            _listeners[loop] = LoopbackServer(loop)
+        return _listeners[loop]

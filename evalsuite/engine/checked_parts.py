@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import JudgedScorer, ModelScorer
 from evalsuite.engine.scorer_kinds import name_of
 
-if TYPE_CHECKING:
-    from evalsuite.engine.bound import Bound
 
-
-def check_parts(bound: Bound) -> None:
-    """Sees that a benchmark's solver and scorers can be called, and that no two scorers give one score.
+def check_parts(benchmark: str, solver: object, scorers: Any) -> None:
+    """Checks that a benchmark's solver and scorers can be called, and that no two scorers give one score.
 
     Raises:
         SettingsError: with what is wrong and what to write instead.
     """
     try:
-        _check_solver(bound.solver)
-        _check_scorers(bound.scorers)
-        _check_names(bound.scorers)
-        if bound.scorers and bound.solver is None:
+        _check_solver(solver)
+        _check_scorers(scorers)
+        _check_names(scorers)
+        if scorers and solver is None:
             raise SettingsError(
                 "it has scorers but no solver, so nothing would be scored; add solver=generate(), or leave out scorers"
             )
     except SettingsError as error:
-        raise SettingsError(f"benchmark {bound.name}: {error}") from error
+        raise SettingsError(f"benchmark {benchmark}: {error}") from error
 
 
 def _check_solver(solver: object) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import platform
-import threading
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
-from evalsuite.results.run_folders import RunFolder, find_folder, make_folder
+from evalsuite.results.run_folders import find_folder, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,14 +21,22 @@ if TYPE_CHECKING:
 
 
 class OpenRun:
-    """The run being written. Nothing is made or written before it is asked for.
+    """The run being written: makes, or opens again, its folder and its journal.
 
     Args:
-        settings: of the run.
+        settings: the run's.
         reports: the folder of all runs.
-        info: what `run.json` says about it, apart from when it began.
+        info: the content of `run.json`, apart from the time when the run began.
         cases: those of this session.
-        lease: on the run that is resumed; None for a new one.
+        lease: the lease on the run that is resumed; None for a new run.
+
+    Attributes:
+        folder: the run's folder.
+        journal: the run's journal; any thread may use it.
+
+    Raises:
+        EvalsuiteError: the folder cannot be made or found, or its journal cannot be opened.
+        OSError: a file cannot be written.
     """
 
     def __init__(
@@ -41,45 +47,37 @@ class OpenRun:
         cases: Iterable[PlannedCase],
         lease: Lease | None,
     ) -> None:
-        self._settings, self._reports, self._info = settings, reports, info
-        self._cases, self._lease = cases, lease
-        self._started = datetime.now(UTC)
-        self._opening = threading.RLock()
+        from evalsuite.journal.lease import Lease
 
-    @cached_property
-    def folder(self) -> RunFolder:
-        """The run's folder, made on first use."""
-        if self._settings.resume:
-            folder = find_folder(self._reports, self._settings.resume)
+        self._info, self._started = info, datetime.now(UTC)
+        if settings.resume:
+            self.folder = find_folder(reports, settings.resume)
         else:
-            model = self._info["model"] or ""
-            folder = make_folder(self._reports, self._settings.run, model, self._started)
-        if self._lease is None:
-            from evalsuite.journal.lease import Lease
+            self.folder = make_folder(reports, settings.run, info["model"] or "", self._started)
+        self._lease = lease or Lease(self.folder.path)
+        try:
+            self._lease.sign(platform.node(), to_seconds(self._started))
+            self._write_info()
+            self.journal = self._open_journal(cases)
+        except BaseException:
+            self._lease.release()
+            raise
 
-            self._lease = Lease(folder.path)
-        self._lease.sign(platform.node(), to_seconds(self._started))
-        self._write_info(folder)
-        return folder
-
-    @property
-    def journal(self) -> Journal:
-        """The run's journal, made on first use; from any thread."""
-        with self._opening:
-            return self._journal
-
-    @cached_property
-    def _journal(self) -> Journal:
+    def _open_journal(self, cases: Iterable[PlannedCase]) -> Journal:
         from evalsuite.journal.journal import Journal
 
         folder = self.folder.path
         # A run of which only the records were copied.
         only_records = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
         journal = Journal(folder / JOURNAL)
-        if only_records:
-            take_in(journal, folder / RECORDS)
-        journal.begin(to_seconds(self._started), self._info["command"])
-        journal.plan(self._cases)
+        try:
+            if only_records:
+                take_in(journal, folder / RECORDS)
+            journal.begin(to_seconds(self._started), self._info["command"])
+            journal.plan(cases)
+        except BaseException:
+            journal.close()
+            raise
         return journal
 
     def end(self, stopped: str | None, facts: Mapping[str, Any]) -> None:
@@ -91,17 +89,15 @@ class OpenRun:
         """
         self.journal.end(to_seconds(datetime.now(UTC)), stopped)
         export_records(self.journal, self.folder.path)
-        self._write_info(self.folder, facts)
+        self._write_info(facts)
 
-    def _write_info(self, folder: RunFolder, facts: Mapping[str, Any] | None = None) -> None:
-        folder.write_info({"started": to_seconds(self._started), **self._info, **(facts or {})})
+    def _write_info(self, facts: Mapping[str, Any] | None = None) -> None:
+        self.folder.write_info({"started": to_seconds(self._started), **self._info, **(facts or {})})
 
     def close(self) -> None:
-        """Closes the journal, if it is open, and releases the lease."""
-        if "_journal" in self.__dict__:
-            self.journal.close()
-        if self._lease is not None:
-            self._lease.release()
+        """Closes the journal and releases the lease."""
+        self.journal.close()
+        self._lease.release()
 
 
 def to_seconds(moment: datetime) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import threading
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import encode_usage
+from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_folder
 
@@ -19,19 +20,25 @@ if TYPE_CHECKING:
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.gateway.channel import ChannelServer
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.models.protocol import Backend
 
 
 class RunGateway:
-    """The gateway of a session. Nothing is opened or started before a case asks.
+    """The gateway of a session, with its event loop.
 
     Args:
-        settings: of the run.
-        reports: the folder of all runs, for the one that is replayed.
+        settings: the run's.
+        reports: the folder of all runs, in which the replayed run is found.
         run: keeps the answers.
-        give_up: hears of an error after which no call can succeed.
-        on_detached: hears, with --detach, what the session does not wait for.
+        give_up: called with an error after which no call can succeed.
+        on_detached: called, with --detach, with what the session does not wait for.
+
+    Attributes:
+        background: the event loop of the gateway.
+        gateway: the run's gateway; used in the loop's thread only.
+
+    Raises:
+        EvalsuiteError: the run to be replayed has no journal, or a setting makes no sense.
     """
 
     def __init__(
@@ -43,19 +50,15 @@ class RunGateway:
         on_detached: Callable[[str], None],
     ) -> None:
         self._settings, self._reports, self._run = settings, reports, run
-        self._give_up, self._on_detached = give_up, on_detached
         self._servers: dict[Any, ChannelServer] = {}
+        # Requests arrive in one thread per worker; a stop is sent from the loop's thread.
+        self._lock = threading.Lock()
+        self.gateway = self._open(give_up)
+        self._desk = self._make_desk(on_detached) if settings.batch else None
+        # Last, since its thread has to be ended.
+        self.background = BackgroundLoop()
 
-    @cached_property
-    def background(self) -> BackgroundLoop:
-        """The event loop of the gateway."""
-        from evalsuite.gateway.loop import BackgroundLoop
-
-        return BackgroundLoop()
-
-    @cached_property
-    def gateway(self) -> Gateway:
-        """The run's gateway; may be used in the loop's thread only."""
+    def _open(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
         from evalsuite.gateway.opening import open_gateway
         from evalsuite.journal.answers import Answers
 
@@ -68,7 +71,7 @@ class RunGateway:
                 from evalsuite.journal.batches import Batches
 
                 Batches(self._run.journal.database).carry_over()
-        return open_gateway(self._settings, answers, self._give_up, self._in_place)
+        return open_gateway(self._settings, answers, give_up, self._in_place)
 
     def _in_place(self, backend: Backend, model: str) -> Backend:
         """The backend itself, or what stands in its place: a replay, a gateway service, batches."""
@@ -81,32 +84,27 @@ class RunGateway:
             from evalsuite.service.remote import RemoteBackend
 
             return RemoteBackend(backend, parse_services(self._settings.gateway))
-        if self._settings.batch:
+        if self._desk is not None:
             from evalsuite.batches.choice import in_batches
             from evalsuite.journal.batches import Batches
 
             return in_batches(backend, model, Batches(self._run.journal.database), self._desk)
         return backend
 
-    @cached_property
-    def _desk(self) -> BatchDesk:
-        """The batches of this session."""
+    def _make_desk(self, on_detached: Callable[[str], None]) -> BatchDesk:
         from evalsuite.batches.desk import BatchDesk
 
-        return BatchDesk(
-            detach=self._settings.detach,
-            tell=self.gateway.notices.append,
-            on_detached=self._on_detached,
-        )
+        tell = self.gateway.notices.append
+        return BatchDesk(detach=self._settings.detach, tell=tell, on_detached=on_detached)
 
     @property
     def asking(self) -> bool:
         """Whether any case has asked a model."""
-        return "gateway" in self.__dict__
+        return bool(self.gateway.served)
 
     def waits(self) -> list[str]:
         """A few words on each batch that is waited for."""
-        return self._desk.waits() if "_desk" in self.__dict__ else []
+        return self._desk.waits() if self._desk is not None else []
 
     def usage(self) -> dict[str, Any] | None:
         """What all calls took so far, as JSON; None if there was none."""
@@ -124,24 +122,23 @@ class RunGateway:
         self._server(channel).stop(reason)
 
     def _server(self, channel: Any) -> ChannelServer:
-        if channel not in self._servers:
-            from evalsuite.gateway.channel import ChannelServer
+        from evalsuite.gateway.channel import ChannelServer
 
-            self._servers[channel] = ChannelServer(channel, self.background, lambda: self.gateway)
-        return self._servers[channel]
+        with self._lock:
+            if channel not in self._servers:
+                self._servers[channel] = ChannelServer(channel, self.background, self.gateway)
+            return self._servers[channel]
 
     def close(self) -> None:
-        """Closes the gateway and the loop, as far as they were made."""
-        if self.asking and self._settings.batch and not self._settings.replay:
-            self.background.run(self._let_batches_go())
-        if self.asking:
-            self.background.run(self.gateway.aclose())
-        if "background" in self.__dict__:
-            self.background.close()
+        """Closes the gateway and the loop."""
+        if self._desk is not None and not self._settings.replay:
+            self.background.run(self._let_batches_go(self._desk))
+        self.background.run(self.gateway.aclose())
+        self.background.close()
 
-    async def _let_batches_go(self) -> None:
+    async def _let_batches_go(self, desk: BatchDesk) -> None:
         """Releases the calls that wait for a batch, which would hold up the end; the next session collects it."""
         from evalsuite.journal.batches import Batches
 
-        self._desk.release()
+        desk.release()
         Batches(self._run.journal.database).tidy()

@@ -10,6 +10,7 @@ import itertools
 import json
 import queue
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import CallFailed, EvalsuiteError
@@ -111,12 +112,10 @@ class ChannelServer:
     Args:
         channel: to the worker.
         background: the gateway's loop.
-        gateway: returns the gateway; called in the loop's thread.
+        gateway: the gateway; used in the loop's thread.
     """
 
-    def __init__(
-        self, channel: Channel, background: BackgroundLoop, gateway: Callable[[], CaseAsker]
-    ) -> None:
+    def __init__(self, channel: Channel, background: BackgroundLoop, gateway: CaseAsker) -> None:
         self._channel, self._background, self._gateway = channel, background, gateway
         self._tasks: set[asyncio.Task[None]] = set()
         self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -142,7 +141,7 @@ class ChannelServer:
 
     async def _answer(self, plain: dict[str, Any]) -> None:
         try:
-            answer = await _answered(self._gateway(), plain)
+            answer = await _answered(self._gateway, plain)
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the asker must hear of it, whatever it is
@@ -158,6 +157,19 @@ class ChannelServer:
             except OSError:
                 # The worker is dead; xdist reports that.
                 return
+
+
+def refuse(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
+    """Answers a worker's request with an error, where there is no gateway.
+
+    Args:
+        channel: to the worker.
+        text: the request; None means that the worker is gone.
+        error: why nothing can be asked.
+    """
+    if text is not None:
+        with suppress(OSError):
+            channel.send(dumps({"number": json.loads(text)["number"], "error": encode_error(error)}))
 
 
 async def _answered(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:

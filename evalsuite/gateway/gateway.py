@@ -11,7 +11,7 @@ import dataclasses
 import time
 from collections import Counter
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
@@ -162,16 +162,12 @@ class Gateway:
         # The asker may give up; the call goes on, as others may have joined it and it is paid for.
         return await asyncio.shield(flight)
 
-    @cached_property
-    def _effects(self) -> EffectLog:
-        return EffectLog(self.store.tool_calls)
-
     async def recall(self, effect: Effect) -> Any:
-        return self._effects.recall(effect)
+        return EffectLog(self.store.tool_calls).recall(effect)
 
     async def keep(self, effect: Effect, result: Any) -> None:
         try:
-            self._effects.keep(effect, result)
+            EffectLog(self.store.tool_calls).keep(effect, result)
         except RunError as error:
             self._lost = str(error)
             self._on_hopeless(error)

@@ -58,7 +58,9 @@ class Database:
         mode = "ro" if self.read_only else "rwc"
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:
-            db = sqlite3.connect(address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+            db = sqlite3.connect(
+                address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True
+            )
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
         # A damaged byte should fail a checksum rather than the query that reads it.

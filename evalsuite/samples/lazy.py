@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -12,6 +13,10 @@ from evalsuite.core.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_making = threading.RLock()
+"""Held while a sample is made: the event loop, which solves a case, and the case's test may ask for it at once."""
 
 
 class Unmade:
@@ -35,12 +40,15 @@ class Unmade:
         Raises:
             SettingsError: what was made has another id.
         """
-        if self._sample is None:
-            made = self._make(self.id)
-            if made.id != self.id:
-                raise SettingsError(f"LazySamples: for the id {self.id!r} the sample {made.id!r} was made")
-            self._sample = made
-        return self._sample
+        with _making:
+            if self._sample is None:
+                made = self._make(self.id)
+                if made.id != self.id:
+                    raise SettingsError(
+                        f"LazySamples: for the id {self.id!r} the sample {made.id!r} was made"
+                    )
+                self._sample = made
+            return self._sample
 
 
 class LazySamples(Sequence[Sample]):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Sample
-from evalsuite.engine.bound import Bound, bind
+from evalsuite.engine.bound import Bound, bind, check_ids
 from evalsuite.plugin.collection.keywords import any_case, keyword_filter
 from evalsuite.plugin.marks import FIXTURE
 from evalsuite.results.judge_labels import CANARY
@@ -104,7 +104,7 @@ def _sources(bound: Bound, limit: int | None) -> Sequence[SampleSource]:
     if not isinstance(samples, SampleStream):
         return samples
     read = samples.first(limit)
-    bound.check_ids(read)
+    check_ids(bound.name, read)
     return read
 
 
@@ -157,7 +157,6 @@ def generate(
         EvalsuiteError: samples or modes cannot be had.
     """
     bound = bind(declaration, settings, model, metafunc.config.rootpath, metafunc.definition.nodeid)
-    bound.make()
     # A resumed run notes the cases that it leaves out.
     may_match = any_case if settings.resume else keyword_filter(metafunc)
     goes_on = settings.until_decided

@@ -54,7 +54,7 @@ def evalsuite_case() -> RunningCase:
         )
     findings = findings_of(item)
     if case.bound.solver is not None:
-        solved = process_of(item.config).prefetcher.result(case)
+        solved = process_of(item.config).result(case)
         if isinstance(solved.error, Detached):
             pytest.skip(f"a later session will collect its answer: {solved.error}")
         findings.score(case, solved)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.counted_nouns import number_of
@@ -46,7 +45,9 @@ EXCUSED = '"excused":"gate"'
 
 
 class Controller:
-    """The controlling process of a session. It opens, starts and writes nothing before a case needs it.
+    """The controlling process of a session: makes the run's folder, journal, event loop and gateway.
+
+    `Listener.open` makes it, once, before the first case runs.
 
     Args:
         settings: of the run, with those of a resumed or replayed run taken over.
@@ -61,6 +62,10 @@ class Controller:
         cases: those of this session.
         lease: on the run that is resumed; None for a new one.
         quarantine: cases that decide nothing; None where there are none.
+
+    Raises:
+        EvalsuiteError: the run cannot be made or opened again.
+        OSError: a file of it cannot be written.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that one session is
@@ -83,11 +88,8 @@ class Controller:
         self._gates = parse_gates(settings.gate)
         self._quarantine, self._watchers = quarantine, watchers
         self._planned = {planned.case: planned for planned in cases}
-        self._run = OpenRun(
-            settings, self._reports, self._info(command, selection, narrowed=narrowed), cases, lease
-        )
-        self.asked = RunGateway(settings, self._reports, self._run, self._give_up, self._leave)
         self.early = EarlyEnd(settings, self._gates, self._reports, stop)
+        self._baseline = self._find_baseline()
         self._stop = stop
         self._clock = time.monotonic()
         self._root, self._live = root, live
@@ -110,6 +112,14 @@ class Controller:
         self._places: set[str] = set()
         # What scorers declare of their scores, by benchmark.
         self._metrics: dict[str, dict[str, Any]] = {}
+        self._run = OpenRun(
+            settings, self._reports, self._info(command, selection, narrowed=narrowed), cases, lease
+        )
+        try:
+            self.asked = RunGateway(settings, self._reports, self._run, self._give_up, self._leave)
+        except BaseException:
+            self._run.close()
+            raise
 
     def _info(self, command: str, selection: dict[str, Any], *, narrowed: bool) -> dict[str, Any]:
         from evalsuite.gateway.concealment import public_settings
@@ -131,7 +141,7 @@ class Controller:
 
     @property
     def folder(self) -> RunFolder:
-        """The run's folder, made on first use."""
+        """The run's folder."""
         return self._run.folder
 
     def _leave(self, reason: str) -> None:
@@ -189,8 +199,7 @@ class Controller:
         if baseline is not None and report.nodeid in baseline.offsets:
             add_baseline(report, baseline_line(baseline.read(report.nodeid)))
 
-    @cached_property
-    def _baseline(self) -> Run | None:
+    def _find_baseline(self) -> Run | None:
         from evalsuite.results.runs import load_run
 
         if not self.settings.baseline:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import threading
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.core.counted_nouns import number_of
-from evalsuite.core.errors import EvalsuiteError, for_terminal, in_words
+from evalsuite.core.errors import EvalsuiteError, RunError, for_terminal, in_words
 from evalsuite.plugin.collection.selection import count_cases, is_narrowed
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.plan import PLAN, plan_of
@@ -64,10 +63,42 @@ class Listener:
         self._passed_over: set[str] = set()
         # The benchmarks that this process has collected, by the node id of the test function.
         self.live: dict[str, Benchmark] = {}
+        # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
+        self._opening = threading.Lock()
+        self._controller: Controller | None = None
+        self._failure: RunError | None = None
 
-    @cached_property
+    @property
     def controller(self) -> Controller:
-        """Made when the first case asks a model or leaves its record."""
+        """The controlling process with the run's folder, journal and gateway; made once, whichever thread asks first.
+
+        Raises:
+            RunError: it cannot be made; every later call raises the same.
+        """
+        with self._opening:
+            if self._failure is not None:
+                raise self._failure
+            if self._controller is None:
+                try:
+                    self._controller = self._make_controller()
+                except (EvalsuiteError, OSError) as error:
+                    self.broken = f"the run cannot begin: {in_words(error)}"
+                    self._failure = RunError(self.broken)
+                    raise self._failure from error
+            return self._controller
+
+    def open(self) -> Controller:
+        """Gives the controlling process to the main thread, before the first case runs, or ends the session.
+
+        Raises:
+            pytest.exit.Exception: the run cannot begin, so that its cases would be paid for in vain.
+        """
+        try:
+            return self.controller
+        except RunError as error:
+            pytest.exit(f"evalsuite: {error}", INCOMPLETE)
+
+    def _make_controller(self) -> Controller:
         from evalsuite.plugin.session.controller import Controller
         from evalsuite.plugin.session.provenance import command_line
         from evalsuite.plugin.session.watchers import Watchers
@@ -109,7 +140,7 @@ class Listener:
     @property
     def begun(self) -> bool:
         """Whether any case asked a model or left a record."""
-        return "controller" in self.__dict__
+        return self._controller is not None
 
     @property
     def has_cases(self) -> bool:
@@ -151,16 +182,22 @@ class Listener:
         if text is not None and text.startswith(PLAN):
             self._told = text.removeprefix(PLAN)
             return
-        # The first request brings with it the code that answers it.
-        if text is not None or self.begun:
+        if text is None and not self.begun:
+            return
+        try:
             self.controller.asked.hear_worker(channel, text)
+        except RunError as error:
+            # Only where no case was planned: otherwise the main thread has opened the run before.
+            from evalsuite.gateway.channel import refuse
+
+            refuse(channel, text, error)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps the record attached to the report, or makes the one that a dead worker cannot send."""
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
-                self.controller.hear(report)
+                self.open().hear(report)
             except (EvalsuiteError, OSError) as error:
                 # Cases whose records cannot be kept would be paid for in vain.
                 self.broken = f"the records cannot be kept: {in_words(error)}"
@@ -191,6 +228,7 @@ class Listener:
             raise pytest.Session.Interrupted(f"{number_of(self._uncollected, 'error')} during collection")
         if self._told is not None and not self.handlers:
             self.handlers = listen(*HANDLERS)
+            self.open()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Counts what workers could not collect; xdist shows each failure once."""

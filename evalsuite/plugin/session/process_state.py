@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import atexit
 import gc
-from functools import cache, cached_property
+import threading
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
-    from evalsuite.engine.prefetch import Models, Prefetcher
+    from evalsuite.engine.prefetch import Models, Prefetcher, Solved
     from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.plugin.collection.cases import Case
@@ -70,15 +71,25 @@ class Process:
         self.deselected: list[pytest.Item] = []
         # Why this worker is to end after the current case.
         self.stopping = ""
+        # Test code may ask for a model in any thread.
+        self._lock = threading.Lock()
+        self._loop: BackgroundLoop | None = None
+        self._models: Models | None = None
+        # The cases to come and those in flight, from the first case on; made in the thread that runs the tests.
+        self._queue: Upcoming | None = None
+        self._prefetcher: Prefetcher | None = None
 
-    @cached_property
+    @property
     def background(self) -> BackgroundLoop:
-        """This process's event loop."""
-        return self._background()
+        """This process's event loop; made once, whichever thread asks first."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = self._background()
+            return self._loop
 
-    @cached_property
+    @property
     def models(self) -> Models:
-        """The models, reached through the gateway.
+        """The models, reached through the gateway; made once, whichever thread asks first.
 
         Raises:
             SettingsError: no model was named and none is embedded.
@@ -86,11 +97,13 @@ class Process:
         from evalsuite.engine.model_check import demand_model
         from evalsuite.engine.prefetch import Models
 
-        return Models(self._connect(self.background), self.settings, demand_model(self.model_name))
+        background, name = self.background, demand_model(self.model_name)
+        with self._lock:
+            if self._models is None:
+                self._models = Models(self._connect(background), self.settings, name)
+            return self._models
 
-    @cached_property
-    def prefetcher(self) -> Prefetcher:
-        """This process's cases in flight."""
+    def _make_prefetcher(self, queue: Upcoming) -> Prefetcher:
         from evalsuite.engine.prefetch import Prefetcher
 
         _set_aside()
@@ -99,22 +112,25 @@ class Process:
         window = min(self.settings.max_connections, 2 * share) if self._workers > 1 else share
         if self.settings.batch:
             window = IN_ONE_BATCH
-        return Prefetcher(self.background, self.models, self._queue, window)
-
-    @cached_property
-    def _queue(self) -> Upcoming:
-        from evalsuite.plugin.run.upcoming import find_queue
-
-        assert self.session is not None  # noqa: S101 - items run within a session
-        return find_queue(self.session)
+        return Prefetcher(self.background, self.models, queue, window)
 
     def item_begins(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Moves the queue on and, from the first case on, fills the window."""
         self.session = item.session
         case = case_of(item)
-        if case is not None or "prefetcher" in self.__dict__:
+        if case is not None and self._prefetcher is None:
+            from evalsuite.plugin.run.upcoming import find_queue
+
+            self._queue = find_queue(item.session)
+            self._prefetcher = self._make_prefetcher(self._queue)
+        if self._prefetcher is not None and self._queue is not None:
             self._queue.at(item, nextitem)
-            self.prefetcher.begin(case if case is not None and case.bound.solver is not None else None)
+            self._prefetcher.begin(case if case is not None and case.bound.solver is not None else None)
+
+    def result(self, case: Case) -> Solved:
+        """Waits for the result of a case whose item has begun."""
+        assert self._prefetcher is not None  # noqa: S101 - made when the first case began
+        return self._prefetcher.result(case)
 
     def excuse(self, case: Case) -> str | None:
         """Why this case's missed threshold does not fail by itself, as a key of `outcomes.EXCUSES`."""
@@ -129,14 +145,14 @@ class Process:
 
     def give_up(self) -> None:
         """Drops the cases in flight; their tests will not run."""
-        if "prefetcher" in self.__dict__:
-            self.background.run(self.prefetcher.aclose())
-            del self.__dict__["prefetcher"]
+        if self._prefetcher is not None:
+            self.background.run(self._prefetcher.aclose())
+            self._prefetcher = None
 
     def close(self) -> None:
-        """Ends the loop, if this process made it."""
-        if "background" in self.__dict__:
-            self.background.close()
+        """Ends the loop, if there is one."""
+        if self._loop is not None:
+            self._loop.close()
 
 
 PROCESS = pytest.StashKey[Process]()

@@ -22,9 +22,12 @@ def conclude(session: pytest.Session) -> None:
     listener = config.stash.get(LISTENER, None)
     # A gate on this command line waits for cases even if none ran, unless none was to run.
     waited_for = config.getoption("evalsuite_gate") and session.exitstatus != pytest.ExitCode.USAGE_ERROR
-    if listener is None or listener.broken or not (listener.begun or waited_for):
+    if listener is None or not (listener.begun or listener.broken or waited_for):
         return
-    controller = listener.controller
+    if listener.broken:
+        session.exitstatus = INCOMPLETE
+        return
+    controller = listener.open()
     stopped = False if controller.early.ended else session.shouldfail or session.shouldstop
     stopped = stopped or ended_by()
     if not (stopped or controller.early.ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
@@ -91,13 +94,13 @@ def exit_status(session: pytest.Session, controller: Controller, *, stopped: boo
 def show_summary(terminal: pytest.TerminalReporter) -> None:
     """Shows the verdict, or why there is none."""
     listener = terminal.config.stash.get(LISTENER, None)
-    if listener is None or not listener.begun:
+    if listener is None:
         return
     if listener.broken:
         from evalsuite.plugin.terminal.closing_lines import show_failure
 
         show_failure(terminal, listener.broken)
-    elif listener.controller.verdict is not None:
+    elif listener.begun and listener.controller.verdict is not None:
         from evalsuite.plugin.terminal.closing_lines import summarise
 
         summarise(terminal, listener.controller.folder, listener.controller.verdict, listener.status)

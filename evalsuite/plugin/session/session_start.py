@@ -17,13 +17,8 @@ from evalsuite.plugin.session.process_state import PROCESS, Process
 from evalsuite.plugin.session.signals import listen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from evalsuite.core.types import Completion, Request
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.gateway.asker import CaseAsker
-    from evalsuite.gateway.effects import Effect
-    from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.loop import BackgroundLoop
 
 
@@ -122,8 +117,8 @@ def _start_controller(config: pytest.Config) -> None:
         settings,
         listener.model,
         1,
-        lambda: listener.controller.asked.background,
-        lambda _: LocalAsker(lambda: listener.controller.asked.gateway),
+        lambda: listener.open().asked.background,
+        lambda _: listener.controller.asked.gateway,
     )
     config.stash[PROCESS].quarantine = listener.quarantine
 
@@ -163,26 +158,6 @@ def prepare_programs(settings: Settings) -> None:
         from evalsuite.sandbox.environments import environment
 
         environment(settings.program_env, lambda text: print(f"evalsuite: {text}", file=sys.stderr))  # noqa: T201
-
-
-class LocalAsker:
-    """The way to the gateway within its own process.
-
-    Args:
-        gateway: gives the gateway, made when it is asked first.
-    """
-
-    def __init__(self, gateway: Callable[[], Gateway]) -> None:
-        self._gateway = gateway
-
-    async def ask(self, request: Request) -> Completion:
-        return await self._gateway().ask(request)
-
-    async def recall(self, effect: Effect) -> Any:
-        return await self._gateway().recall(effect)
-
-    async def keep(self, effect: Effect, result: Any) -> None:
-        await self._gateway().keep(effect, result)
 
 
 def make_importable(config: pytest.Config, settings: Settings) -> None:

@@ -98,7 +98,7 @@ class Wire:
     def worker(self, gateway: Answers) -> tuple[ChannelAsker, BackgroundLoop, End]:
         ours, theirs, loop = End(), End(), BackgroundLoop()
         ours.other, theirs.other = theirs, ours
-        server = ChannelServer(ours, self.controller, lambda: gateway)
+        server = ChannelServer(ours, self.controller, gateway)
         ours.setcallback(server.hear, None)
         asker = ChannelAsker(theirs, loop, lambda _: None)
         self.ends += [ours, theirs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check(solver: Any, scorers: Any) -> None:
-    check_parts(SimpleNamespace(name="own", solver=solver, scorers=scorers))  # type: ignore[arg-type] # what is read
+    check_parts("own", solver, scorers)
 
 
 def length(sample: Sample, transcript: Transcript) -> dict[str, float]:
