@@ -1,1 +1,1 @@
-"""The published benchmarks, one folder each, and the reading of their files."""
+"""The published benchmarks, and the readers of their files."""

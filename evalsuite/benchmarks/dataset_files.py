@@ -1,4 +1,4 @@
-"""Reading published files: every fault names the file, the place, what was found and what was expected."""
+"""Readers of published files whose errors name the file, the place, the value found and the value expected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = {
 
 
 def read_text(path: Path) -> str:
-    """A whole file of UTF-8 text, with or without a byte-order mark.
+    """Read a file of UTF-8 text, with or without a byte-order mark.
 
     Raises:
         DatasetError: the file is missing, cannot be read or is not UTF-8.
@@ -43,15 +43,15 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: str, path: Path, where: str = "") -> Any:
-    """Parses JSON; `where` names the place of `text` within the file.
+    """Parse JSON; `where` names the place of `text` within the file.
 
     Raises:
-        DatasetError: it is not JSON, ends too early, is too deep, or holds what no text file can.
+        DatasetError: the text is not JSON, ends too early, is nested too deep, or has an invalid character.
     """
     try:
         value = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
-            # Such an escape may be half of a surrogate pair, which breaks whatever it is written to.
+            # Such an escape may be half of a surrogate pair, which cannot be written as UTF-8.
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"
@@ -73,7 +73,7 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """A JSON file whose top is of this kind.
+    """Read a JSON file whose top is of this kind.
 
     Raises:
         DatasetError: see `read_text`, `parse_json` and `expect`.
@@ -82,7 +82,7 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON-lines file, each with its place (`line 3`); blank lines are passed over.
+    """Yield the objects of a JSON-lines file, each with its place (`line 3`); skip blank lines.
 
     Raises:
         DatasetError: see `read_text`, `parse_json` and `expect`.
@@ -94,10 +94,10 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def expect(value: Any, kind: type[T], path: Path, where: str) -> T:
-    """The value itself, if it is of this kind; whole numbers are numbers, true and false are not.
+    """Return the value if it is of this kind; an int counts as a float, a bool does not count as a number.
 
     Raises:
-        DatasetError: it is of another kind.
+        DatasetError: the value is of another kind.
     """
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
@@ -106,7 +106,7 @@ def expect(value: Any, kind: type[T], path: Path, where: str) -> T:
 
 
 def take(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
-    """One field of a record.
+    """Return one field of a record.
 
     Raises:
         DatasetError: the field is missing or of another kind.

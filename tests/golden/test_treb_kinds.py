@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.dataset_files import read_json
-from evalsuite.benchmarks.treb.model_kinds import FILE, kind_of
-from evalsuite.benchmarks.treb.paper_results import published_results
+from evalsuite.benchmarks.treb.report import PUBLISHED_KINDS, kind_of, published_results
 
-BOARD = read_json(FILE, dict)
+BOARD = read_json(PUBLISHED_KINDS, dict)
 # The copy of Table 3 at hand lacks the code-optimised models.
 ROWS = [row for row in BOARD["rows"] if row[0] != "code-optimised"]
 

@@ -2,8 +2,8 @@
 
 from evalsuite.benchmarks.treb.averages import OVERALLS
 from evalsuite.benchmarks.treb.dataset import DEFAULT_MODES, MODES, load
-from evalsuite.benchmarks.treb.released import scorers
 from evalsuite.benchmarks.treb.report import report
+from evalsuite.benchmarks.treb.scoring import scorers
 from evalsuite.benchmarks.treb.solving import solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE

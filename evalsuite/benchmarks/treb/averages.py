@@ -1,7 +1,7 @@
 """Means as the paper takes them: over cases, then subtasks, then skill x mode columns.
 
-That the overall is the plain mean of the columns, and a column the mean of its subtasks, can be read off
-the paper's printed numbers: see docs/treb.md.
+The paper's printed numbers show that the overall is the plain mean of the columns, and that a column is the mean of
+its subtasks: see docs/treb.md.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Tally
 
 AverageColumn = tuple[str, str]
-# The metrics that the paper's tables are made of, with their titles.
+# The metrics of the paper's tables, with their titles.
 METRICS = {
     "rouge_l": "ROUGE-L",
     "bleu": "BLEU",
     "judge": "Judge",
     "exact_match": "Exact match of numbers",
 }
-# The same as the authors' code has them, which is what published rows were made with.
+# The same metrics as the authors' code computes them; published rows were made with these.
 RELEASED = {
     "rouge_l_released": "ROUGE-L as released",
     "bleu_released": "BLEU as released",
@@ -38,32 +38,31 @@ RELEASED = {
 
 
 def columns_of(metric: str) -> tuple[AverageColumn, ...]:
-    """The columns (skill, mode) of the paper's table for a metric: that of exact match is without NLU."""
+    """List a metric's columns (skill, mode) in the paper's table; exact match has none for NLU."""
     return tuple(column for column in COLUMNS if not metric.startswith("exact_match") or column[0] != "NLU")
 
 
 def column_of(row: Row) -> AverageColumn:
-    """The column that a case counts in."""
+    """Return the column that a case counts in."""
     return row.tags["skill"], COLUMN_OF[row.tags["mode"]]
 
 
 def column_mean(tally: Tally, metric: str, column: AverageColumn) -> float | None:
-    """The mean over the subtasks of a column that have a measured case; None where none has."""
+    """Average the subtasks of a column that have a measured case; None if no subtask has one."""
     scored = tally.scored(metric).where(lambda row: column_of(row) == column)
     return _mean([cases.mean(metric) or 0.0 for cases in scored.groups("subtask").values()])
 
 
 def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
-    """The mean over the measured columns, with a normal interval, and never one of no width.
+    """Average the measured columns, with a normal interval that is never of zero width.
 
-    It is a weighted sum of cases; the modes and epochs of one record are one cluster, and records vary
-    within their subtask only, of which there are always the same 26. No interval is given where a subtask
-    has a single record.
+    The mean is a weighted sum of cases. The modes and epochs of one record are one cluster. Records vary within their
+    subtask only, because the 26 subtasks are fixed. There is no interval if a subtask has a single record.
 
-    Where every record of a subtask scores alike, no spread is seen, which is no proof of none. Records that are right
-    with probabilities p are all right with a probability of at most exp(-sum(1 - p)), so that with a weight of at
-    most w for each, a true mean lower by w ln(2 / (1 - confidence)) or more leaves at most half of the error
-    probability; likewise upwards. No interval of rights and wrongs reaches less far, so that a wrong answer never
+    If all records of each subtask score alike, the spread appears to be zero, which proves nothing. Records that are
+    right with probabilities p are all right with a probability of at most exp(-sum(1 - p)). With a weight of at most w
+    per record, a true mean lower by w ln(2 / (1 - confidence)) or more therefore has at most half of the error
+    probability; likewise upwards. Every interval of 0/1 scores reaches at least that far, so a wrong answer never
     narrows it.
     """
     columns = columns_of(metric)
@@ -82,12 +81,12 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
 
 
-# For gates: `treb.overall_judge`; a plain mean over cases would weigh subtasks by their size.
+# For gates (`treb.overall_judge`), because a plain mean over cases would weigh subtasks by their size.
 OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in METRICS}
 
 
 def _weights(scored: Iterable[Row]) -> list[float]:
-    """What each case counts for: 1 / (columns x subtasks in its column x cases of its subtask there)."""
+    """Weigh each case by 1 / (columns x subtasks in its column x cases of its subtask in that column)."""
     cells: dict[AverageColumn, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in scored:
         cells[column_of(row)][row.tags["subtask"]] += 1
@@ -100,7 +99,7 @@ def _weights(scored: Iterable[Row]) -> list[float]:
 def _records(
     scored: Iterable[Row], weights: Sequence[float]
 ) -> dict[str, dict[str, list[tuple[Row, float]]]]:
-    """The cases of each record with their weights, by subtask."""
+    """Group the cases with their weights by subtask and record."""
     records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
     for row, weight in zip(scored, weights, strict=True):
         records[row.tags["subtask"]][row.cluster].append((row, weight))
@@ -108,14 +107,14 @@ def _records(
 
 
 def _heaviest(records: Mapping[str, Mapping[str, Sequence[tuple[Row, float]]]]) -> float:
-    """The greatest weight of a record, over all of its cases."""
+    """Return the greatest weight of a record, summed over its cases."""
     return max(
         math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values()
     )
 
 
 def _totals(records: Mapping[str, Sequence[tuple[Row, float]]], metric: str) -> list[float]:
-    """What each record of a subtask adds to the overall."""
+    """Return what each record of a subtask adds to the overall."""
     return [math.fsum(weight * row.scores[metric] for row, weight in cases) for cases in records.values()]
 
 

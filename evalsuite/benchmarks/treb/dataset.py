@@ -1,17 +1,17 @@
-"""TReB's official files, or the shipped samples in the same format, as samples."""
+"""TReB's options and samples: the official files, or the shipped samples in the same format."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.treb.options import TrebOptions, is_quick
 from evalsuite.benchmarks.treb.records import QuestionRecord, read_records
 from evalsuite.benchmarks.treb.subtasks import SUBTASKS, find_subtask
 from evalsuite.core.errors import DatasetError
+from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset
 from evalsuite.core.types import Sample
 from evalsuite.metrics.words import HAN
@@ -21,15 +21,51 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Setup
 
+
+@dataclass(frozen=True, slots=True)
+class TrebOptions:
+    """The keyword arguments of TReB in `@benchmark`.
+
+    Attributes:
+        max_tokens: limit of one completion.
+        temperature: the paper's value; `--model-param temperature=...` overrides it.
+        context: the model's context in tokens; 8192 in the paper. In TCoT a table gets half as many characters, as in
+            the released code; in PoT and ICoT the description of the frames gets about half the context.
+        timeout: seconds for one program or round.
+        published: whether the report shows the paper's results, like the mode of that name.
+    """
+
+    max_tokens: int = 2048
+    temperature: float | None = 0.2
+    context: int = 8192
+    timeout: float = 10.0
+    published: bool = False
+
+    @classmethod
+    def of(cls, setup: Setup) -> TrebOptions:
+        """Read the options of a setup.
+
+        Raises:
+            SettingsError: an argument is not an option.
+        """
+        mode = {"published": True} if "published" in setup.modes else {}
+        return read_options("TReB", cls, {**setup.args, **mode})
+
+
+def is_quick(setup: Setup) -> bool:
+    """Tell whether the run uses the default selection of the shipped samples."""
+    return setup.data is None and not set(setup.modes) - {"auto", "published"}
+
+
 SHIPPED = Path(__file__).parent / "data" / "samples"
-# The published archive has a folder a language; that of the leaderboard's questions is called JSON.
+# The published archive has a folder per language; the leaderboard's questions are in JSON.
 FOLDERS = (".", "English", "Chinese", "JSON")
 MODES = {
-    "auto": "official files: all modes of each subtask; shipped samples: one a subtask, the modes in turn",
+    "auto": "official files: all modes of each subtask; shipped samples: one per subtask, the modes in turn",
     "tcot": "reasoning in words, the table as Markdown and once more as HTML",
     "tcot_markdown": "reasoning in words, the table as Markdown",
     "tcot_html": "reasoning in words, the table as HTML",
-    "pot": "the model writes one program, what it prints is the answer",
+    "pot": "the model writes one program, whose output is the answer",
     "icot": "plan, program and result in up to three rounds, then the answer",
     "published": "adds the paper's results to the report, as rows marked as published",
 }
@@ -37,10 +73,10 @@ DEFAULT_MODES = ("auto",)
 
 
 def load(setup: Setup) -> Dataset:
-    """One sample for each record and mode.
+    """Load one sample for each record and mode.
 
     Raises:
-        DatasetError: there is no file of a subtask, or one is not as published.
+        DatasetError: no file of a subtask exists, or one is malformed.
     """
     root = setup.data or SHIPPED
     paths = files(root)
@@ -60,10 +96,10 @@ def load(setup: Setup) -> Dataset:
 
 
 def files(root: Path) -> list[Path]:
-    """The files of the subtasks, in the order of the paper's Table 1 within each folder.
+    """List the files of the subtasks, in the order of the paper's Table 1 within each folder.
 
     Raises:
-        DatasetError: there are none.
+        DatasetError: there is no such file.
     """
     order = {subtask: place for place, subtask in enumerate(SUBTASKS)}
     ordered = [
@@ -81,7 +117,7 @@ def files(root: Path) -> list[Path]:
 
 
 def distinct(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
-    """The records with unique ids: English and Chinese files may share an id, and the later record gets a `#2`."""
+    """Make the ids unique: if English and Chinese files share an id, the later record gets a `#2`."""
     seen: Counter[str] = Counter()
     for record in records:
         seen[record.id] += 1
@@ -91,7 +127,7 @@ def distinct(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
 
 
 def wanted_modes(modes: Iterable[str]) -> set[str]:
-    """The modes that samples run in; empty if the benchmark decides."""
+    """Return the modes that samples run in; empty if the benchmark decides."""
     wanted = set(modes) - {"auto", "published"}
     if "tcot" in wanted:
         wanted |= {"tcot_markdown", "tcot_html"}
@@ -99,7 +135,7 @@ def wanted_modes(modes: Iterable[str]) -> set[str]:
 
 
 def in_turn(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
-    """The first record of each subtask, with modes taking turns, so that every mode appears and every subtask once."""
+    """Pair the first record of each subtask with a mode, so that every subtask occurs once and every mode occurs."""
     turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
     seen = set()
     for record in records:
@@ -114,14 +150,14 @@ def _sample(record: QuestionRecord, mode: str, *, published: bool) -> Sample:
         "subtask": record.subtask.name,
         "mode": mode,
         "language": "zh" if HAN.search(record.question) else "en",
-        # The modes of one record, and its translation, are no independent cases.
+        # The modes of one record, and its translation, are not independent cases.
         "cluster": record.cluster,
     }
     return Sample(
         id=f"{record.id}|{mode}",
         input=record.question,
         target=record.answer,
-        # A report sees nothing of a run but its cases: they carry the wish for the published rows.
+        # The report sees only the cases of a run, so they carry the request for published rows.
         tags=tags | ({"published": "shown"} if published else {}),
         metadata={"tables": record.tables, "number": record.number, "rules": record.rules},
     )

@@ -1,15 +1,19 @@
-"""One record of an official file, checked field by field."""
+"""TReB's official files: their records, read one by one and checked field by field.
+
+The official test set has a file of 3 GB, so large files are streamed.
+"""
 
 from __future__ import annotations
 
+import codecs
+import json
 import math
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, take
-from evalsuite.benchmarks.treb.record_stream import raw_records
+from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json_lines, read_text, take
 from evalsuite.benchmarks.treb.rules import broken_rules
 from evalsuite.benchmarks.treb.subtasks import Subtask, find_subtask
 from evalsuite.core.errors import DatasetError, ScoringError
@@ -18,17 +22,18 @@ from evalsuite.metrics.numbers import numeric_match, parse_number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+
 _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """Where a record stands, for messages and for the files that it names.
+    """The location of a record, for messages and for the files that it names.
 
     Attributes:
-        root: the folder of the whole benchmark; no record reads a file outside.
-        path: the file of the record.
-        where: the place in it.
+        root: the benchmark's folder; records must not read files outside.
+        path: the record's file.
+        where: the place in the file.
     """
 
     root: Path
@@ -36,7 +41,7 @@ class RecordSource:
     where: str
 
     def fault(self, field: str, found: str, expected: str) -> DatasetError:
-        """The error for one field."""
+        """Make the error for one field."""
         return DatasetError(self.path, f"{self.where}, field {field!r}", found, expected)
 
 
@@ -45,14 +50,14 @@ class QuestionRecord:
     """A question with its tables.
 
     Attributes:
-        id: as in the file.
-        subtask: one of the 26.
-        question: with the tables' titles where the subtask shows them.
+        id: the id in the file.
+        subtask: one of the 26 subtasks.
+        question: the question, with the tables' titles if the subtask shows them.
         answer: the reference.
-        number: the reference as a number, a percentage with its sign; None where it is no number.
+        number: the reference as a number, a percentage with its sign; None if it is not a number.
         tables: for each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "").
-        rules: what an answer is checked for, see `rules`; None where the record brings none.
-        cluster: what its modes share with each other and with a translation of it: its id in the file.
+        rules: the rules that an answer must keep, see `rules.py`; None if the record has none.
+        cluster: the id in the file, which its modes and its translation share.
     """
 
     id: str
@@ -66,16 +71,16 @@ class QuestionRecord:
 
 
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
-    """The records of one subtask's file, a JSON list or JSON lines.
+    """Read the records of one subtask's file, a JSON list or JSON lines.
 
     Args:
         path: the file.
         root: the folder of the whole benchmark.
-        shown: characters of a table's text that a prompt takes at most; a longer one that is not needed to know
-            the table is let go of.
+        shown: characters of a table's text that a prompt takes at most; longer texts are dropped if the record also
+            has a CSV file.
 
     Raises:
-        DatasetError: the file or a record is not as published.
+        DatasetError: the file or a record is malformed.
     """
     for where, raw in raw_records(path):
         yield _record(raw, RecordSource(root, path, where), shown)
@@ -108,7 +113,7 @@ def _rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mapping[str
         expect(rule, dict, source.path, place) for rule in expect(raw["rules"], list, source.path, place)
     ]
     try:
-        broken_rules("", rules)  # any answer shows whether they can be checked
+        broken_rules("", rules)  # any answer reveals rules that cannot be checked
     except ScoringError as error:
         raise source.fault("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
@@ -122,7 +127,7 @@ def _texts(raw: Mapping[str, Any], field: str, source: RecordSource) -> list[str
 
 def _answer(raw: Mapping[str, Any], source: RecordSource) -> str:
     if "answer" not in raw:
-        # The leaderboard's test set has no references: its questions are answered, and not scored.
+        # The leaderboard's test set has no references, so its answers are not scored.
         if raw.get("number_answer") in {None, ""}:
             return ""
         return take(raw, "answer", str, source.path, source.where)
@@ -184,9 +189,9 @@ def _header_rows(headers: Any, index: int, source: RecordSource) -> int:
 
 
 def _csv(written: str, source: RecordSource) -> str | None:
-    """The CSV file beside the record's file, or at the same place below the benchmark's folder.
+    """Find the CSV file beside the record's file, or at the same place below the benchmark's folder.
 
-    The authors' paths may start at a folder of theirs: leading parts are dropped until a file is found.
+    The authors' paths may start at a folder of theirs, so leading parts are dropped until a file is found.
     """
     if not written:
         return None
@@ -200,9 +205,139 @@ def _csv(written: str, source: RecordSource) -> str | None:
 
 
 def _file_below(root: Path, written: Path) -> Path | None:
-    """The file itself, if it is one below the root, wherever links lead."""
+    """Return the file if it is below the root after links are resolved."""
     try:
         path = written.resolve()
         return path if path.is_relative_to(root.resolve()) and path.is_file() else None
-    except (OSError, ValueError):  # too long, or with a null character: no file has such a name
+    except (OSError, ValueError):  # too long, or with a null character
         return None
+
+
+AT_ONCE = 16 << 20
+"""Bytes. Smaller files are read whole, because that is faster and their errors have a line and a column."""
+PIECE = 1 << 20
+_BLANK = re.compile(r"\s*")
+_DECODER = json.JSONDecoder()
+
+
+def raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the objects of a JSON list or of JSON lines, each with its place (`record 3`, `line 3`).
+
+    Raises:
+        DatasetError: the file has neither format, cannot be read, or is not UTF-8.
+    """
+    try:
+        large = path.stat().st_size > AT_ONCE
+    except OSError:
+        large = False  # reading the file raises the error
+    yield from _read_streamed(path) if large else _read_whole(path)
+
+
+def _read_whole(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    text = read_text(path)
+    if not text.strip():
+        raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")
+    if not text.lstrip().startswith("["):
+        yield from read_json_lines(path)
+        return
+    for number, value in enumerate(parse_json(text, path), 1):
+        place = f"record {number}"
+        yield place, expect(value, dict, path, place)
+
+
+def _read_streamed(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    try:
+        with path.open("rb") as file:
+            listed = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+            file.seek(0)
+            yield from _JsonList(path, file).records() if listed else _read_lines(path, file)
+    except OSError as error:
+        raise DatasetError(path, "", error.strerror or str(error), "a readable file") from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(path, "", f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text") from error
+
+
+def _read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            place = f"line {number}"
+            yield place, expect(parse_json(line.decode("utf-8-sig"), path, place), dict, path, place)
+
+
+class _JsonList:
+    """Streams a JSON list of objects; one object at a time is in memory.
+
+    Args:
+        path: the file's path, for messages.
+        file: the file, open at its beginning.
+    """
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self._path, self._file = path, file
+        self._text, self._at = "", 0
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+
+    def records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the objects in order."""
+        self._take("[", "its beginning")
+        number = 0
+        while self._next() != "]" or number:
+            number += 1
+            place = f"record {number}"
+            yield place, self._record(place)
+            if self._next() != ",":
+                break
+            self._at += 1
+        self._take("]", f"the place after record {number}")
+        if self._next():
+            raise self._fault(f"the place after record {number}", "the end of the file")
+
+    def _record(self, place: str) -> Mapping[str, Any]:
+        if self._next() != "{":
+            raise self._fault(place, "an object")
+        wanted = PIECE
+        while True:
+            try:
+                _, end = _DECODER.raw_decode(self._text, self._at)
+            except ValueError as error:
+                # Read twice as much each time, because each attempt parses the record from its beginning.
+                if not self._more(wanted):
+                    raise self._fault(place, "a whole JSON object") from error
+                wanted *= 2
+            except RecursionError:
+                end = len(self._text)  # parse_json below raises the error
+                break
+            else:
+                break
+        text, self._at = self._text[self._at : end], end
+        return expect(parse_json(text, self._path, place), dict, self._path, place)
+
+    def _take(self, sign: str, place: str) -> None:
+        if self._next() != sign:
+            raise self._fault(place, repr(sign))
+        self._at += 1
+
+    def _next(self) -> str:
+        """Return the next non-blank character; empty at the end of the file."""
+        while True:
+            blank = _BLANK.match(self._text, self._at)
+            self._at = blank.end() if blank else self._at
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more(PIECE):
+                return ""
+
+    def _more(self, size: int) -> bool:
+        """Read on and drop what was parsed; return False at the end of the file."""
+        data = self._file.read(size)
+        self._text = self._text[self._at :] + self._decoder.decode(data, final=not data)
+        self._at = 0
+        return bool(data)
+
+    def _fault(self, place: str, expected: str) -> DatasetError:
+        ahead = (
+            repr(self._text[self._at : self._at + 20])
+            if self._at < len(self._text)
+            else "the end of the file"
+        )
+        return DatasetError(self._path, place, ahead, expected)

@@ -1,24 +1,32 @@
-"""TReB's part of a report: the paper's table for each metric, a picture by skill and mode, the details."""
+"""TReB's section of the report: the paper's tables, the leaderboard, kinds of models, and details.
+
+The leaderboard has five skills over twenty subtasks about tables, each in its best mode, by the judge. The authors'
+numbers fit this rule: there, QwQ-32B has 81.98 in TBO, above each of its modes in the paper's Table 3 (80.57, 78.23,
+74.00), and 83.22 in TU, below its ICoT there (91.02), which few subtasks run in.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.averages import METRICS, RELEASED, column_mean, columns_of, overall
-from evalsuite.benchmarks.treb.leaderboard import leaderboard
-from evalsuite.benchmarks.treb.model_kinds import by_kind
-from evalsuite.benchmarks.treb.paper_results import published_results
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.output.reports.section import Chart, Column, Section, Series, Table
 from evalsuite.output.reports.truncation_note import cut_off
 from evalsuite.results.artefacts import FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.output.reports.section import Block, Cell, ChartKind
     from evalsuite.results.tally import RunView, Tally
+
 
 RULES = "instruction_following"
 # Titles of the counts, by the fact `program`.
@@ -30,13 +38,13 @@ PROGRAM_STATES = {
     "printed nothing": "printed nothing",
     "missing": "no program",
 }
-# The picture shows the first of these that was measured: the authors' leaderboard ranks by the judge.
+# The pictures show the first of these that was measured. The authors' leaderboard ranks by the judge.
 PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
 
 def report(views: Sequence[RunView]) -> Section:
-    """The section for one run, or for several side by side."""
+    """Build the section for one run, or for several side by side."""
     released = RELEASED if _shows_published(views) else {}
     blocks: list[Block] = [_paper_table(views, metric) for metric in (*METRICS, *released)]
     blocks += [
@@ -47,7 +55,7 @@ def report(views: Sequence[RunView]) -> Section:
             for metric in _pictured(views)
             for block in by_kind(views, metric, published=_shows_published(views))
         ),
-        _subtasks(views),
+        _subtask_table(views),
         *_programs(views),
         *_files(views),
         *(word for view in views for word in cut_off(view.label, view.tally, "TREB")),
@@ -96,38 +104,33 @@ def _note(views: Sequence[RunView], metric: str) -> str:
 
 
 def _pictured(views: Sequence[RunView]) -> list[str]:
-    """The metric that pictures show: one, or none where neither was measured."""
+    """Choose the metric of the pictures: one, or none if neither was measured."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
 
 
 def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
-    """Bars by skill for one run, a polygon a run for several."""
+    """Draw bars by skill for one run, or a polygon per run for several."""
     for metric in _pictured(views):
         title = f"TReB by skill and mode: {METRICS[metric]}"
         if len(views) == 1:
-            labels, series = list(SKILLS), _bars(views[0].tally, metric)
+            labels, tally = list(SKILLS), views[0].tally
+            series = [
+                Series(mode, [column_mean(tally, metric, (skill, mode)) for skill in SKILLS])
+                for mode in dict.fromkeys(COLUMN_OF.values())
+            ]
         else:
-            labels, series = [" ".join(column) for column in COLUMNS], _polygons(views, metric)
+            labels = [" ".join(column) for column in COLUMNS]
+            series = [
+                Series(view.label, [column_mean(view.tally, metric, column) for column in COLUMNS])
+                for view in views
+            ]
         kind: ChartKind = "bars" if len(views) == 1 else "radar"
         name = "treb_by_skill_and_mode"
         yield Chart(kind, name, title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])
 
 
-def _bars(tally: Tally, metric: str) -> list[Series]:
-    return [
-        Series(mode, [column_mean(tally, metric, (skill, mode)) for skill in SKILLS])
-        for mode in dict.fromkeys(COLUMN_OF.values())
-    ]
-
-
-def _polygons(views: Sequence[RunView], metric: str) -> list[Series]:
-    return [
-        Series(view.label, [column_mean(view.tally, metric, column) for column in COLUMNS]) for view in views
-    ]
-
-
-def _subtasks(views: Sequence[RunView]) -> Table:
+def _subtask_table(views: Sequence[RunView]) -> Table:
     rows: list[list[Cell]] = []
     for subtask in SUBTASKS:
         for view in views:
@@ -152,7 +155,7 @@ def _subtasks(views: Sequence[RunView]) -> Table:
 
 
 def _files(views: Sequence[RunView]) -> Iterator[Table]:
-    """Which cases have files of their programs."""
+    """List the cases whose programs wrote files."""
     rows: list[list[Cell]] = [
         [view.label, row.sample, str(row.facts["files"])]
         for view in views
@@ -171,7 +174,7 @@ def _files(views: Sequence[RunView]) -> Iterator[Table]:
 
 
 def _programs(views: Sequence[RunView]) -> Iterator[Table]:
-    """How the programs of PoT and ICoT ended, which explains most zeros."""
+    """Count how the programs of PoT and ICoT ended, which explains most zeros."""
     rows: list[list[Cell]] = []
     packages: Counter[str] = Counter()
     for view in views:
@@ -198,3 +201,167 @@ def _programs(views: Sequence[RunView]) -> Iterator[Table]:
             missing = ", ".join(f"{name} ({count})" for name, count in packages.most_common(10))
             note += f" Packages that programs wanted and did not find: {missing}."
         yield Table("Programs", heads, rows, note)
+
+
+LEADERBOARD = Path(__file__).parent / "data" / "leaderboard.json"
+RANKED = tuple(skill for skill in SKILLS if skill != "NLU")
+RANKING_METRIC = "judge"
+LEADERBOARD_TITLE = "As on the leaderboard"
+
+
+def best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
+    """Return the highest mean of a subtask over TCoT, PoT and ICoT with its mode; None if it was not judged."""
+    scored = tally.scored(RANKING_METRIC).where(subtask=subtask)
+    modes = dict.fromkeys(COLUMN_OF.values())
+    means = [(_in_mode(scored, mode).mean(RANKING_METRIC), mode) for mode in modes]
+    measured = [(mean, mode) for mean, mode in means if mean is not None]
+    # Compare the means alone, so that of equal ones the first mode wins.
+    return max(measured, key=lambda pair: pair[0], default=None)
+
+
+def _in_mode(tally: Tally, mode: str) -> Tally:
+    return tally.where(lambda row: COLUMN_OF[row.tags["mode"]] == mode)
+
+
+def skill_score(tally: Tally, skill: str) -> float | None:
+    """Average a skill's judged subtasks, each in its best mode; None if none was judged."""
+    names = [subtask.name for subtask in SUBTASKS if subtask.skill == skill]
+    return _mean(pair and pair[0] for pair in (best_mode(tally, name) for name in names))
+
+
+def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
+    """Yield the table in the leaderboard's columns if anything was judged.
+
+    Args:
+        views: the runs.
+        published: whether to add the authors' rows.
+    """
+    rows: list[list[Cell]] = [_leaderboard_row(view) for view in views]
+    if not any(isinstance(cell, float) for row in rows for cell in row):
+        return
+    note = (
+        "The judge's mark in percent, of each subtask in its best mode; a skill is the mean over its subtasks, overall "
+        "the mean of the five skills, and a dash where one was not measured. The best of three is higher than any one "
+        "of them would be on new questions: compare runs on the tables above."
+    )
+    if published:
+        board = read_json(LEADERBOARD, dict)
+        rows += [
+            [f"{model} (published {date})", *(value / 100 for value in values), None]
+            for model, date, *values in board["rows"]
+        ]
+        note += (
+            f" Rows marked as published: {board['source']}; their judge is not this run's, and "
+            "in those of May 2026 the overall is not the mean of the five."
+        )
+    heads = [
+        Column("Run"),
+        *(Column(skill, "percent", 2) for skill in (*RANKED, "Overall")),
+        Column("Best modes"),
+    ]
+    yield Table(LEADERBOARD_TITLE, heads, rows, note)
+
+
+def _leaderboard_row(view: RunView) -> list[Cell]:
+    scores = [skill_score(view.tally, skill) for skill in RANKED]
+    measured = [score for score in scores if score is not None]
+    overall = math.fsum(measured) / len(measured) if len(measured) == len(scores) else None
+    best = [
+        pair[1] for subtask in SUBTASKS if subtask.table and (pair := best_mode(view.tally, subtask.name))
+    ]
+    counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
+    return [view.label, *scores, overall, counts if best else None]
+
+
+PUBLISHED_KINDS = Path(__file__).parent / "data" / "published_kinds.json"
+# The first kind whose pattern fits a model's name; with these, the paper's models get the paper's kinds.
+KINDS: dict[str, re.Pattern[str]] = {
+    "table-reasoning-optimised": re.compile(r"(?<!s)table", re.IGNORECASE),
+    "code-optimised": re.compile(r"code|starcoder|codestral|devstral", re.IGNORECASE),
+    "math-optimised": re.compile(r"math|prover", re.IGNORECASE),
+    "deep-thinking": re.compile(r"\br1\b|qwq|qwen-?3|think|reason|\bo[134]\b", re.IGNORECASE),
+    "general": re.compile(""),
+}
+
+
+def kind_of(model: str) -> str:
+    """Derive the kind of a model from its name."""
+    return next(kind for kind, name in KINDS.items() if name.search(model))
+
+
+def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
+    """Average several runs by the kind of their model, as in the paper's Table 4; yield nothing for one run.
+
+    Args:
+        views: the runs.
+        metric: the metric of both the table and the picture.
+        published: whether to add the paper's rows, which are of the judge.
+    """
+    if len(views) < 2:
+        return
+    columns = columns_of(metric)
+    kinds: dict[str, list[list[float | None]]] = {}
+    for view in views:
+        estimate = overall(view.tally, metric)
+        means = [column_mean(view.tally, metric, column) for column in columns]
+        row = [*means, estimate.value if estimate is not None else None]
+        kinds.setdefault(kind_of(view.label), []).append(row)
+    by_column = {
+        kind: [_mean(values) for values in zip(*kinds[kind], strict=True)]
+        for kind in reversed(KINDS)
+        if kind in kinds
+    }
+    rows: list[list[Cell]] = [[kind, len(kinds[kind]), *means] for kind, means in by_column.items()]
+    labels = [" ".join(column) for column in columns]
+    series = [Series(kind, means[:-1]) for kind, means in by_column.items()]
+    note = f"{METRICS[metric]}, in percent: the mean over the models of a kind, which is read off a model's name."
+    if published and metric == "judge":
+        board = read_json(PUBLISHED_KINDS, dict)
+        rows += [
+            [f"{kind} (published)", count, *(value / 100 for value in values)]
+            for kind, count, *values in board["rows"]
+        ]
+        note += f" Rows marked as published: {board['source']}."
+    heads = [Column("Kind"), Column("Models", "count"), *(Column(label, "percent", 2) for label in labels)]
+    yield Table("By kind of model", (*heads, Column("Overall", "percent", 2)), rows, note)
+    if len(series) > 1:
+        title = f"TReB by kind of model: {METRICS[metric]}"
+        yield Chart(
+            "radar", "treb_by_kind", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric]
+        )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    measured = [value for value in values if value is not None]
+    return math.fsum(measured) / len(measured) if measured else None
+
+
+PUBLISHED_RESULTS = Path(__file__).parent / "data" / "published.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One of the paper's tables.
+
+    Attributes:
+        source: the paper and the table's number.
+        rows: for each model its values by column (`TU PoT`, `Overall`), in [0, 1].
+    """
+
+    source: str
+    rows: Mapping[str, Mapping[str, float]]
+
+
+def published_results() -> dict[str, Published]:
+    """Read the paper's tables by metric: `rouge_l`, `judge`, `exact_match`."""
+    document = read_json(PUBLISHED_RESULTS, dict)
+    return {
+        table["metric"]: Published(
+            f"arXiv 2506.18421, Table {table['table']}",
+            {
+                model: {name: value / 100 for name, value in zip(table["columns"], values, strict=True)}
+                for model, values in table["rows"].items()
+            },
+        )
+        for table in document["tables"]
+    }

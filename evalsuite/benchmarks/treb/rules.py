@@ -1,17 +1,17 @@
-"""Instruction Following: what an answer must keep to, as data that is checked without asking anybody.
+"""Rules for answers to Instruction Following, as data that is checked without a judge.
 
-A rule is an object with the name of its `check` and what that needs:
+A rule is an object with the name of its `check` and that check's arguments:
 
-    {"check": "equals", "text": "OK"}                   the whole answer, blanks around it aside
+    {"check": "equals", "text": "OK"}                   the whole answer, without surrounding blanks
     {"check": "starts_with", "text": "Lost"}            likewise `ends_with`, `contains`, `excludes`
     {"check": "reversed", "text": "lantern"}            the answer is this text from back to front
     {"check": "characters", "at_least": 15}             likewise `words`; `at_most`, `exactly`
     {"check": "count", "of": ",", "exactly": 2}         how often a text occurs
     {"check": "items", "separator": ",", "exactly": 4, "shape": "AABB"}    every item has this shape
-    {"check": "any", "rules": [...]}                    one of these is enough
+    {"check": "any", "rules": [...]}                    at least one of these rules holds
 
 With `"ignore_case": true` letters are compared without case, with `"ignore_accents": true` without accents.
-An answer follows its instruction where it keeps all rules.
+An answer follows its instruction if it keeps all rules.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
 
 
 def broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rules that an answer does not keep; none where it follows its instruction.
+    """List the rules that an answer breaks.
 
     Raises:
-        ScoringError: a rule is none of those above.
+        ScoringError: a rule is not one of those above.
     """
     return [rule for rule in rules if not _keeps(answer.strip(), rule)]
 
 
 def published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
-    """The rules for a question of the official file, which brings none itself; None for other questions.
+    """Return the rules for a question of the official file, which has none itself; None for other questions.
 
-    The questions are known by their SHA-256, so that they need not be repeated here.
+    Questions are identified by their SHA-256, so that the package need not repeat them.
     """
     digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
     rules: Sequence[Mapping[str, Any]] | None = _published().get(digest)
@@ -82,12 +82,12 @@ def _items(answer: str, rule: Mapping[str, Any]) -> bool:
 
 
 def _shape(text: str) -> tuple[int, ...]:
-    """Where each character first occurs: equal for texts that repeat themselves in the same manner."""
+    """Return the first position of each character; equal for texts with the same pattern of repetition."""
     return tuple(map(text.index, text))
 
 
 def _comparing(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
-    """A check of the answer against the rule's text, both without what the rule ignores."""
+    """Make a check that compares the answer with the rule's text, both without what the rule ignores."""
     return lambda answer, rule: compare(_plain(answer, rule), _plain(rule["text"], rule))
 
 

@@ -1,12 +1,25 @@
-"""TReB's metrics: BLEU and ROUGE-L, numeric exact match, checked rules, and a judge's score.
+"""TReB's metrics: BLEU and ROUGE-L, numeric exact match, rules, a judge, and the released variants.
 
-The paper counts a program that is missing or fails as zero on every metric: it is the model's own failure.
+As in the paper, a missing or failed program scores zero on every metric, because it is the model's failure.
+
+Published rows were made with the released variants. They are written from their definitions
+(github.com/JT-LM/jiutian-treb, `src/judge`; packages rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1, jieba
+0.42.1) and differ from `metrics.text` as follows:
+
+- If the reference has a Chinese character (U+4E00 to U+9FFF), jieba splits both texts, and every token counts,
+  punctuation included, with its case. `metrics.text.rouge_l` leaves punctuation out.
+- In ROUGE-L of other texts, words consist of the letters a-z and digits, so accents split them.
+- Exact match compares the counts of each capital letter, so two answers without capitals are equal. The code applies
+  it to every answer; here, as apparently in Table 5, it applies to answers whose reference is a number.
 """
 
 from __future__ import annotations
 
+import re
+import string
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.shortening import beginning
@@ -16,18 +29,20 @@ from evalsuite.judges.parse_retry import ask_until_parsed
 from evalsuite.judges.signature import signature, signed
 from evalsuite.judges.verdict_text import said_numbers, without_thoughts
 from evalsuite.metrics.numbers import numeric_match, parse_number
-from evalsuite.metrics.text import bleu, rouge_l
+from evalsuite.metrics.text import bleu, bleu_of_tokens, rouge_l, stemmed
+from evalsuite.metrics.words import segment
 from evalsuite.solvers.boxed import last_boxed_answer, plain_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
     from evalsuite.core.types import Sample, Transcript
 
+
 RULES_SUBTASK = "Instruction Following"
 BEST = 10
-JUDGED = 8_000  # characters of an answer that a judge is shown: a program may print far more than fits
+JUDGED = 8_000  # maximum characters of an answer in the judge's prompt, because programs may print far more
 ASKED_WITH: Mapping[str, Any] = {"temperature": 0.0}
 """Generation parameters of the judge."""
 
@@ -41,13 +56,13 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 
 
 def own_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """TReB's scorers; each skips samples that it does not apply to, and the judge's needs a judge in the run."""
+    """Return the scorers without the released variants; the judge's is included if the run has a judge."""
     own: tuple[Scorer | JudgedScorer, ...] = (text_scores, number_score, rule_score)
     return (*own, AnswerJudge()) if setup.judge else own
 
 
 def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """`rouge_l` and `bleu` in [0, 1], for all subtasks except Instruction Following; no scores without a reference."""
+    """Return `rouge_l` and `bleu`, except for Instruction Following and for samples without a reference."""
     if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
         return {}
     if note := failed_program(sample, transcript):
@@ -57,23 +72,23 @@ def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Sco
 
 
 def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """`exact_match`, 0 or 1, where the reference is a number."""
+    """Return `exact_match`, 0 or 1, if the reference is a number."""
     number = sample.metadata["number"]
     if number is None or sample.tags["subtask"] == RULES_SUBTASK:
         return {}
     if note := failed_program(sample, transcript):
         return {"exact_match": Score(0.0, note)}
-    # A reference with words around its number ("12 goals") is right as it stands, too.
+    # An answer equal to a reference such as "12 goals" is right, too.
     same = transcript.answer.strip() == str(sample.target).strip()
     value = 1.0 if same else numeric_match(plain_words(transcript.answer), number)
     return {"exact_match": Score(value, f"the reference is {number}")}
 
 
 def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """`instruction_following`, 0 or 1: whether the answer keeps all rules of its question.
+    """Return `instruction_following`, 0 or 1: whether the answer keeps all rules of its question.
 
     Raises:
-        ScoringError: no rules are known for the question.
+        ScoringError: the question has no rules.
     """
     if sample.tags["subtask"] != RULES_SUBTASK:
         return {}
@@ -82,7 +97,7 @@ def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Scor
         rules = published_rules(str(sample.input))
     if not rules:
         raise ScoringError(
-            f"no rules are known for {sample.input!r} of Instruction Following: its record needs a field "
+            f"no rules exist for {sample.input!r} of Instruction Following: its record needs a field "
             f"'rules' (see docs/treb.md)"
         )
     broken = broken_rules(transcript.answer, rules)
@@ -91,10 +106,10 @@ def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Scor
 
 
 class AnswerJudge:
-    """`judge`: a judge's mark from 0 to 10 for agreement with the reference, divided by ten."""
+    """Scores `judge`: a judge's mark from 0 to 10 for agreement with the reference, divided by ten."""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Asks the judge; an answer that is missing is zero without asking.
+        """Ask the judge; a missing answer is zero without asking.
 
         Raises:
             JudgeError: the judge gave no mark.
@@ -124,15 +139,15 @@ class AnswerJudge:
 
 
 def _has_reference(sample: Sample) -> bool:
-    """Whether there is anything to compare with: some test sets have no reference answers."""
+    """Tell whether the sample has a reference; some test sets have none."""
     return bool(str(sample.target).strip())
 
 
 def mark(text: str) -> float:
-    r"""The mark in the last `\boxed{...}` of a judge's answer, perhaps with `/10` behind it, or called a score.
+    r"""Read the mark in the last `\boxed{...}` of a judge's answer, with or without `/10`, or named as the score.
 
     Raises:
-        ValueError: there is none between 0 and 10; the message tells the judge how to give it.
+        ValueError: there is no mark between 0 and 10; the message tells the judge how to give it.
     """
     text = without_thoughts(text)
     boxed = last_boxed_answer(text)
@@ -148,7 +163,7 @@ def mark(text: str) -> float:
 
 
 def failed_program(sample: Sample, transcript: Transcript) -> str:
-    """Why an answer counts as zero in PoT; empty if it does not."""
+    """Explain why an answer in PoT counts as zero; empty if it does not."""
     state = transcript.facts.get("program", "ok")
     if sample.tags["mode"] != "pot" or state == "ok":
         return ""
@@ -159,3 +174,82 @@ def failed_program(sample: Sample, transcript: Transcript) -> str:
         "package missing": f"its program wanted the package {package}",
         "timed out": "its program took too long",
     }.get(state, "its program failed")
+
+
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+WORDS = re.compile(r"[a-z0-9]+")
+# The ends of sentences in rouge-chinese: a Chinese full stop, two dots or a closing quotation mark. A line of blanks
+# counts as one empty word.
+_ENDS = (
+    re.compile(r"([\u3002\uff01\uff1f?])([^\u201d\u2019])"),
+    re.compile(r"(\.{6})([^\u201d\u2019])"),
+    re.compile(r"(\u2026{2})([^\u201d\u2019])"),
+    re.compile(r"([\u3002\uff01\uff1f?][\u201d\u2019])([^\uff0c\u3002\uff01\uff1f?])"),
+)
+NAMES = ("rouge_l_released", "bleu_released", "exact_match_released")
+
+
+def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
+    """Return TReB's scorers, with the released variants if published rows are shown."""
+    own = own_scorers(setup)
+    return (*own, released_scores) if TrebOptions.of(setup).published else own
+
+
+def released_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
+    """Return `rouge_l_released`, `bleu_released` and `exact_match_released`; nothing without a reference."""
+    target = str(sample.target)
+    if sample.tags["subtask"] == RULES_SUBTASK or not target.strip():
+        return {}
+    if note := failed_program(sample, transcript):
+        names = NAMES if sample.metadata["number"] is not None else NAMES[:2]
+        return {name: Score(0.0, note) for name in names}
+    answer = transcript.answer
+    scores: dict[str, float | Score] = {
+        "rouge_l_released": released_rouge_l(answer, target),
+        "bleu_released": released_bleu(answer, target),
+    }
+    if sample.metadata["number"] is not None:
+        scores["exact_match_released"] = released_exact_match(answer, target)
+    return scores
+
+
+def released_exact_match(prediction: str, reference: str) -> float:
+    """Return 1.0 if each capital letter A to Z occurs equally often in both texts, else 0.0."""
+    counts = ([text.count(letter) for letter in string.ascii_uppercase] for text in (prediction, reference))
+    return float(next(counts) == next(counts))
+
+
+def released_bleu(prediction: str, reference: str) -> float:
+    """Return sentence BLEU by sacrebleu, in [0, 1]; for Chinese texts over jieba's tokens."""
+    if not CHINESE.search(reference):
+        return bleu_of_tokens(prediction, reference)
+    return bleu_of_tokens(" ".join(segment(prediction)), " ".join(segment(reference)))
+
+
+def released_rouge_l(prediction: str, reference: str) -> float:
+    """Return the F-measure of the longest common subsequence of words."""
+    if not CHINESE.search(reference):
+        answered, wanted = (stemmed(WORDS.findall(text.lower())) for text in (prediction, reference))
+        return _f_measure(answered, wanted, 0.0)
+    if not prediction.strip():
+        return 0.0
+    # The package adds this to the denominator, against division by zero.
+    return _f_measure(_chinese_words(prediction), _chinese_words(reference), 1e-8)
+
+
+def _chinese_words(text: str) -> list[str]:
+    joined = " ".join(segment(text))
+    for end in _ENDS:
+        joined = end.sub(r"\1\n\2", joined)
+    lines = [line.split() or [""] for line in joined.rstrip().split("\n") if line]
+    return [word for line in lines for word in line]
+
+
+def _f_measure(answered: Sequence[str], wanted: Sequence[str], smoothing: float) -> float:
+    if not answered or not wanted:
+        return 0.0
+    import Levenshtein
+
+    common = round(Levenshtein.ratio(answered, wanted) * (len(answered) + len(wanted)) / 2)
+    precision, recall = common / len(answered), common / len(wanted)
+    return 2 * precision * recall / (precision + recall + smoothing) if common else 0.0

@@ -1,32 +1,39 @@
-"""One solver for all modes: each sample says by its tag `mode` how it is to be solved."""
+"""TReB's solvers: TCoT, PoT and ICoT, with their prompts.
+
+The prompts' wording is ours; their content is the paper's. Each sample's tag `mode` selects its solver.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.treb import prompts
-from evalsuite.benchmarks.treb.answers import answer_in_words
-from evalsuite.benchmarks.treb.options import TrebOptions
+from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, TCOT
-from evalsuite.benchmarks.treb.table_cache import TableCache
+from evalsuite.benchmarks.treb.tables import TableCache
 from evalsuite.core.shortening import beginning
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
+from evalsuite.solvers.boxed import unboxed
 from evalsuite.solvers.interleaved import interleaved
 from evalsuite.solvers.program_of_thought import program_of_thought
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from evalsuite.benchmarks.treb.tables import SourceTable
     from evalsuite.core.protocols import Model, Setup, Solver
     from evalsuite.core.types import Sample
 
+
 ROUNDS = 3
-CHARACTERS_A_TOKEN = 4  # of English; half the context in tokens is then this many times as many characters
+CHARACTERS_PER_TOKEN = 4  # in English
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class InWords:
     Attributes:
         limit: characters of each table's text.
         params: generation parameters.
-        cache: of the tables.
+        cache: the tables that were read.
     """
 
     limit: int
@@ -44,11 +51,11 @@ class InWords:
     cache: TableCache = field(default_factory=TableCache)
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Asks once; the transcript's fact `json` says whether the answer came in the form asked for."""
-        prompt = prompts.in_words(sample, await in_thread(self._tables, sample))
+        """Ask once; the transcript's fact `json` says whether the answer came in the requested form."""
+        prompt = _words_prompt(sample, await in_thread(self._tables, sample))
         completion = await model.chat(prompt, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
-        if prompts.asks_for_json(sample):
+        if asks_for_json(sample):
             answer, is_json = answer_in_words(completion.text)
             facts |= {"json": "found" if is_json else "missing"}
         messages = (*prompt, Message("assistant", completion.text))
@@ -58,7 +65,7 @@ class InWords:
         mode = sample.tags["mode"]
         form = "html" if mode == "tcot_html" else "markdown"
         return [
-            prompts.table_text(self.cache.read(source), source[form], mode, self.limit)
+            table_text(self.cache.read(source), source[form], mode, self.limit)
             for source in sample.metadata["tables"]
         ]
 
@@ -69,44 +76,42 @@ class Reasoner:
 
     Attributes:
         modes: a solver for each tag `mode`.
-        sandbox: where programs run; shared by the modes that have some.
+        sandbox: the sandbox for programs, shared by PoT and ICoT.
     """
 
     modes: Mapping[str, Solver]
     sandbox: Sandbox
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Solves one sample.
+        """Solve one sample.
 
         Raises:
-            DatasetError: its table is no table.
+            DatasetError: its table cannot be read.
             SandboxError: see `program_of_thought`.
             ModelError: a call failed for good.
         """
         return await self.modes[sample.tags["mode"]](sample, model)
 
     def sandbox_for(self, sample: Sample) -> Sandbox | None:
-        """Where the sample's programs would run; None in TCoT, where there are none."""
+        """Return the sandbox for a sample's programs; None in TCoT, which has none."""
         return self.sandbox if COLUMN_OF[sample.tags["mode"]] != TCOT else None
 
     async def aclose(self) -> None:
-        """Ends the sandbox."""
+        """Close the sandbox."""
         await self.sandbox.aclose()
 
 
 def solver(setup: Setup) -> Reasoner:
-    """The solver of a run."""
+    """Make the solver of a run."""
     options = TrebOptions.of(setup)
     half = options.context // 2
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
     cache = TableCache()
     shared: dict[str, Any] = {"tables": partial(tables_of, cache=cache), "timeout": options.timeout, **params}
-    # A program that imports scipy.stats, as tests of hypotheses do, is otherwise half a second slower.
+    # Preload scipy.stats because importing it, as tests of hypotheses do, takes half a second.
     sandbox, words = Sandbox(preload=("numpy", "pandas", "scipy.stats")), InWords(half, params, cache)
-    program = program_of_thought(prompt=_clipping(prompts.with_program, half), sandbox=sandbox, **shared)
-    rounds = interleaved(
-        rounds=ROUNDS, prompt=_clipping(prompts.with_rounds, half), sandbox=sandbox, **shared
-    )
+    program = program_of_thought(prompt=_clipping(_program_prompt, half), sandbox=sandbox, **shared)
+    rounds = interleaved(rounds=ROUNDS, prompt=_clipping(_rounds_prompt, half), sandbox=sandbox, **shared)
     modes: dict[str, Solver] = {
         "tcot": words,
         "tcot_markdown": words,
@@ -118,10 +123,10 @@ def solver(setup: Setup) -> Reasoner:
 
 
 def tables_of(sample: Sample, cache: TableCache) -> dict[str, Sent]:
-    """The tables for the sandbox: `df`, and `df2`, `df3`, ... where there are several.
+    """Make the tables for the sandbox: `df`, then `df2`, `df3`, ... if there are several.
 
     Raises:
-        DatasetError: one is no table.
+        DatasetError: a table cannot be read.
     """
     sources = sample.metadata["tables"]
     return {
@@ -133,6 +138,149 @@ def tables_of(sample: Sample, cache: TableCache) -> dict[str, Sent]:
 def _clipping(
     prompt: Callable[[Sample, str], list[Message]], tokens: int
 ) -> Callable[[Sample, str], list[Message]]:
-    """The same prompt with no more than about so many tokens on the tables, which the paper leaves open."""
-    limit = CHARACTERS_A_TOKEN * tokens
+    """Limit a prompt to about so many tokens of table descriptions, which the paper leaves open."""
+    limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: prompt(sample, beginning(described, limit))
+
+
+SMALL_ROWS, SMALL_COLUMNS = 50, 20
+FIRST_ROWS = 50
+
+IN_WORDS = """\
+You answer questions about tables by careful reading and reasoning in words.
+Finish your reply with one JSON object of this form, in the language of the question:
+```json
+{"thought": "which cells matter and how they lead to the answer", "answer": "the final answer alone"}
+```"""
+
+SUMMARY = """\
+You describe tables. Reply with the summary that is asked for and nothing else, in the language of the \
+question and in no more than 100 words."""
+
+PROGRAM = """\
+You answer questions about tables by programming in Python.
+The data is already in memory, in pandas data frames under the names given: there is no file to read.
+Say in one sentence how you go about it. Then write one complete program that prints the final answer, and \
+only the answer, in the language of the question. What it prints is your answer. Write it in this form:
+```python
+print(df["some column"].max())
+```"""
+
+_ROUNDS_TEXT = """\
+You answer questions about tables by planning, programming in Python and looking at the results.
+The data is already in memory, in pandas data frames under the names given: there is no file to read.
+In each turn say briefly what comes next and write one block of code that prints what you want to see:
+```python
+print(df["some column"].max())
+```
+It is run, you are shown its output, and its variables stay for your next block. Mend what fails. You have \
+three such turns at most. As soon as you know the answer, write no more code: give it, in the language of \
+the question, as \\boxed{the answer alone}."""
+
+# Repeated after the table, because small models otherwise forget to program after a long table.
+WITH_PROGRAM = "Now write the program, in one ```python block."
+WITH_ROUNDS = "Now begin: say what comes first and write its ```python block."
+COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data, below the names of columns."
+
+
+def asks_for_json(sample: Sample) -> bool:
+    """Tell whether a TCoT answer should be a JSON object: not without a table, and not for a summary."""
+    return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
+
+
+def _words_prompt(sample: Sample, tables: Sequence[str]) -> list[Message]:
+    """Build the prompt for TCoT: instructions, question and tables as text; without a table, only the question."""
+    if not tables:
+        return [Message("user", str(sample.input))]
+    return _build_prompt(IN_WORDS if asks_for_json(sample) else SUMMARY, "", sample, "\n\n".join(tables))
+
+
+def _program_prompt(sample: Sample, described: str) -> list[Message]:
+    return _build_prompt(PROGRAM, WITH_PROGRAM, sample, described)
+
+
+def _rounds_prompt(sample: Sample, described: str) -> list[Message]:
+    return _build_prompt(_ROUNDS_TEXT, WITH_ROUNDS, sample, described)
+
+
+def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
+    """Write a table for TCoT: whole if it is small, else the first 50 rows that fit into the limit.
+
+    Args:
+        table: the cells.
+        written: the record's own text for this mode, used if the whole table is shown; may be empty.
+        mode: `tcot_html` for HTML; any other for Markdown.
+        limit: maximum number of characters.
+    """
+    small = len(table.rows) < SMALL_ROWS and table.width < SMALL_COLUMNS
+    if small and written and len(written) <= limit:
+        return written
+    shown = table if small else table.first(FIRST_ROWS)
+    text = _write_table(shown, mode)
+    while len(text) > limit and shown.rows:
+        # Rows differ in length, so estimate the number that fits and drop at least one.
+        aim = len(shown.rows) * limit // len(text)
+        shown = shown.first(min(aim, len(shown.rows) - 1))
+        text = _write_table(shown, mode)
+    text = beginning(text, limit)
+    left_out = len(shown.rows) < len(table.rows)
+    return f"{text}\n(the first {len(shown.rows)} of {len(table.rows)} rows)" if left_out else text
+
+
+def _write_table(table: SourceTable, mode: str) -> str:
+    return table.html() if mode == "tcot_html" else table.markdown()
+
+
+def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) -> list[Message]:
+    counting = f"\n{COUNTING}" if sample.tags["subtask"] == "Table Query" else ""
+    question = f"{shown}\n\nQuestion: {sample.input}\n\n{reminder}".rstrip()
+    return [Message("system", instructions + counting), Message("user", question)]
+
+
+# Longest end of a reply that is searched, because parsing ever deeper objects takes quadratic time.
+LONGEST = 100_000
+# A LaTeX backslash that is invalid in JSON: `12.5\%`.
+_LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')
+# LaTeX commands that JSON reads as a backspace or a tab.
+_READ_AS_SIGNS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))
+_JSON = json.JSONDecoder(strict=False)
+
+
+def answer_in_words(text: str) -> tuple[str, bool]:
+    """Read the answer, and whether it came in the requested JSON object.
+
+    The last JSON object with the key `answer` counts, wherever it is; without one, the whole text is the answer. Lists
+    are joined by commas, and a box around the whole answer is removed.
+    """
+    for written in (text, _LATEX.sub(r"\\\\", text)):
+        for value in reversed(json_objects(written)):
+            if "answer" in value:
+                with suppress(RecursionError):  # hundreds of nested lists are not an answer
+                    return unboxed(_as_text(value["answer"])), True
+    return unboxed(text.strip()), False
+
+
+def json_objects(text: str) -> list[dict[str, Any]]:
+    """Find the outermost JSON objects in a text's last 100,000 characters."""
+    text = text[-LONGEST:]
+    objects, place = [], text.find("{")
+    while place >= 0:
+        try:
+            value, end = _JSON.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            end = place + 1
+        else:
+            objects.append(value)
+        place = text.find("{", end)
+    return objects
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_as_text, value))
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    text: str = value
+    for sign, latex in _READ_AS_SIGNS:
+        text = text.replace(sign, latex)
+    return text.strip()

@@ -1,4 +1,4 @@
-"""What the authors' leaderboard takes: one JSON line a question."""
+"""Submissions to the authors' leaderboard: one JSON line per question."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def chosen(tally: Tally, modes: Sequence[str]) -> list[Row]:
-    """One row a question, of its first epoch and of the first of these modes that it ran in.
+    """Choose one row per question, from its first epoch and the first of these modes that it ran in.
 
     Raises:
-        SettingsError: a question ran in several modes of which none is named, or a named one ran nowhere.
+        SettingsError: a question ran in several modes and none of them is named, or a named mode never ran.
     """
     ran = sorted({row.tags["mode"] for row in tally})
     if unknown := [mode for mode in modes if mode not in ran]:
         raise SettingsError(
-            f"--mode {unknown[0]}: no question of this run was asked so; it has {', '.join(ran)}"
+            f"--mode {unknown[0]}: no question of this run has this mode; it has {', '.join(ran)}"
         )
     questions: dict[str, dict[str, Row]] = {}
     for row in tally:
@@ -43,7 +43,7 @@ def _in_one_mode(question: str, by_mode: dict[str, Row], modes: Sequence[str]) -
 
 
 def submitted(record: Record, model: str) -> dict[str, Any]:
-    """A record as a line of the submission: what the model wrote, reasoning first, and the answer read out of it."""
+    """Convert a record to a line of the submission: all messages of the model, reasoning first, and the answer."""
     transcript = record.transcript
     written = (
         [message.content for message in transcript.messages if message.role == "assistant"]
@@ -53,7 +53,7 @@ def submitted(record: Record, model: str) -> dict[str, Any]:
     if transcript and transcript.reasoning:
         written.insert(max(0, len(written) - 1), f"<think>\n{transcript.reasoning}\n</think>")
     return {
-        # A translation shares its id in the files; ours has a number behind it.
+        # The id in the files; a translation's sample id has a number appended.
         "id": record.tags["cluster"],
         "model_name": model,
         "question": record.input,

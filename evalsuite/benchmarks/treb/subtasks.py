@@ -15,8 +15,8 @@ SKILLS = {
     "ADA": "Advanced Data Analysis",
 }
 TCOT, POT, ICOT = "TCoT", "PoT", "ICoT"
-# A sample's tag `mode`, and the paper's name of the column that it counts in. `tcot` is for questions
-# without a table, where Markdown and HTML would be the same prompt twice.
+# The paper's column for each tag `mode`. `tcot` is for questions without a table, where the prompts with Markdown
+# and with HTML would be equal.
 COLUMN_OF = {"tcot": TCOT, "tcot_markdown": TCOT, "tcot_html": TCOT, "pot": POT, "icot": ICOT}
 TABLE_MODES = ("tcot_markdown", "tcot_html", "pot", "icot")
 TEXT_MODES = ("tcot_markdown", "tcot_html")
@@ -24,14 +24,14 @@ TEXT_MODES = ("tcot_markdown", "tcot_html")
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """One of the 26.
+    """A subtask of TReB.
 
     Attributes:
         file: the stem of its official file and the first part of its records' ids.
         skill: key of `SKILLS`.
         table: whether its questions are about tables.
         programs: whether it also runs in PoT and ICoT.
-        titled: whether the table's title belongs into the prompt.
+        titled: whether the prompt shows the table's title.
     """
 
     file: str
@@ -42,12 +42,12 @@ class Subtask:
 
     @property
     def name(self) -> str:
-        """For readers: `Table Fact Checking`."""
+        """Return the name for readers: `Table Fact Checking`."""
         return self.file.replace("_", " ")
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The modes that it runs in, as tags of samples."""
+        """Return the modes that it runs in, as tags of samples."""
         if not self.table:
             return ("tcot",)
         return TABLE_MODES if self.programs else TEXT_MODES
@@ -88,7 +88,7 @@ SUBTASKS = (
 
 
 def find_subtask(written: str) -> Subtask | None:
-    """The subtask of a file's stem or of the first part of a record's id, whatever its case and dashes."""
+    """Find the subtask by a file's stem or the first part of a record's id, ignoring case, dashes and the plural."""
     return _BY_LETTERS.get(_letters(written))
 
 

@@ -1,30 +1,37 @@
-"""A table as text cells: read from CSV or Markdown, written as Markdown, HTML or CSV."""
+"""Tables as text cells: read from CSV or Markdown, written as Markdown, HTML or CSV, and cached."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+
 Cells = tuple[str, ...]
 _BAR = re.compile(r"(?<!\\)\|")
-# Possessive: a line that is nearly a rule would otherwise be tried in very many ways.
+# Possessive quantifiers, because a line that is almost a rule would otherwise backtrack exponentially.
 _RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(\|\s*+:?-++:?\s*+)*+\|?\s*+")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """Cells as written, without blanks around them; every row is as wide as the widest.
+    """Cells without surrounding blanks; every row is as wide as the widest.
 
     Attributes:
-        header: the header rows, of which there may be none.
+        header: the header rows; may be empty.
         rows: the rows of data.
     """
 
@@ -33,37 +40,37 @@ class SourceTable:
 
     @property
     def width(self) -> int:
-        """The number of columns."""
+        """Return the number of columns."""
         return len((self.header or self.rows)[0]) if self.header or self.rows else 0
 
     def first(self, rows: int) -> SourceTable:
-        """The same table with this many rows of data at most."""
+        """Return the table with at most this many rows of data."""
         return replace(self, rows=self.rows[:rows])
 
     def markdown(self) -> str:
-        """A pipe table; its syntax wants one header row, so further ones follow below the rule."""
+        """Write a pipe table; header rows after the first follow below the rule, because the syntax allows one."""
         top, below = (self.header or (("",) * self.width,))[:1], self.header[1:]
         rule = f"|{'---|' * self.width}"
         return "\n".join([*map(_bars, top), rule, *map(_bars, (*below, *self.rows))])
 
     def html(self) -> str:
-        """A `<table>` with the header rows in its `<thead>`."""
+        """Write a `<table>` with the header rows in its `<thead>`."""
         head = f"<thead>{''.join(_tags(cells, 'th') for cells in self.header)}</thead>" if self.header else ""
         body = "".join(_tags(cells, "td") for cells in self.rows)
         return f"<table>{head}<tbody>{body}</tbody></table>"
 
     def csv(self) -> str:
-        """Comma-separated values."""
+        """Write comma-separated values."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows((*self.header, *self.rows))
         return text.getvalue()
 
 
 def from_csv(text: str, header_rows: int) -> SourceTable:
-    """Reads CSV text; blank lines are passed over and short rows filled up.
+    """Read CSV text; skip blank lines and fill short rows.
 
     Raises:
-        ValueError: it is no CSV, or has fewer rows than headers; the message says where.
+        ValueError: the text is not CSV, or has fewer rows than headers; the message says where.
     """
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
@@ -74,13 +81,13 @@ def from_csv(text: str, header_rows: int) -> SourceTable:
 
 
 def from_markdown(text: str, header_rows: int) -> SourceTable:
-    r"""Reads a pipe table: lines without a bar and the rule are passed over; `\|` is a bar.
+    r"""Read a pipe table; skip lines without a bar and the rule; `\|` is a literal bar.
 
     Raises:
-        ValueError: it has fewer rows than headers.
+        ValueError: the table has fewer rows than headers.
     """
     lines = [line.strip() for line in text.splitlines() if "|" in line]
-    # Only the first such line is the rule: a row of data may hold nothing but dashes.
+    # Only the first such line is the rule, because a row of data may consist of dashes.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
     cells = [_unbarred(line) for index, line in enumerate(lines) if index != rule]
     if header_rows == 0 and cells and not any(cells[0]):
@@ -116,3 +123,44 @@ def _tags(cells: Iterable[str], tag: str) -> str:
 
 def _line(cell: str) -> str:
     return " ".join(cell.split())
+
+
+MOST_CHARACTERS = 16 << 20
+"""Maximum characters of CSV in the cache; parsed cells take about ten times as many bytes."""
+
+
+class TableCache:
+    """Caches the tables that were read last, for all modes and prompts of a question; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tables: OrderedDict[tuple[str, int], tuple[SourceTable, int]] = OrderedDict()
+
+    def read(self, source: Mapping[str, Any]) -> SourceTable:
+        """Read a record's table from its CSV file or else from its Markdown.
+
+        Raises:
+            DatasetError: the text is not a table, or the file cannot be read.
+        """
+        path, header_rows = source["csv"], source["header_rows"]
+        if not path:
+            return _parse_table(source["markdown"], header_rows, "")
+        key = (path, header_rows)
+        with self._lock:
+            if key in self._tables:
+                self._tables.move_to_end(key)
+                return self._tables[key][0]
+            text = read_text(Path(path))
+            table = _parse_table(text, header_rows, path)
+            self._tables[key] = table, len(text)
+            while len(self._tables) > 1 and sum(size for _, size in self._tables.values()) > MOST_CHARACTERS:
+                self._tables.popitem(last=False)
+            return table
+
+
+def _parse_table(text: str, header_rows: int, path: str) -> SourceTable:
+    read = from_csv if path else from_markdown
+    try:
+        return read(text, header_rows)
+    except ValueError as error:
+        raise DatasetError(path or "a table in Markdown", "", str(error), "a table") from error

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.treb.answers import json_objects
+from evalsuite.benchmarks.treb.solving import json_objects
 from evalsuite.builders.treb.model_briefs import AUTHOR, DISCRIMINATOR, PROGRAM, STEPS, VOTER
 from evalsuite.builders.treb.pair import same_answer
 from evalsuite.metrics.numbers import parse_number

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb.answers import answer_in_words
+from evalsuite.benchmarks.treb.solving import answer_in_words
 
 
 @pytest.mark.parametrize(

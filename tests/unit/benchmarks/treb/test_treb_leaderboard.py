@@ -4,8 +4,14 @@ from typing import Any
 
 import pytest
 
-from evalsuite.benchmarks.treb.leaderboard import RANKED, TITLE, best_mode, leaderboard, skill_score
-from evalsuite.benchmarks.treb.report import report
+from evalsuite.benchmarks.treb.report import (
+    LEADERBOARD_TITLE,
+    RANKED,
+    best_mode,
+    leaderboard,
+    report,
+    skill_score,
+)
 from evalsuite.benchmarks.treb.submission import chosen, submitted
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Record, Transcript
@@ -57,7 +63,7 @@ def test_published_rows_have_their_date_and_stand_only_where_they_are_wanted() -
     shown = row("Table Query", "pot", judge=1.0, tags={"published": "shown"})
     blocks = report([RunView("gpt", Tally.of([shown]))]).blocks
     tables = {block.title: block for block in blocks if isinstance(block, Table)}
-    published = {str(line[0]): line for line in tables[TITLE].rows[1:]}
+    published = {str(line[0]): line for line in tables[LEADERBOARD_TITLE].rows[1:]}
     assert published["QwQ-32B (published 2025-09-01)"][1:7] == pytest.approx(
         [0.8322, 0.8198, 0.83275, 0.83275, 0.58595, 0.7815]
     )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.treb import TREB
-from evalsuite.benchmarks.treb.options import TrebOptions
-from evalsuite.benchmarks.treb.released import scorers
+from evalsuite.benchmarks.treb.dataset import TrebOptions
+from evalsuite.benchmarks.treb.scoring import scorers
 from evalsuite.benchmarks.treb.solving import Reasoner, solver
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import JudgedScorer, Setup

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb.prompts import table_text
+from evalsuite.benchmarks.treb.solving import table_text
 from evalsuite.benchmarks.treb.tables import SourceTable
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb import record_stream
-from evalsuite.benchmarks.treb.record_stream import raw_records
+from evalsuite.benchmarks.treb import records
+from evalsuite.benchmarks.treb.records import raw_records
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_stream, "AT_ONCE", 0)
-    monkeypatch.setattr(record_stream, "PIECE", 3)
+    monkeypatch.setattr(records, "AT_ONCE", 0)
+    monkeypatch.setattr(records, "PIECE", 3)
 
 
 @given(st.lists(objects, max_size=5), st.sampled_from([None, 1]), st.sampled_from(["", "\ufeff"]))
@@ -73,7 +73,7 @@ def test_a_byte_that_is_no_text_is_told(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_stream, "PIECE", 1 << 16)
+    monkeypatch.setattr(records, "PIECE", 1 << 16)
     file = tmp_path / "large.json"
     file.write_text(json.dumps([{"text": "x" * 50_000}] * 200), encoding="utf-8")
     tracemalloc.start()

@@ -13,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
-from evalsuite.benchmarks.treb.released import bleu, exact_match, released_scores, rouge_l, scorers
+from evalsuite.benchmarks.treb.scoring import (
+    released_bleu,
+    released_exact_match,
+    released_rouge_l,
+    released_scores,
+    scorers,
+)
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Sample, Transcript
 
@@ -30,15 +36,15 @@ from evalsuite.core.types import Sample, Transcript
 def test_chinese_answers_score_as_the_released_packages_say(
     answer: str, reference: str, rouge: float, precise: float | None
 ) -> None:
-    assert rouge_l(answer, reference) == pytest.approx(rouge, abs=1e-12)
+    assert released_rouge_l(answer, reference) == pytest.approx(rouge, abs=1e-12)
     if precise is not None:
-        assert bleu(answer, reference) == pytest.approx(precise, abs=1e-9)
+        assert released_bleu(answer, reference) == pytest.approx(precise, abs=1e-9)
 
 
 @given(st.text(max_size=60), st.text("abc XYZ,.ü12", min_size=1, max_size=60))
 def test_other_answers_score_as_rouge_score_says(answer: str, reference: str) -> None:
     expected = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True).score(reference, answer)["rougeL"]
-    assert rouge_l(answer, reference) == pytest.approx(expected.fmeasure, abs=1e-12)
+    assert released_rouge_l(answer, reference) == pytest.approx(expected.fmeasure, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +58,7 @@ def test_other_answers_score_as_rouge_score_says(answer: str, reference: str) ->
     ],
 )
 def test_the_released_exact_match_counts_capital_letters(answer: str, reference: str, value: float) -> None:
-    assert exact_match(answer, reference) == value
+    assert released_exact_match(answer, reference) == value
 
 
 def sample(answer: str, number: str | None, mode: str = "tcot_markdown") -> Sample:

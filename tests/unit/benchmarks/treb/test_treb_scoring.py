@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb.released import scorers
-from evalsuite.benchmarks.treb.scoring import mark, number_score, rule_score, text_scores
+from evalsuite.benchmarks.treb.scoring import mark, number_score, rule_score, scorers, text_scores
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Sample, Score, Transcript
@@ -121,7 +120,7 @@ def test_every_mark_on_the_scale_is_read(value: float) -> None:
 
 
 def test_an_instruction_without_known_rules_is_an_error_and_no_score() -> None:
-    with pytest.raises(ScoringError, match="no rules are known for 'How many"):
+    with pytest.raises(ScoringError, match="no rules exist for 'How many"):
         rule_score(sample(subtask="Instruction Following"), Transcript("OK"))
 
 

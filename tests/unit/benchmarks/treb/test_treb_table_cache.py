@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.treb import table_cache
-from evalsuite.benchmarks.treb.table_cache import TableCache
+from evalsuite.benchmarks.treb import tables
+from evalsuite.benchmarks.treb.tables import TableCache
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_another_number_of_header_rows_is_another_table(tmp_path: Path) -> None:
 
 
 def test_the_tables_read_longest_ago_are_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_cache, "MOST_CHARACTERS", 25)
+    monkeypatch.setattr(tables, "MOST_CHARACTERS", 25)
     cache = TableCache()
     paths = [tmp_path / f"{name}.csv" for name in "abc"]
     for path in paths:

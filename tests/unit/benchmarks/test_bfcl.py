@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.bfcl import BFCL
-from evalsuite.benchmarks.bfcl.matching import accepts, same
+from evalsuite.benchmarks.bfcl import BFCL, accepts, same
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Completion, Request, ToolCall

@@ -1,0 +1,299 @@
+"""BFCL: does a model call the right functions with the right arguments, in one turn?
+
+Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025. Its published files are read from `--data`:
+the single-turn categories with Python functions; none is shipped. Answers are scored by the rules of its AST
+evaluation.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.benchmarks.dataset_files import expect, read_json_lines, take
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.keywords import read_options
+from evalsuite.core.protocols import Benchmark, Dataset
+from evalsuite.core.types import SHARE, Message, Sample, Score, Transcript
+from evalsuite.scorers.trajectories import ToolUse, agrees, difference, pair, tool_uses
+from evalsuite.tools.arguments import parse_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evalsuite.core.protocols import Model, Scorer, Setup, Solver
+    from evalsuite.core.types import ToolCall
+
+
+CATEGORIES = (
+    "simple_python", "simple", "multiple", "parallel", "parallel_multiple", "irrelevance",
+    "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple", "live_irrelevance",
+    "live_relevance",
+)  # fmt: skip
+"""Single-turn categories; version 3 calls the first one `simple`."""
+NO_CALL = ("irrelevance", "live_irrelevance")
+"""Categories in which no function applies, so none should be called."""
+ANY_CALL = "live_relevance"
+"""The category in which any call is right."""
+_TYPES = {"dict": "object", "float": "number", "tuple": "array"}
+
+
+@dataclass(frozen=True, slots=True)
+class BfclOptions:
+    """The arguments of `@benchmark("bfcl", ...)`.
+
+    Attributes:
+        categories: the categories to ask; None for all that the folder has.
+        max_tokens: limit of an answer.
+    """
+
+    categories: Sequence[str] | None = None
+    max_tokens: int = 1024
+
+    @classmethod
+    def of(cls, setup: Setup) -> BfclOptions:
+        """Read the options of a setup.
+
+        Raises:
+            SettingsError: an option does not exist.
+        """
+        return read_options("BFCL", cls, setup.args)
+
+
+def load(setup: Setup) -> Dataset:
+    """Load one sample per question of the requested categories.
+
+    Raises:
+        SettingsError: no folder is given, or a category does not exist.
+        DatasetError: a file is missing or malformed.
+    """
+    options = BfclOptions.of(setup)
+    if setup.data is None:
+        raise SettingsError(
+            "bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)"
+        )
+    files = _files(setup.data, options.categories)
+    samples = [sample for category, path in files.items() for sample in _samples(path, category)]
+    return Dataset(samples, ", ".join(path.name for path in files.values()))
+
+
+def _files(folder: Path, asked: Sequence[str] | None) -> dict[str, Path]:
+    if wrong := [name for name in asked or () if name not in CATEGORIES]:
+        raise SettingsError(f"bfcl has no category {wrong[0]!r}; choose {', '.join(CATEGORIES)}")
+    newest = {}
+    for category in asked or CATEGORIES:
+        paths = sorted(folder.glob(f"BFCL_v[0-9]_{category}.json"))
+        if paths:
+            newest[category] = paths[-1]
+        elif asked:
+            raise DatasetError(folder, "", "no such file", f"BFCL_v4_{category}.json")
+    if not newest:
+        raise DatasetError(
+            folder, "", "no questions", "files BFCL_v4_<category>.json, as they were published"
+        )
+    return newest
+
+
+def _samples(path: Path, category: str) -> Iterator[Sample]:
+    answers = (
+        {} if category in (*NO_CALL, ANY_CALL) else _answers(path.parent / "possible_answer" / path.name)
+    )
+    for place, record in read_json_lines(path):
+        name = take(record, "id", str, path, place)
+        if category not in (*NO_CALL, ANY_CALL) and name not in answers:
+            raise DatasetError(
+                path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}"
+            )
+        yield Sample(
+            id=name,
+            input=_question(record, path, place),
+            tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
+            metadata={
+                "functions": [
+                    _function(expect(function, dict, path, place), path, place)
+                    for function in take(record, "function", list, path, place)
+                ],
+                "calls": answers.get(name, []),
+                "any_call": category == ANY_CALL,
+            },
+        )
+
+
+def _question(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
+    turns = take(record, "question", list, path, place)
+    if len(turns) != 1:
+        raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
+    try:
+        return tuple(Message.from_openai(message) for message in turns[0])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DatasetError(path, f"{place}, field 'question'", str(turns[0])[:60], "messages") from error
+
+
+def _answers(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """Read the right calls of each question, as data for `trajectories.read_call`."""
+    answers = {}
+    for place, record in read_json_lines(path):
+        calls = take(record, "ground_truth", list, path, place)
+        answers[take(record, "id", str, path, place)] = [
+            {callable_name(name): accepted for name, accepted in expect(call, dict, path, place).items()}
+            for call in calls
+        ]
+    return answers
+
+
+def callable_name(name: str) -> str:
+    """Make a function's name valid for function calling: `math.factorial` becomes `math_factorial`."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+
+
+def _function(written: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
+    """Convert a function's document to the OpenAI format."""
+    name = take(written, "name", str, path, place)
+    return {
+        "type": "function",
+        "function": {
+            "name": callable_name(name),
+            "description": take(written, "description", str, path, place),
+            "parameters": _schema(take(written, "parameters", dict, path, f"{place}, function {name!r}")),
+        },
+    }
+
+
+def _schema(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert BFCL's variant of a JSON schema, in which an object is a `dict`."""
+    schema: dict[str, Any] = {}
+    for key, value in written.items():
+        if key == "properties" and isinstance(value, dict):
+            schema[key] = {name: _schema(inner) for name, inner in value.items()}
+        elif key in {"items", "additionalProperties"} and isinstance(value, dict):
+            schema[key] = _schema(value)
+        elif key == "type" and isinstance(value, str):
+            if value != "any":
+                schema[key] = _TYPES.get(value, value)
+        else:
+            schema[key] = value
+    return schema
+
+
+@dataclass(frozen=True, slots=True)
+class OneTurn:
+    """Asks once at temperature 0; calls are recorded and never run.
+
+    Attributes:
+        max_tokens: limit of the answer.
+    """
+
+    max_tokens: int
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Return the model's answer, with its calls as events."""
+        conversation = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
+        functions = sample.metadata["functions"]
+        completion = await model.chat(
+            conversation, tools=functions, temperature=0, max_tokens=self.max_tokens
+        )
+        events = tuple(map(_event, completion.tool_calls))
+        answer = Message("assistant", completion.text, completion.tool_calls)
+        return Transcript(completion.text, (*conversation, answer), completion.reasoning, events)
+
+
+def _event(call: ToolCall) -> dict[str, Any]:
+    try:
+        arguments, after = parse_arguments(call.arguments or "{}")
+        faults = ["unparseable"] if after else []
+    except ValueError:
+        arguments, faults = {}, ["unparseable"]
+    return {"kind": "call", "turn": 1, "tool": call.name, "arguments": arguments, "faults": faults}
+
+
+_IGNORED = re.compile(r"[ ,./\-_*^]")
+
+
+@dataclass(frozen=True, slots=True)
+class Correct:
+    """Scores `correct`: 1 if the calls are those expected, in any order and no others; else 0."""
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
+        """Score the calls of one turn; if no function applies, making no call is correct."""
+        calls = tool_uses(transcript)
+        if any("unparseable" in event["faults"] for event in transcript.events):
+            return {"correct": Score(0.0, "the arguments of a call cannot be read")}
+        if sample.metadata["any_call"]:
+            return {"correct": Score(float(bool(calls)), "" if calls else "nothing was called")}
+        expected = [
+            ToolUse(name, partial(accepts, accepted))
+            for call in sample.metadata["calls"]
+            for name, accepted in call.items()
+        ]
+        right = agrees("any_order", expected, calls)
+        return {"correct": Score(float(right), "" if right else _note(sample, expected, calls))}
+
+
+def _note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
+    if not expected:
+        return f"no function fits; {number_of(len(calls), 'call')} made"
+    paired = sum(at is not None for at in pair(expected, calls))
+    shown = "; ".join(
+        difference([ToolUse(use.tool, _first_accepted(sample, use.tool)) for use in expected], calls)
+    )
+    return f"{paired} of {number_of(len(expected), 'call')} right: {shown}"[:500]
+
+
+def _first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:
+    """Show the first accepted value of each argument."""
+    accepted = next(call[tool] for call in sample.metadata["calls"] if tool in call)
+    return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
+
+
+def accepts(accepted: Mapping[str, Sequence[Any]], arguments: Mapping[str, Any]) -> bool:
+    """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing."""
+    return all(name in accepted for name in arguments) and all(
+        any(same(arguments[name], value) for value in values) if name in arguments else "" in values
+        for name, values in accepted.items()
+    )
+
+
+def same(value: Any, accepted: Any) -> bool:
+    """Compare a value with an accepted one.
+
+    Texts are equal up to case, spaces and the signs , . / - _ * ^. An int is accepted for a float, but a float is not
+    accepted for an int. In an object, each field has its own accepted values.
+    """
+    if isinstance(value, str) and isinstance(accepted, str):
+        return _normalise(value) == _normalise(accepted)
+    if isinstance(value, list) and isinstance(accepted, list):
+        return len(value) == len(accepted) and all(map(same, value, accepted))
+    if isinstance(value, dict) and isinstance(accepted, dict):
+        return accepts(accepted, value)
+    if isinstance(value, bool) or isinstance(accepted, bool):
+        return value is accepted
+    if isinstance(value, float) and isinstance(accepted, int):
+        return False
+    return bool(value == accepted)
+
+
+def _normalise(text: str) -> str:
+    return _IGNORED.sub("", text).lower().replace("'", '"')
+
+
+def _solver(setup: Setup) -> Solver:
+    return OneTurn(BfclOptions.of(setup).max_tokens)
+
+
+def _scorers(setup: Setup) -> Sequence[Scorer]:  # noqa: ARG001 - as of every benchmark
+    return [Correct()]
+
+
+BFCL = Benchmark(
+    name="bfcl",
+    title="BFCL",
+    load=load,
+    solver=_solver,
+    scorers=_scorers,
+    metrics={"*": SHARE},
+    primary="correct",
+)
