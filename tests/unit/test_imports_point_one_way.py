@@ -50,8 +50,6 @@ UPWARD = {
 
 CIRCLES = {
     "applications.case_api applications.case_model applications.clients applications.endpoint",
-    "benchmarks.head_to_tail.dataset benchmarks.head_to_tail.samples",
-    "benchmarks.head_to_tail.paper_prompts benchmarks.head_to_tail.prompts",
     "decisions.baseline_result decisions.slices",
     (
         "engine.bound engine.checked_parts engine.prefetch engine.scorer_kinds plugin.collection.cases "

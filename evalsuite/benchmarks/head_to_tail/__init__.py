@@ -1,15 +1,14 @@
 """Head-to-Tail: how much does a model know about popular and less popular things?
 
 Sun et al., "Head-to-Tail: How Knowledgeable are Large Language Models (LLMs)?", NAACL 2024,
-arXiv 2308.10168. Short factual questions about head, torso and tail entities; an answer is right, made up
-or missing, and a model that says "unsure" rather than making something up is the better one.
+arXiv 2308.10168. Short factual questions about head, torso and tail entities. An answer is right, made up
+or missing; saying "unsure" is better than making something up.
 """
 
 from evalsuite.benchmarks.head_to_tail.dataset import load
-from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, MODES
+from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, MODES, solver
 from evalsuite.benchmarks.head_to_tail.report import report
 from evalsuite.benchmarks.head_to_tail.scoring import scorers
-from evalsuite.benchmarks.head_to_tail.solving import solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
 

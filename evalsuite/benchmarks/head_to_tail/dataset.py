@@ -1,27 +1,29 @@
-"""Reads questions in the published format: one JSON file per source, an object of three lists of records.
+"""Questions in the published format, and the samples made of them.
+
+Each source has one JSON file, an object of three lists of records:
 
     {"head": [[entity, template, question, answer], ...], "torso": [...], "tail": [...]}
 
-The published scripts write `head_to_tail_imdb.json` and its like. An entity is whatever the source calls
-it: a name, an identifier, a DBpedia triple, a DBLP record. An answer is a string, a number, or a list of
-acceptable ones.
+The published scripts write `head_to_tail_imdb.json` and the like. An entity is whatever the source calls it: a name,
+an identifier, a DBpedia triple, a DBLP record. An answer is a string, a number, or a list of acceptable ones.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, read_json
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
-from evalsuite.benchmarks.head_to_tail.samples import can_ask, samples
-from evalsuite.benchmarks.head_to_tail.sidecar_files import is_ranked, predicate_buckets
+from evalsuite.benchmarks.dataset_files import expect, read_json, read_text
+from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, OWN_MODES, SHOWS_TEMPLATE
+from evalsuite.benchmarks.head_to_tail.question_forms import is_natural, with_gap
 from evalsuite.core.errors import DatasetError
+from evalsuite.core.json_codec import digest
 from evalsuite.core.protocols import Dataset
+from evalsuite.core.types import Sample
 from evalsuite.metrics.text import as_texts
 
 if TYPE_CHECKING:
@@ -29,10 +31,14 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Setup
 
+
+BUCKETS = ("head", "torso", "tail")
+
+
 DOMAINS = ("movie", "book", "academics", "open")
-# The paper's domains are made from these sources.
+# The paper's domain of each source.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
-# What the report calls the pack that comes along.
+# The report's name of the shipped pack.
 SHIPPED = "shipped samples"
 _SHIPPED = Path(__file__).parent / "data"
 _SHAPE = "[entity, template id, question, answer]"
@@ -43,15 +49,15 @@ class QuestionItem:
     """One question of a file.
 
     Attributes:
-        origin: the beginning of its ids: the source that its file is named after, else its domain.
-        domain: movie, book, academics, open, or the name of a file of another domain.
+        origin: the beginning of its ids: the source in its file's name, else its domain.
+        domain: movie, book, academics, open, or another domain's file name.
         bucket: head, torso or tail.
         template: the published template id.
         question: as published.
         answers: acceptable answers as text; at least one.
         entity: plain JSON data.
-        facets: further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head, `predicate`
-            (`tail predicate`) for a predicate's own popularity.
+        facets: further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head,
+            `predicate` (`tail predicate`) for a predicate's own popularity.
     """
 
     origin: str
@@ -65,16 +71,16 @@ class QuestionItem:
 
 
 def load(setup: Setup) -> Dataset:
-    """Samples from the user's files or from the shipped pack, one for each mode that can ask a question.
+    """Load the user's files or the shipped pack, one sample for each mode that can ask a question.
 
     Raises:
-        DatasetError: there is no file, or one is not in the published shape.
+        DatasetError: there is no file, or one is malformed.
     """
     files = _files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
     modes = setup.modes or (DEFAULT_MODE,)
     source = ", ".join(path.name for path in files) if setup.data else SHIPPED
-    return Dataset(tuple(samples(items, modes)), "; ".join([source, *_left_out(items, modes)]))
+    return Dataset(tuple(make_samples(items, modes)), "; ".join([source, *_left_out(items, modes)]))
 
 
 def _left_out(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[str]:
@@ -85,15 +91,15 @@ def _left_out(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[s
 
 
 def is_shipped(source: str) -> bool:
-    """Whether a run's source (`Dataset.source`) is the shipped pack."""
+    """Tell whether a run's source (`Dataset.source`) is the shipped pack."""
     return source.partition("; ")[0] in {"", SHIPPED}
 
 
 def read_items(path: Path) -> list[QuestionItem]:
-    """The questions of one file, head first.
+    """Read the questions of one file, head first.
 
     Raises:
-        DatasetError: the file is not in the published shape.
+        DatasetError: the file is malformed.
     """
     top = read_json(path, dict)
     if set(top) != set(BUCKETS):
@@ -110,11 +116,11 @@ def read_items(path: Path) -> list[QuestionItem]:
 
 
 def _with_facets(items: Iterable[QuestionItem], path: Path, heads: int) -> Iterator[QuestionItem]:
-    """The items, head first, with facets from the files beside theirs."""
+    """Add facets to the items, which are head first, from the files beside theirs."""
     tenth, predicates = (heads + 9) // 10 if is_ranked(path) else 0, predicate_buckets(path)
     for place, item in enumerate(items):
         top = {"top": "10%"} if place < tenth else {}
-        # Not `tail` alone: a gate on head_to_tail[tail] means the bucket of the entity.
+        # Not just `tail`, because the gate head_to_tail[tail] means the bucket of the entity.
         own = {"predicate": f"{predicates[item.template]} predicate"} if item.template in predicates else {}
         yield replace(item, facets=top | own)
 
@@ -131,36 +137,36 @@ def _item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem:
     parts = expect(record, list, path, where)
     if len(parts) != 4:
         raise DatasetError(path, where, f"a list of {len(parts)}", f"a list of 4: {_SHAPE}")
-    template = _filled(parts[1], path, f"{where}, template id")
-    question = _filled(parts[2], path, f"{where}, question")
+    template = _non_empty(parts[1], path, f"{where}, template id")
+    question = _non_empty(parts[2], path, f"{where}, question")
     source = _slug(re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE))
     domain = _domain(source, template)
-    answers = tuple(_answers(parts[3], path, f"{where}, answer"))
+    answers = tuple(_read_answers(parts[3], path, f"{where}, answer"))
     return QuestionItem(source or domain, domain, bucket, template, question, answers, parts[0])
 
 
 def _domain(source: str, template: str) -> str:
-    """The domain by the file name, else by the template id (`imdb-title-0`, `movie-director`, a DBpedia predicate)."""
+    """Find the domain by the file name, else by the template id (`imdb-title-0`, a DBpedia predicate)."""
     for name in (source, template.partition("-")[0]):
         if name in SOURCES or name in DOMAINS:
             return SOURCES.get(name, name)
-    # Nothing else tells, so it is a question about the world at large.
+    # Without other evidence, the question is of the open domain.
     return source or "open"
 
 
-def _answers(answer: Any, path: Path, where: str) -> Iterator[str]:
+def _read_answers(answer: Any, path: Path, where: str) -> Iterator[str]:
     if isinstance(answer, list):
         if not answer:
             raise DatasetError(path, where, "an empty list", "at least one acceptable answer")
         for number, text in enumerate(answer, 1):
-            yield _answer(text, path, f"{where} {number}")
+            yield _read_answer(text, path, f"{where} {number}")
     else:
-        yield _answer(answer, path, where)
+        yield _read_answer(answer, path, where)
 
 
-def _answer(answer: Any, path: Path, where: str) -> str:
+def _read_answer(answer: Any, path: Path, where: str) -> str:
     if isinstance(answer, str):
-        return _filled(answer, path, where)
+        return _non_empty(answer, path, where)
     if isinstance(answer, (bool, dict, list)) or answer is None:
         raise DatasetError(path, where, repr(answer)[:60], "a string, a number or a list of these")
     number = expect(answer, float, path, where)
@@ -169,7 +175,7 @@ def _answer(answer: Any, path: Path, where: str) -> str:
     return as_texts(number)[0]
 
 
-def _filled(text: Any, path: Path, where: str) -> str:
+def _non_empty(text: Any, path: Path, where: str) -> str:
     if not expect(text, str, path, where).strip():
         raise DatasetError(path, where, "an empty text", "some words")
     return str(text).strip()
@@ -177,3 +183,123 @@ def _filled(text: Any, path: Path, where: str) -> str:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+# Longest identifier in characters; longer ones are replaced by a digest.
+_LONGEST_ENTITY = 60
+
+
+def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[Sample]:
+    """Yield one sample per question and mode; a mode leaves out questions that it cannot ask.
+
+    The tag `cluster` names the entity, because answers about one entity are correlated. The tag `natural` says whether
+    people are likely to ask the question. The metadata have the entity and, if the mode shows them, another question of
+    the template (`example`) or the sentence with a gap (`gap`).
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    templates = _by_template(items)
+    for item in items:
+        seen[item.origin, item.bucket] += 1
+        name = f"{item.origin}-{item.bucket}-{seen[item.origin, item.bucket]}"
+        for mode in modes:
+            if can_ask(mode, item):
+                yield Sample(
+                    id=f"{name}-{mode}" if len(modes) > 1 else name,
+                    input=item.question,
+                    target=item.answers[0] if len(item.answers) == 1 else item.answers,
+                    tags=_tags(item, mode),
+                    metadata={"entity": item.entity, **_shown(mode, item, templates[item.template])},
+                )
+
+
+def can_ask(mode: str, item: QuestionItem) -> bool:
+    """Tell whether a mode can ask this question: some modes need natural questions, or questions with a gap."""
+    own = OWN_MODES.get(mode)
+    return own is None or not (
+        (own.cloze and with_gap(item.question) is None) or (own.natural and not is_natural(item.template))
+    )
+
+
+def _tags(item: QuestionItem, mode: str) -> dict[str, str]:
+    return {
+        "domain": item.domain,
+        "bucket": item.bucket,
+        "template": item.template,
+        "mode": mode,
+        "natural": "yes" if is_natural(item.template) else "no",
+        "cluster": f"{item.origin} {_entity(item.entity)}",
+        **item.facets,
+    }
+
+
+def _entity(entity: Any) -> str:
+    """Return the entity's identifier, or a digest of its record."""
+    # The published script of DBpedia writes the triple, which begins with the entity.
+    name = entity[0] if isinstance(entity, list) and len(entity) == 3 else entity
+    return name if isinstance(name, str) and 0 < len(name) <= _LONGEST_ENTITY else digest(name)
+
+
+def _shown(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> Mapping[str, Any]:
+    own = OWN_MODES.get(mode)
+    if own and own.cloze:
+        return {"gap": with_gap(item.question)}
+    # The example is about another entity, so that it does not reveal the answer.
+    other = next((each for each in template if _differs(each, item)), None)
+    if mode in SHOWS_TEMPLATE and other:
+        return {"example": {"question": other.question, "answer": other.answers[0]}}
+    return {}
+
+
+def _differs(other: QuestionItem, item: QuestionItem) -> bool:
+    return (
+        other.question != item.question
+        and other.entity != item.entity
+        and not set(other.answers) & set(item.answers)
+    )
+
+
+def _by_template(items: Sequence[QuestionItem]) -> Mapping[str, Sequence[QuestionItem]]:
+    templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)
+    for item in items:
+        templates[item.template].append(item)
+    return templates
+
+
+HEADER = ("template", "popularity", "bucket")
+
+
+def stats_path(questions: Path) -> Path:
+    """Return the path of the statistics page: `imdb.stats.md` for `imdb.json`."""
+    return questions.with_suffix(".stats.md")
+
+
+def predicates_path(questions: Path) -> Path:
+    """Return the path of the table of predicates' popularity: `dbpedia.predicates.tsv` for `dbpedia.json`."""
+    return questions.with_suffix(".predicates.tsv")
+
+
+def is_ranked(questions: Path) -> bool:
+    """Tell whether the questions of a bucket are sorted by popularity, most popular first.
+
+    Files that were built here are sorted; the published scripts shuffle theirs.
+    """
+    return stats_path(questions).is_file()
+
+
+def predicate_buckets(questions: Path) -> dict[str, str]:
+    """Read the bucket of each template's predicate by its own popularity; empty if there is no such file.
+
+    Raises:
+        DatasetError: the file is malformed.
+    """
+    path = predicates_path(questions)
+    if not path.is_file():
+        return {}
+    lines = [tuple(line.split("\t")) for line in read_text(path).splitlines()]
+    for number, line in enumerate(lines, 1):
+        if len(line) != len(HEADER) or (number == 1 and line != HEADER):
+            expected = "the columns " + ", ".join(HEADER)
+            raise DatasetError(path, f"line {number}", " and ".join(map(repr, line))[:60], expected)
+        if number > 1 and line[2] not in BUCKETS:
+            raise DatasetError(path, f"line {number}", repr(line[2])[:60], f"one of {', '.join(BUCKETS)}")
+    return {template: bucket for template, _, bucket in lines[1:]}

@@ -1,32 +1,103 @@
 """The paper's results for its 16 models, and a run's results compared with them.
 
 Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14, in percent as printed; Tables 3, 4 and 7 are parts of Table
-14. `published/*.csv` hold the tables; this module converts them to shares.
+14. `published/*.csv` has the tables; this module converts them to shares.
+
+The paper's own questions were never published. A run is comparable if its mix (Table 2) and its prompt match: the
+templates, the number of questions of each domain, and equal numbers of head, torso and tail. `evalsuite build
+head-to-tail --mix paper` makes such questions.
 """
 
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.comparability import (
-    PAPER_MIX,
-    domain_differences,
-    judge_differences,
-    prompt_differences,
-)
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.output.reports.section import Column, Passage, Table
 from evalsuite.results.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import Tally
+
+
+# The judge and the mode of the paper's main results.
+JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"
+
+
+@dataclass(frozen=True, slots=True)
+class DomainMix:
+    """The paper's questions about a domain (Table 2).
+
+    Attributes:
+        templates: number of templates.
+        questions: number of questions in head, torso and tail together.
+        leeway: allowed deviation, as a share of these numbers.
+    """
+
+    templates: int
+    questions: int
+    leeway: float = 0.05
+
+
+# The paper's DBpedia templates, drafted with ChatGPT, were not published; the 435 published ones are another model's.
+PAPER_MIX = {
+    "open": DomainMix(393, 9132, leeway=0.12),
+    "movie": DomainMix(13, 3093),
+    "book": DomainMix(4, 3000),
+    "academics": DomainMix(13, 2946),
+}
+
+
+def domain_differences(asked: Tally, domain: str) -> list[str]:
+    """List how the questions of one domain differ from the paper's; empty if they do not.
+
+    Args:
+        asked: the cases of a run in one mode, errors included.
+        domain: one of `PAPER_MIX`.
+    """
+    part, mix = asked.where(domain=domain), PAPER_MIX[domain]
+    questions = {row.sample: row.tags for row in part}
+    if not questions:
+        return [f"nothing is asked about {domain}"]
+    return list(_mix_differences(list(questions.values()), domain, mix))
+
+
+def _mix_differences(tags: Sequence[Mapping[str, str]], domain: str, mix: DomainMix) -> Iterator[str]:
+    templates = len({each.get("template") for each in tags})
+    if _is_off(templates, mix.templates, mix.leeway):
+        yield f"{templates:,} templates of {domain} questions instead of {mix.templates:,}"
+    if _is_off(len(tags), mix.questions, mix.leeway):
+        yield f"{len(tags):,} {domain} questions instead of {mix.questions:,}"
+    shares = [sum(each.get("bucket") == bucket for each in tags) for bucket in BUCKETS]
+    if max(shares) - min(shares) > mix.leeway * max(shares):
+        counts = ", ".join(f"{count:,} {bucket}" for count, bucket in zip(shares, BUCKETS, strict=True))
+        yield f"{domain} questions are {counts} instead of equally many"
+
+
+def _is_off(count: int, wanted: int, leeway: float) -> bool:
+    return abs(count - wanted) > leeway * wanted
+
+
+def prompt_differences(asked: Tally) -> list[str]:
+    """List how the prompt differs from the paper's; empty if it does not."""
+    mode = next((row.tags.get("mode", "") for row in asked), "")
+    return [] if mode == MODE else [f"asked by the mode {mode or 'of its own'}, not by the paper's Prompt 3"]
+
+
+def judge_differences(judge: str | None) -> list[str]:
+    """List how the judge differs; this does not prevent a comparison, because the paper's judge has been retired."""
+    if judge is None:
+        return ["decided by exact match, and compared with the paper's exact match"]
+    return [] if judge == JUDGE else [f"judged by {judge}, not by {JUDGE}"]
+
 
 _FOLDER = Path(__file__).parent / "published"
 _NOTE = (
@@ -38,7 +109,7 @@ _DOMAINS = tuple(PAPER_MIX)
 
 @cache
 def table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
-    """By popularity (`all` or a bucket) and model: `A_LM`, `H_EM`, `M`, `A_movie` and so on, as shares."""
+    """Read Table 14 by popularity (`all` or a bucket) and model, as shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...)."""
     return MappingProxyType(
         {(row.pop("popularity"), row.pop("model")): _shares(row) for row in _rows("table_14")}
     )
@@ -46,27 +117,27 @@ def table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
 
 @cache
 def table_10() -> Mapping[str, Mapping[str, float]]:
-    """By model: `A_movie`, `H_movie` and so on, of natural questions alone."""
+    """Read Table 10 (natural questions only) by model: `A_movie`, `H_movie` and so on, as shares."""
     return MappingProxyType({row.pop("model"): _shares(row) for row in _rows("table_10")})
 
 
 def models() -> list[str]:
-    """The paper's 16 models, in its order."""
+    """List the paper's 16 models in its order."""
     return [model for popularity, model in table_14() if popularity == "all"]
 
 
 def published() -> list[Table]:
-    """Table 14, marked as published: over all questions, and by popularity."""
+    """Make Table 14, marked as published: over all questions, and by popularity."""
     return [_overall(), _by_popularity()]
 
 
 def against_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
-    """Compares a run's accuracy with the published ones if the questions are similar, and lists what differs.
+    """Compare a run's accuracy with the published ones if the questions are similar, and list the differences.
 
     Args:
-        label: of the run.
-        asked: its cases in one mode.
-        judge: its judge; None if exact match decides.
+        label: the run's label.
+        asked: the run's cases in one mode.
+        judge: the run's judge; None if exact match decides.
     """
     by_domain = {domain: domain_differences(asked, domain) for domain in _DOMAINS}
     prompts = prompt_differences(asked)
@@ -82,7 +153,7 @@ def against_published(label: str, asked: Tally, judge: str | None) -> list[Block
 
 
 def _differences_table(label: str, asked: Tally, fair: Sequence[str], *, judged: bool) -> Table:
-    # By exact match the paper has no results by domain.
+    # The paper has no results by domain for exact match.
     parts = ["all", *fair] if set(fair) == set(_DOMAINS) else list(fair)
     parts = parts if judged else [part for part in parts if part == "all"]
     rows = [
@@ -115,7 +186,7 @@ def _overall() -> Table:
     titles = ["Accuracy", "Hallucination", "Missing"]
     titles += [f"{rate}, {part}" for part in (*BUCKETS, *_DOMAINS) for rate in "AH"]
     rows = [[model, *(_overall_cell(model, name) for name in names)] for model in models()]
-    return Table("Published results", _columns(titles), rows, _NOTE)
+    return Table("Published results", _columns(titles), rows, _NOTE, folded=True)
 
 
 def _overall_cell(model: str, name: str) -> Cell:
@@ -135,7 +206,8 @@ def _by_popularity() -> Table:
         for model in models()
     ]
     head, *rest = _columns([*titles, "Missing"])
-    return Table("Published results by popularity", [head, Column("Popularity"), *rest], rows, _NOTE)
+    columns = [head, Column("Popularity"), *rest]
+    return Table("Published results by popularity", columns, rows, _NOTE, folded=True)
 
 
 def _columns(titles: Sequence[str]) -> list[Column]:

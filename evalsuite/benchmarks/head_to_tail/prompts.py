@@ -1,20 +1,152 @@
-"""The prompts for the model, by mode, and for the judge."""
+"""Prompts for the model and for the judge, by mode: ours, and the paper's from the user's files.
+
+Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Copied from there into
+`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`), they are used
+word for word.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES
+from evalsuite.benchmarks.dataset_files import read_text
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message
 from evalsuite.judges.marks import marked
+from evalsuite.solvers.generate import Generate, generate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-# Brevity keeps the rules fair, and leave to be unsure keeps the model honest: the paper asks for both and takes
-# each away in turn (section 3.5).
+    from evalsuite.core.protocols import Model, Setup
+    from evalsuite.core.types import Sample, Transcript
+
+
+# The paper's numbers of its prompts, by mode.
+PAPER_MODES = {
+    "paper": 3,
+    "paper:zero_shot": 4,
+    "paper:in_domain": 5,
+    "paper:brief": 6,
+    "paper:best_guess": 7,
+}
+JUDGE_PROMPT = 2
+_SLOTS = {
+    2: ("{QUESTION}", "{GROUND_TRUTH}", "{PREDICTION}"),
+    5: ("{QUESTION}", "{QUESTION#}", "{ANSWER#}"),
+}
+_QUESTION_ONLY = ("{QUESTION}",)
+_SLOT = re.compile(r"\{[A-Z_]+#?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPrompts:
+    """The prompts that the chosen modes need, by their numbers in the paper."""
+
+    texts: Mapping[int, str]
+
+    def question(self, mode: str, question: str, example: Example | None) -> str:
+        """Fill in the prompt for one question.
+
+        Args:
+            mode: one of `PAPER_MODES`.
+            question: the question.
+            example: for `paper:in_domain`, another question of the same template with its answer.
+        """
+        words = {"{QUESTION}": question}
+        if example:
+            words |= {"{QUESTION#}": example.question, "{ANSWER#}": example.answer}
+        return _fill_slots(self.texts[PAPER_MODES[mode]], words)
+
+    def verdict(self, question: str, answers: Sequence[str], answer: str) -> str:
+        """Fill in the prompt for the judge; acceptable answers are a JSON list, as in the paper."""
+        truth = json.dumps(list(answers), ensure_ascii=False)
+        words = {"{QUESTION}": question, "{GROUND_TRUTH}": truth, "{PREDICTION}": answer}
+        return _fill_slots(self.texts[JUDGE_PROMPT], words)
+
+
+def paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
+    """Read the files that these modes need; return None if no mode is the paper's.
+
+    Args:
+        folder: the benchmark's folder below `--data`.
+        modes: the modes of the run.
+        judged: whether the run has a judge, which needs Prompt 2.
+
+    Raises:
+        SettingsError: no folder is given.
+        DatasetError: a file is missing, or lacks a slot.
+    """
+    numbers = {PAPER_MODES[mode] for mode in modes if mode in PAPER_MODES}
+    if not numbers:
+        return None
+    if folder is None:
+        raise SettingsError(
+            "head_to_tail's modes called paper ask in the paper's own words, which are read from "
+            "prompt_2.txt to prompt_7.txt in DIR/head_to_tail: name the folder with --data DIR"
+        )
+    wanted = sorted(numbers | ({JUDGE_PROMPT} if judged else set()))
+    return PaperPrompts({number: _read_prompt(folder / f"prompt_{number}.txt", number) for number in wanted})
+
+
+def _read_prompt(path: Path, number: int) -> str:
+    if not path.is_file():
+        expected = f"Prompt {number} of appendix A.1 of arXiv 2308.10168, as it is printed there"
+        raise DatasetError(path, "", "no such file", expected)
+    text = read_text(path).strip()
+    for slot in _SLOTS.get(number, _QUESTION_ONLY):
+        if slot not in text:
+            raise DatasetError(path, "", f"no {slot}", f"Prompt {number} with its slots in braces")
+    return text
+
+
+def _fill_slots(text: str, words: Mapping[str, str]) -> str:
+    """Fill the slots in a single pass, so that braces in a question are kept."""
+    return _SLOT.sub(lambda slot: words.get(slot[0], slot[0]), text)
+
+
+# As in the paper: greedy, with room for a short answer only.
+DEFAULTS = {"temperature": 0, "max_tokens": 32}
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """Asks the sample's question with the prompt of the sample's mode."""
+
+    generate: Generate
+    paper: PaperPrompts | None = None
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        """Ask once."""
+        return await self.generate(replace(sample, input=self._conversation(sample)), model)
+
+    def _conversation(self, sample: Sample) -> str | tuple[Message, ...]:
+        mode, question = sample.tags["mode"], str(sample.metadata.get("gap", sample.input))
+        example = Example(**sample.metadata["example"]) if "example" in sample.metadata else None
+        if self.paper and mode in PAPER_MODES:
+            return self.paper.question(mode, question, example)
+        return prompt(mode, question, example)
+
+
+def solver(setup: Setup) -> Asks:
+    """Make the solver; the benchmark's arguments are generation parameters (`max_tokens=256`).
+
+    Raises:
+        SettingsError: a parameter is unknown, or a paper's mode has no `--data`.
+        DatasetError: a file of the paper's prompts is missing or lacks a slot.
+    """
+    params = {**DEFAULTS, **generation_params("Head-to-Tail", setup.args)}
+    paper = paper_prompts(setup.data, setup.modes, judged=setup.judge is not None)
+    return Asks(generate(params=params), paper)
+
+
+# The paper asks for brevity, which makes rules fair, and permits "unsure". It also removes each in turn (section 3.5).
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
@@ -33,16 +165,16 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    """One way to ask.
+    """A way to ask.
 
     Attributes:
         description: a line for the user.
-        examples: none; two of general knowledge; or, in place of the answerable one of these, another
-            question of the same template.
-        brief: whether a short answer is asked for.
-        doubt: whether the model is told to say "unsure" and shown an example of it, to guess, or neither.
-        cloze: whether a gap is to be filled instead of a question answered.
-        natural: whether only questions are asked that people may well ask.
+        examples: `none`; `general`, two of general knowledge; or `template`, where another question of the same
+            template replaces the answerable one.
+        brief: whether to ask for a short answer.
+        doubt: `unsure` tells the model to say "unsure" and shows an example, `guess` tells it to guess.
+        cloze: whether to ask for the word in a gap.
+        natural: whether to ask only questions that people are likely to ask.
     """
 
     description: str
@@ -78,8 +210,8 @@ MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
 # Modes that show another question of the same template.
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}
 
-# One to be answered; one that nobody can answer, since its subject is made up; and one to be answered in place of
-# the latter in modes that do not allow "unsure".
+# An answerable example; an unanswerable one, whose subject is fictional; and a replacement for the latter in modes
+# that do not permit "unsure".
 _ANSWERED = Example("Which planet is nearest to the Sun?", "Mercury")
 _UNANSWERABLE = Example("Who founded the town of Marlowick Hollow?", "unsure")
 _INSTEAD = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
@@ -90,9 +222,9 @@ _GAPS = {
 
 
 def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
-    """The conversation that asks one question; examples are its earlier turns.
+    """Build the conversation that asks one question; examples are its earlier turns.
 
-    Every turn repeats the instructions, since small models forget what is said only once.
+    Every turn repeats the instructions, because small models forget what is said only once.
 
     Args:
         mode: one of `OWN_MODES`.
@@ -123,7 +255,7 @@ def _examples(mode: PromptMode, example: Example | None) -> Sequence[Example]:
 
 
 def judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:
-    """Asks whether a reply is correct; the judge answers in a single word."""
+    """Ask whether a reply is correct; the judge answers in one word."""
     accepted = "\n".join(f"- {answer}" for answer in answers)
     parts = [("question", question), ("right", accepted), ("given", reply)]
     return f"""You check answers to factual questions against answers that are known to be right.

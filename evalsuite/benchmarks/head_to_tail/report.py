@@ -1,12 +1,11 @@
-"""The report's section: what is right, made up and missing, by judge or rule, domain and popularity."""
+"""Head-to-Tail's section of the report: right, made up and missing, by judge or rule, domain and popularity."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.dataset import DOMAINS, is_shipped
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.studies import studies
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
@@ -23,7 +22,7 @@ PREFACE = (
     "Accuracy A is the share of questions answered right, M the share left unanswered or answered "
     '"unsure", and H = 100 - A - M what was made up. Brackets hold 95% intervals.'
 )
-# Who decides what is right, and the suffix of the scores.
+# The suffixes of the scores by who decides what is right.
 VERDICTS = {"judge": "_lm", "exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 _RULES = ("exact match", "token F1", "ROUGE-L")
 RATES_BY_DOMAIN = {
@@ -45,19 +44,19 @@ class QuestionGroup:
 
     @property
     def decided_by(self) -> str:
-        """Who decides `accuracy` and `hallucination`."""
+        """Say who decides `accuracy` and `hallucination`."""
         if self.tally.values("accuracy_lm"):
             return f"the judge {self.judge or 'of the run'}"
         return "exact match"
 
     @property
     def lost(self) -> int:
-        """The number of cases that are errors."""
+        """Count the cases that are errors."""
         return sum(row.outcome == "error" for row in self.tally)
 
 
 def report(views: Sequence[RunView]) -> Section:
-    """The section for one run, or for several side by side."""
+    """Build the section for one run, or for several side by side."""
     lines = [line for view in views for line in _lines(view, alone=len(views) == 1)]
     blocks: list[Block] = [
         _preface(views, lines),
@@ -101,7 +100,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[QuestionGroup]) -> Passag
 
 
 def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
-    """The number of questions, and their A, H and M."""
+    """Return the number of questions, and their A, H and M."""
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     rates = (accuracy, f"hallucination{suffix}", "missing")
@@ -125,7 +124,7 @@ def _by_tag(
 
 
 def _rules_by_popularity(lines: Sequence[QuestionGroup]) -> Table:
-    """Accuracy and hallucination by each rule, from head to tail: Table 14's columns."""
+    """Tabulate accuracy and hallucination by each rule, from head to tail: Table 14's columns."""
 
     def cells(bucket: str, line: QuestionGroup) -> list[Cell]:
         part = line.tally.where(bucket=bucket)
@@ -146,7 +145,7 @@ def _domain_by_bucket(title: str, rate: str, lines: Sequence[QuestionGroup]) -> 
 
 
 def _figure(lines: Sequence[QuestionGroup]) -> Chart:
-    """Figure 1 of the paper; a single run is also drawn domain by domain, without intervals."""
+    """Draw Figure 1 of the paper; a single run is also drawn by domain, without intervals."""
     series = [Series(line.label, _by_bucket(line.tally)) for line in lines]
     if len(lines) == 1:
         tally = lines[0].tally
@@ -179,7 +178,6 @@ def _columns(heading: str, lines: Sequence[QuestionGroup], rest: Sequence[Column
 def _rows(
     values: Iterable[str], lines: Sequence[QuestionGroup], cells: Callable[[str, QuestionGroup], list[Cell]]
 ) -> list[list[Cell]]:
-    """A row for each value and run."""
     return [
         [value, *([line.label] if len(lines) > 1 else []), *cells(value, line)]
         for value in values

@@ -1,7 +1,7 @@
 """Scores answers as right, made up or missing, by rules and by a judge if the run has one.
 
-Each scorer returns shares per case, so that means over cases are the paper's rates: accuracy A, hallucination
-rate H = 1 - A - M and missing rate M, all in [0, 1].
+Each scorer returns shares per case, so means over cases are the paper's rates: accuracy A, hallucination rate
+H = 1 - A - M and missing rate M, all in [0, 1].
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.head_to_tail.abstention import is_missing
-from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES, PaperPrompts, paper_prompts
-from evalsuite.benchmarks.head_to_tail.prompts import judge_prompt
+from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts, judge_prompt, paper_prompts
 from evalsuite.benchmarks.head_to_tail.variants import widened
 from evalsuite.core.types import Score
 from evalsuite.judges.parse_retry import ask_until_parsed
 from evalsuite.judges.signature import signature, signed
 from evalsuite.judges.verdict_text import without_thoughts
-from evalsuite.metrics.text import as_texts, exact_match, rouge_l, token_f1
+from evalsuite.metrics.text import as_texts, exact_match, normalise, rouge_l, token_f1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,31 +24,32 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
     from evalsuite.core.types import Sample, Transcript
 
-# The short name that each rule has in `accuracy_em` and so on.
+
+# The rules, keyed by the suffixes of `accuracy_em` and so on.
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}
 ASKED_WITH: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 """Generation parameters of the judge."""
 _VERDICT = re.compile(r"\b(?:in)?correct\b")
 _NEGATED = re.compile(r"(?:\bnot|n['\u2019]t|\bnever)\b[^.\n]{0,30}\bcorrect\b", re.IGNORECASE)
-"""What does not say whether something is wrong or merely doubtful."""
+"""Negated verdicts, which may mean wrong or doubtful."""
 _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """The rules, and `accuracy` and `hallucination` by the judge if there is one, else by exact match."""
+    """Return the rules, and `accuracy` and `hallucination` by the judge if there is one, else by exact match."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
     return (ByRule(), ByJudge(paper_prompts(setup.data, setup.modes, judged=True)))
 
 
 class ByRule:
-    """`missing`, the three text metrics, and accuracy and hallucination by each of them.
+    """Scores `missing`, the three text metrics, and accuracy and hallucination by each of them.
 
-    The text metrics take the best over the acceptable answers and their variants.
+    The text metrics take the best value over the acceptable answers and their variants.
     """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Scores one answer."""
+        """Score one answer."""
         missing = float(says_nothing(sample, transcript))
         answer, accepted = spoken(transcript), acceptable(sample)
         scores = {"missing": missing}
@@ -61,30 +60,30 @@ class ByRule:
 
 
 class ByExactMatch:
-    """`accuracy` and `hallucination` by exact match, for runs without a judge."""
+    """Scores `accuracy` and `hallucination` by exact match, for runs without a judge."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Scores one answer."""
+        """Score one answer."""
         matched = exact_match(spoken(transcript), acceptable(sample))
         return _shares(matched, float(says_nothing(sample, transcript)))
 
 
 @dataclass(frozen=True, slots=True)
 class ByJudge:
-    """`correct` as the judge decides, and accuracy and hallucination accordingly.
+    """Scores `correct` as the judge decides, with accuracy and hallucination.
 
-    A missing answer is not shown to the judge, since it is neither right nor made up. Questions asked with the
-    paper's prompts are judged with the paper's prompt, too.
+    A missing answer is not shown to the judge, because it is neither right nor made up. Questions asked with the
+    paper's prompts are judged with the paper's prompt.
     """
 
     paper: PaperPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Scores one answer.
+        """Score one answer.
 
         Raises:
             JudgeError: the judge gave no verdict.
-            ModelError: a call to it failed for good.
+            ModelError: a call of the judge failed for good.
         """
         missing = says_nothing(sample, transcript)
         correct = (
@@ -104,26 +103,26 @@ class ByJudge:
         return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
 
     def _asked(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
-        """The question to the judge, in the words of the sample's mode."""
+        """Build the question to the judge for the sample's mode."""
         if self.paper and sample.tags.get("mode") in PAPER_MODES:
             return self.paper.verdict(question, answers, reply)
         return judge_prompt(question, answers, reply)
 
 
 def acceptable(sample: Sample) -> tuple[str, ...]:
-    """The sample's answers with their variants."""
+    """Return the sample's answers with their variants."""
     return widened(_answers(sample), str(sample.input))
 
 
 def spoken(transcript: Transcript) -> str:
-    """The answer without a leading label."""
+    """Return the answer without a leading label."""
     return (
         _LABEL.sub("", transcript.answer, count=1) if _LABEL.match(transcript.answer) else transcript.answer
     )
 
 
 def says_nothing(sample: Sample, transcript: Transcript) -> bool:
-    """Whether the answer is missing; an answer that matches is not (there is a film named Unknown)."""
+    """Tell whether the answer is missing; an answer that matches is not missing (there is a film named Unknown)."""
     answer = spoken(transcript)
     return is_missing(answer) and not exact_match(answer, _answers(sample))
 
@@ -142,3 +141,79 @@ def _parse_verdict(text: str) -> float:
     if len(words) != 1 or _NEGATED.search(text):
         raise ValueError('it is not the one word "correct" or "incorrect".')
     return float(words == {"correct"})
+
+
+# The patterns match normalised text: lower case, no punctuation, no articles.
+_ABOUT_ME = (
+    r"(?:(?:(?:im |i am )?(?:sorry|afraid)|apologies|unfortunately|as ai(?: language)? model|answer|answer is|"
+    r"my answer is|well|but)\s)*(?:(?:i am|im|i)\s)?"
+)
+_WHOLE = re.compile(
+    rf"{_ABOUT_ME}(?:unknown|na|none|no answer|no idea|no clue|not available|uncertain|information not available"
+    r"|it is unknown|(?:(?:it is|its|that is|thats) not|(?:it|that) isnt) known|cannot say|cant say|not known)"
+)
+_ABILITY = r"(?:cannot|cant|could not|couldnt|am unable to|unable to|am not able to|not able to)"
+_START = re.compile(
+    rf"{_ABOUT_ME}(?:(?:really|honestly|quite|currently)\s)?"
+    r"(?:unsure|not (?:quite |really |entirely |completely )?(?:sure|certain|aware)|uncertain"
+    r"|(?:do not|dont) (?:currently )?have (?:access|(?:(?:enough|any|that|this|such) )?(?:information|data|knowledge"
+    r"|details))"
+    r"|(?:do not|dont|would not|wouldnt) know|have no (?:idea|information|clue|knowledge|access)|no (?:idea|clue)"
+    r"|havent (?:clue|any idea|(?:slightest|faintest) idea)"
+    r"|(?:that|this|such) (?:information|data) (?:is not|isnt) (?:\w+ )?(?:available|known)"
+    rf"|{_ABILITY} (?:answer|assist|confirm|determine|find|help|identify|provide|recall|say|tell|verify)"
+    r"|(?:there is|theres) (?:no|not any|not enough|insufficient) (?:\w+ )?(?:information|data|record|evidence)"
+    r"|no (?:\w+ )?information (?:is )?(?:available|found)"
+    r"|(?:it is|its) (?:not (?:publicly |widely )?(?:known|clear)|unclear|unknown)"
+    r" (?:who|what|when|where|which|how|if))\b"
+)
+# Words that announce an answer after "not sure".
+_ATTEMPT = re.compile(
+    r"\b(?:but|maybe|may be|might|perhaps|possibly|probably|likely|guess|think|believe|could be|could have)\b"
+)
+# An abstention that ends its sentence, and the rest of the line. A comma ends only the bare word, because "I'm
+# sorry, I don't know" is a single abstention.
+_AND_THEN = re.compile(
+    r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>(?:(?!\s-\s)[^.!?:;\n\u2013\u2014])*)(?:[.!?:;\u2013\u2014]+|\s-\s))"
+    r"[^\S\n]*(?P<rest>[^\n]*)",
+    re.IGNORECASE,
+)
+# An answer given after an abstention is short and does not begin like an explanation.
+_EXPLAINS = re.compile(
+    r"(?:as|because|can|could|i|im|it|its|more|my|no|note|please|question|since|sorry|that|there|theres|they|this|"
+    r"unfortunately|without|you|your)\b"
+)
+_MOST_WORDS = 8
+
+
+def is_missing(answer: str) -> bool:
+    """Tell whether an answer is empty or only says that the model does not know.
+
+    "Unsure.", "I'm not sure who directed it." and "I have no clue" are missing; "Not sure, but I think it was
+    Kubrick" and "Unsure. Stanley Kubrick" are attempts, and "Unknown Pleasures" is an answer.
+    """
+    text = normalise(answer)
+    if not any(map(str.isalnum, text)) or _WHOLE.fullmatch(text):
+        return True
+    start = _START.match(text)
+    if not start:
+        return _is_owned(answer) and not _names_something(answer)
+    return not _ATTEMPT.search(text, start.end()) and not _names_something(answer)
+
+
+def _is_owned(answer: str) -> bool:
+    """Tell whether the first sentence says that the answer is unknown ("It is not known. ...")."""
+    parts = _AND_THEN.match(answer)
+    return bool(parts and _WHOLE.fullmatch(normalise(parts["owned"] or "")))
+
+
+def _names_something(answer: str) -> bool:
+    """Tell whether an answer of a few words follows the abstention on the same line."""
+    parts = _AND_THEN.match(answer)
+    rest = normalise(parts["rest"]) if parts else ""
+    return (
+        0 < len(rest.split()) <= _MOST_WORDS
+        and not _EXPLAINS.match(rest)
+        and not _START.match(rest)
+        and not _WHOLE.fullmatch(rest)
+    )

@@ -1,7 +1,7 @@
 """The paper's studies of its method and results, as far as a run has the data for them.
 
 Each function returns a table or None. Rule against judge needs several runs, stability several epochs, prompts
-several modes; the very popular and predicates need the files that `evalsuite build` writes beside its questions.
+several modes. Very popular entities and predicates need the files that `evalsuite build` writes beside its questions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.benchmarks.head_to_tail.paper_results import against_published, models, published, table_10
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.output.reports.section import Column, Table
@@ -28,18 +28,18 @@ _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 _RATES = ("accuracy", "hallucination", "missing")
 _RATE_COLUMNS = tuple(Column(name.capitalize(), "percent") for name in _RATES)
 _COUNT = Column("Questions", "count")
-# Open-domain questions are not divided into natural and other ones, neither here nor in the paper.
+# As in the paper, open-domain questions are not divided into natural and other ones.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
 # With two runs every correlation is 1 or -1.
 _FEWEST_RUNS = 3
 
 
 def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
-    """All studies that these runs allow, and the published results.
+    """Return all studies that these runs allow, and the published results.
 
     Args:
         views: one run, or several to compare.
-        shipped: whether all runs asked the shipped pack, which cannot be compared with the paper's results.
+        shipped: whether all runs asked the shipped pack, which is not comparable with the paper's results.
     """
     tables = (
         rule_against_judge(views),
@@ -61,12 +61,11 @@ def _published(views: Sequence[RunView]) -> Iterator[Block]:
 
 
 def rule_against_judge(views: Sequence[RunView]) -> Table | None:
-    """Table 8: do rules rank and rate models as the judge does?
+    """Compare how rules and the judge rank and rate models (Table 8).
 
-    For each domain and bucket, Spearman's and Pearson's correlation over runs of a rate by rule with the
-    same rate by judge; of these the least and the mean. Combinations without a correlation, as all runs are
-    equal in them, are left out. A run in several modes counts once, by the plain one: its modes are one model.
-    None with fewer than three runs that have a judge.
+    For each domain and bucket, the rate by rule is correlated (Spearman, Pearson) with the rate by judge over runs. The
+    table shows the minimum and the mean. Combinations in which all runs are equal are left out. A run in several modes
+    counts once, with its default mode, because its modes share one model. None with fewer than three judged runs.
     """
     judged = [tally for tally in map(_plain, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
@@ -91,10 +90,9 @@ def rule_against_judge(views: Sequence[RunView]) -> Table | None:
 
 
 def stability(views: Sequence[RunView]) -> Table | None:
-    """Section 3.5: of how many questions do answers differ between epochs?
+    """Count questions whose answers differ between epochs (section 3.5).
 
-    Answers are the same where they are once case, punctuation and articles are left aside. None without
-    repeated questions, or where the answers are not at hand.
+    Answers are compared without case, punctuation and articles. None without repeated questions.
     """
     rows: list[list[Cell]] = []
     for view in views:
@@ -119,7 +117,7 @@ def stability(views: Sequence[RunView]) -> Table | None:
 
 
 def prompts(views: Sequence[RunView]) -> Table | None:
-    """Table 9: how much do the rates depend on the words and examples of the prompt?
+    """Show how the rates depend on the prompt's words and examples (Table 9).
 
     Differences are of the same questions, with paired intervals. None without a second mode.
     """
@@ -146,10 +144,7 @@ def prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def very_popular(views: Sequence[RunView]) -> Table | None:
-    """Tables 5 and 12: the tenth of the head's questions whose entities are most popular.
-
-    None if the questions are not sorted by popularity.
-    """
+    """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
     for label, tally in _lines(views):
         top = tally.where(top="10%")
@@ -168,10 +163,7 @@ def very_popular(views: Sequence[RunView]) -> Table | None:
 
 
 def predicates(views: Sequence[RunView]) -> Table | None:
-    """Table 6: does it matter how popular a predicate is, rather than an entity?
-
-    None if the predicates' popularity is unknown.
-    """
+    """Show how accuracy depends on a predicate's own popularity (Table 6); None if it is unknown."""
     rows: list[list[Cell]] = [
         [label, bucket, *_rates(tally.where(predicate=f"{bucket} predicate"))]
         for label, tally in _lines(views)
@@ -184,7 +176,7 @@ def predicates(views: Sequence[RunView]) -> Table | None:
 
 
 def natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Table 10: the questions that people are likely to ask, by domain, beside the paper's results.
+    """Tabulate the questions that people are likely to ask, beside the paper's results (Table 10).
 
     None if all questions are natural, or if the run does not say.
     """
@@ -211,13 +203,13 @@ def _by_mode(view: RunView) -> dict[str, Tally]:
 
 
 def _plain(view: RunView) -> Tally:
-    """The cases asked in the default mode, else in the first mode."""
+    """Return the cases of the default mode, else of the first mode."""
     modes = _by_mode(view)
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
 def _lines(views: Sequence[RunView]) -> Iterator[tuple[str, Tally]]:
-    """The rows of a table: a run, or each mode of a run with several."""
+    """Yield the rows of a table: a run, or each mode of a run with several."""
     for view in views:
         modes = _by_mode(view)
         for mode, tally in modes.items():
@@ -233,14 +225,14 @@ def _of(tally: Tally, tag: str, value: str | None) -> Tally:
 
 
 def _table(title: str, columns: Sequence[Column], rows: list[list[Cell]], note: str) -> Table | None:
-    """A table whose rows begin with their run; that column is left out for a single run."""
+    """Make a table whose rows begin with their run; a single run needs no such column."""
     if len({row[0] for row in rows}) == 1:
         columns, rows = columns[1:], [row[1:] for row in rows]
     return Table(title, columns, rows, note) if rows else None
 
 
 def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
-    """The number of combinations with a correlation, and the minimum and mean of each kind."""
+    """Return the number of combinations with a correlation, and the minimum and mean of each kind."""
     from evalsuite import stats
 
     pairs = list(_combinations(judged, by_judge, by_rule))
@@ -257,7 +249,7 @@ def _extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell
 def _combinations(
     judged: Sequence[Tally], by_judge: str, by_rule: str
 ) -> Iterator[tuple[list[float], list[float]]]:
-    """The rates of all runs that have both, for each domain and bucket."""
+    """Yield the rates of all runs that have both, for each domain and bucket."""
     domains = sorted({domain for tally in judged for domain in tally.groups("domain")})
     for domain in domains:
         for bucket in BUCKETS:
@@ -269,7 +261,7 @@ def _combinations(
 
 
 def _repeated(tally: Tally) -> list[list[Row]]:
-    """The rows of each sample that was scored in several epochs."""
+    """Group the rows of each sample that was scored in several epochs."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for row in tally.scored("accuracy"):
         rows[row.sample].append(row)
@@ -291,7 +283,7 @@ def _share(count: int, whole: int) -> Estimate:
 
 
 def _change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """The paired change of a rate on the questions that both modes asked; None if there is nothing to compare."""
+    """Compute the paired change of a rate on the questions of both modes; None if there is nothing to compare."""
     from evalsuite import stats
 
     before, after = (_by_question(tally, rate) for tally in (base, part))
@@ -308,7 +300,7 @@ def _change(base: Tally, part: Tally, rate: str) -> Estimate | None:
 
 
 def _by_question(tally: Tally, rate: str) -> dict[tuple[str, int], float]:
-    """Scores by question and epoch, without the mode at the end of a sample's id."""
+    """Map question and epoch to scores, without the mode at the end of a sample's id."""
     return {
         (row.sample.removesuffix(f"-{row.tags.get('mode', '')}"), row.epoch): row.scores[rate]
         for row in tally.scored(rate)

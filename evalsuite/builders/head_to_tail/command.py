@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.sidecar_files import predicates_path, stats_path
+from evalsuite.benchmarks.head_to_tail.dataset import predicates_path, stats_path
 from evalsuite.builders.build_progress import BuildProgress, bytes_of
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.output import predicates, published

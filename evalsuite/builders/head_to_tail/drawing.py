@@ -14,7 +14,7 @@ from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.popularity import Partition
 from evalsuite.builders.head_to_tail.questions import Candidate, Drawn, distinct, is_fit
 from evalsuite.builders.head_to_tail.workspace import quoted

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.sidecar_files import HEADER
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

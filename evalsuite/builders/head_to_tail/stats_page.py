@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.abstention import is_missing
+from evalsuite.benchmarks.head_to_tail.scoring import is_missing
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from evalsuite.benchmarks.head_to_tail.dataset import load
-from evalsuite.benchmarks.head_to_tail.paper_prompts import PAPER_MODES, paper_prompts
-from evalsuite.benchmarks.head_to_tail.prompts import OWN_MODES, Example, judge_prompt, prompt
-from evalsuite.benchmarks.head_to_tail.solving import solver
+from evalsuite.benchmarks.head_to_tail.prompts import (
+    OWN_MODES,
+    PAPER_MODES,
+    Example,
+    judge_prompt,
+    paper_prompts,
+    prompt,
+    solver,
+)
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Completion, Message, Sample

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.comparability import PAPER_MIX
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.benchmarks.head_to_tail.paper_results import (
+    PAPER_MIX,
     against_published,
     models,
     published,

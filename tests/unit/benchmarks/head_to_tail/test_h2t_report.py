@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.output.reports.section import Chart, Passage, Section, Table
 from evalsuite.results.estimate import Estimate
 from evalsuite.results.rows import Row

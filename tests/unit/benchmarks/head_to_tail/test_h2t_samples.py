@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.benchmarks.head_to_tail.cloze import with_gap
 from evalsuite.benchmarks.head_to_tail.dataset import is_shipped, load
+from evalsuite.benchmarks.head_to_tail.question_forms import with_gap
 from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.dataset import load
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load
 from evalsuite.benchmarks.head_to_tail.studies import (
     natural_questions,
     predicates,

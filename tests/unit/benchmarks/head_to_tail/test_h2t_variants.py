@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.quantities import in_words
-from evalsuite.benchmarks.head_to_tail.variants import asks_for_person, widened
+from evalsuite.benchmarks.head_to_tail.variants import asks_for_person, in_words, widened
 from evalsuite.metrics.text import exact_match
 
 WHO = "Who wrote it?"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.head_to_tail.comparability import PAPER_MIX
 from evalsuite.benchmarks.head_to_tail.dataset import read_items
+from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX
 from evalsuite.builders.head_to_tail import add_arguments
 from evalsuite.builders.head_to_tail.dblp import Dblp
 from evalsuite.builders.head_to_tail.goodreads import Goodreads

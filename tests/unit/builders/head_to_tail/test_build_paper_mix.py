@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
-from evalsuite.benchmarks.head_to_tail.comparability import PAPER_MIX
-from evalsuite.benchmarks.head_to_tail.paper_results import against_published
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
+from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX, against_published
 from evalsuite.core.protocols import Setup
 from evalsuite.output.reports.section import Passage, Table
 from evalsuite.results.rows import Row

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.buckets import BUCKETS
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.popularity import Partition
 from evalsuite.builders.head_to_tail.questions import Candidate, Draw, Drawn, QuestionTemplate
 from evalsuite.builders.head_to_tail.selection import choose, level

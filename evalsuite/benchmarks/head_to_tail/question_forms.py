@@ -1,7 +1,11 @@
-"""Turns questions into sentences with a gap, for the study in the paper's Table 11.
+"""Questions as sentences with a gap, and which questions people are likely to ask (Tables 11 and 10).
 
-The rules go by the wording rather than the template, so they work for questions built here and for those of the
-published scripts. A question that fits no rule cannot be asked this way.
+The rules for gaps depend on the wording, not the template, so they work for questions built here and for those of
+the published scripts. A question that fits no rule cannot be asked this way.
+
+The paper leaves out less natural questions without listing them. Here these are facts that people look up:
+identifiers, and attributes that a source keeps for its own use. The figures for books in Table 10 agree with leaving
+out both ISBNs and nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import re
 
 GAP = "_"
-# Past participles of verbs that ask who did something.
+# Past participles, keyed by the verbs of questions such as "Who directed ...?".
 _PARTICIPLES = {
     "authored": "authored",
     "composed": "composed",
@@ -87,7 +91,7 @@ _RULES = tuple(
 
 
 def with_gap(question: str) -> str | None:
-    """The question as a sentence with the gap `_` for the answer, or None if no rule fits.
+    """Rewrite a question as a sentence with the gap `_` for the answer; return None if no rule fits.
 
     "Who directed Titanic?" becomes "Titanic was directed by _."
     """
@@ -99,3 +103,30 @@ def with_gap(question: str) -> str | None:
             filled = sentence.format_map(words)
             return filled[0].upper() + filled[1:]
     return None
+
+
+_UNNATURAL = {
+    # Questions built here.
+    "goodreads-book-isbn10",
+    "goodreads-book-isbn13",
+    "imdb-person-department",
+    "imdb-person-specialty",
+    "imdb-title-running-time",
+    "mag-journal-issn",
+    "mag-paper-doi",
+    "mag-paper-publisher",
+    # The same questions of the published scripts.
+    "goodreads-book-2",
+    "goodreads-book-3",
+    "imdb-name-3",
+    "imdb-name-4",
+    "imdb-title-3",
+    "mag-journal-0",
+    "mag-paper-2",
+    "mag-paper-3",
+}
+
+
+def is_natural(template: str) -> bool:
+    """Tell whether people are likely to ask questions of this template."""
+    return template not in _UNNATURAL
