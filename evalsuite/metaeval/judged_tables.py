@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.p_score import p_score
-from evalsuite.builders.build_progress import BuildProgress
+from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import session
 from evalsuite.core.errors import JudgeError
 from evalsuite.metrics.tables import strip_answer

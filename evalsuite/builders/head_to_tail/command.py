@@ -1,28 +1,31 @@
-"""`evalsuite build head-to-tail`: its arguments, and the way from a folder of dumps to a file of questions."""
+"""`evalsuite build head-to-tail`: its arguments, its sources, and the files that it writes."""
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentTypeError
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.dataset import predicates_path, stats_path
-from evalsuite.builders.build_progress import BuildProgress, bytes_of
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, predicates_path, stats_path
+from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
+from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
+from evalsuite.builders.head_to_tail.drawing import choose
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.output import predicates, published
-from evalsuite.builders.head_to_tail.selection import choose
-from evalsuite.builders.head_to_tail.sources import SOURCES
-from evalsuite.builders.head_to_tail.stats_page import stats_page
 from evalsuite.builders.head_to_tail.workspace import Workspace
-from evalsuite.builders.output_folder import building, ending_cleanly, write
-from evalsuite.core.errors import DatasetError
+from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.builders.head_to_tail.selection import Selection
+    from evalsuite.builders.head_to_tail.drawing import Partition, QuestionSource, Selection
+    from evalsuite.builders.head_to_tail.questions import Answer, Candidate, QuestionTemplate
+
+    Read = Callable[[Workspace, Path, "Path | None"], QuestionSource]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -102,3 +105,175 @@ def _at_least_one(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A knowledge source.
+
+    Attributes:
+        files: their names, in the order of reading; one that is read twice stands here twice.
+        target: how many questions are made for each bucket unless a number a template is given.
+        paper_cap: how many questions of a template in a bucket the paper's scripts make at most.
+        read: reads the files of a folder into a workspace; the last argument is the user's file of
+            templates, if any.
+    """
+
+    files: tuple[str, ...]
+    target: int
+    paper_cap: int
+    read: Read
+
+
+def _plain(read: Callable[[Workspace, Path], QuestionSource]) -> Read:
+    """A source whose templates are not for the user to choose."""
+
+    def reads(workspace: Workspace, folder: Path, templates: Path | None) -> QuestionSource:
+        if templates:
+            raise SettingsError("--templates goes with dbpedia only; this source has its own questions")
+        return read(workspace, folder)
+
+    return reads
+
+
+SOURCES = {
+    "dblp": Origin(dblp.FILES, 1000, 100, _plain(dblp.Dblp)),
+    "dbpedia": Origin(dbpedia.FILES, 3000, 10, dbpedia.Dbpedia),
+    "goodreads": Origin(goodreads.FILES, 1000, 250, _plain(goodreads.Goodreads)),
+    "imdb": Origin(imdb.FILES, 1000, 85, _plain(imdb.Imdb)),
+    "mag": Origin(mag.FILES, 1000, 100, _plain(mag.Mag)),
+}
+
+
+def published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
+    """The questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
+
+    Within a bucket the most popular come first. Entities of different types are put in one order by how
+    much of their own type's popularity is above them. An answer is a list where several are right.
+    """
+    return "{\n" + ",\n".join(_write_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
+
+
+def predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
+    """How popular the predicates asked about are themselves (the paper's Table 6): tab-separated lines."""
+    lines = ["\t".join(HEADER)]
+    for template, buckets in selection.questions.items():
+        if any(buckets.values()):
+            own = popularity[template.id]
+            lines.append(f"{template.id}\t{own}\t{cut.bucket(own)}")
+    return "\n".join(lines) + "\n"
+
+
+def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
+    questions = [
+        (template, candidate)
+        for template, buckets in selection.questions.items()
+        for candidate in buckets[bucket]
+    ]
+
+    def place(entry: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
+        template, candidate = entry
+        return (
+            partitions[template.entities].above(candidate.popularity),
+            candidate.entity,
+            template.id,
+            candidate.turn,
+        )
+
+    lines = ",\n".join(
+        f"  {_write_line(template, candidate)}" for template, candidate in sorted(questions, key=place)
+    )
+    return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
+
+
+def _write_line(template: QuestionTemplate, candidate: Candidate) -> str:
+    answer: Answer | list[Answer] = (
+        candidate.answers[0] if len(candidate.answers) == 1 else [*candidate.answers]
+    )
+    return json.dumps([candidate.entity, template.id, candidate.question, answer], ensure_ascii=False)
+
+
+def stats_page(
+    source: str,
+    seed: int,
+    selection: Selection,
+    partitions: Mapping[str, Partition],
+    dropped: Mapping[str, str],
+) -> str:
+    """Markdown: shares of head, torso and tail by type of entity, questions by template, and what is not asked.
+
+    Args:
+        source: the knowledge source.
+        seed: of the choice among questions.
+        selection: what is asked.
+        partitions: by type of entity.
+        dropped: templates that are not asked at all, by id, each with the reason.
+    """
+    reasons = {**dropped, **{template.id: _lacking(buckets) for template, buckets in selection.empty.items()}}
+    parts = [
+        f"# Head-to-Tail from {source}",
+        f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
+        "## Entities by popularity",
+        "The paper's Table 1. Each bucket has about a third of all popularity; equal popularity stays together.",
+        _markdown_table(_ENTITIES, _entity_rows(partitions)),
+        "## Questions",
+        "The paper's Table 2.",
+        _markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [_totals(selection)]),
+        "## Questions by template",
+        _markdown_table(("Template", *_BUCKET_HEADS), _template_rows(selection)),
+        "## Templates that ask nothing",
+        _markdown_table(("Template", "Reason"), [[f"`{name}`", reason] for name, reason in reasons.items()])
+        if reasons
+        else "None.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _lacking(buckets: Sequence[str]) -> str:
+    return f"no question about an entity in {' or '.join(buckets)} that the rules allow"
+
+
+_BUCKET_HEADS = tuple(bucket.capitalize() for bucket in BUCKETS)
+_ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
+
+
+def _entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
+    rows = []
+    for name, partition in partitions.items():
+        shares = partition.shares()
+        entities = sum(share.entities for share in shares.values())
+        for bucket, share in shares.items():
+            least = f"{partition.floor(bucket):,}" if share.entities else "-"
+            rows.append(
+                [
+                    name,
+                    bucket,
+                    f"{share.entities:,}",
+                    _percent(share.entities, entities),
+                    _percent(share.popularity, partition.total),
+                    least,
+                ]
+            )
+    return rows
+
+
+def _totals(selection: Selection) -> list[str]:
+    used = [buckets for buckets in selection.questions.values() if any(buckets.values())]
+    counts = [sum(len(buckets[bucket]) for buckets in used) for bucket in BUCKETS]
+    return [f"{number:,}" for number in (len(used), *counts, sum(counts))]
+
+
+def _template_rows(selection: Selection) -> list[list[str]]:
+    return [
+        [f"`{template.id}`", *(f"{len(buckets[bucket]):,}" for bucket in BUCKETS)]
+        for template, buckets in selection.questions.items()
+        if any(buckets.values())
+    ]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / whole:.2%}" if whole else "-"
+
+
+def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))

@@ -1,26 +1,31 @@
-"""DBLP: people of computer science by the number of their works, asked about their theses."""
-
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+"""DBLP: people in computer science by the number of their works, asked about their theses."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import partial
+from html.entities import name2codepoint
+from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.head_to_tail.dblp_xml import works
 from evalsuite.builders.head_to_tail.drawing import draw, drawn, lot_sql, new_draw, partition
 from evalsuite.builders.head_to_tail.dump_reader import decompressed, locate
-from evalsuite.builders.head_to_tail.dumps import records
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
+from evalsuite.builders.head_to_tail.workspace import rows_as_table
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.dblp_xml import Work
     from evalsuite.builders.head_to_tail.questions import Answer, Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
+
+
+# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
 
 FILES = ("dblp.xml",)
 LAST_YEAR = 2020
@@ -105,7 +110,7 @@ class Dblp:
         self._workspace.progress.begin(path.name)
         blocks = decompressed(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
-        with records(self._workspace, _credits(works(blocks, path)), columns) as stream:
+        with rows_as_table(self._workspace, _credits(works(blocks, path)), columns) as stream:
             self._workspace.sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.sql(f"""
             CREATE TABLE person AS
@@ -153,3 +158,190 @@ def _credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
         else:
             for person in work.people:
                 yield person, None, None, None, None
+
+
+WORKS = (
+    "article",
+    "book",
+    "data",
+    "incollection",
+    "inproceedings",
+    "mastersthesis",
+    "phdthesis",
+    "proceedings",
+)
+# Pages about persons; they are no works, but are taken off the tree like them.
+_OTHERS = ("person", "www")
+_PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}
+_REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
+_DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
+_OPENING = re.compile(rb"<!--|<!\[CDATA\[")
+_CLOSING = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
+_LONGEST_MARK = 9
+_ROOT = re.compile(rb"<dblp[\s>]")
+_LONGEST_REFERENCE = 64
+_LONGEST_PROLOGUE = 1 << 20
+# So much without a single record is no dblp.xml, and would stay in memory.
+_LONGEST_RECORD = 1 << 23
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A publication.
+
+    Attributes:
+        kind: dblp's word for it (`article`, `phdthesis`, ...).
+        people: authors and editors as dblp names them, homonyms numbered.
+        title: without markup and final stop; empty where there is none.
+        year: None where there is none.
+        schools: of a thesis.
+    """
+
+    kind: str
+    people: tuple[str, ...]
+    title: str
+    year: int | None
+    schools: tuple[str, ...]
+
+
+def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
+    """The works of dblp.xml.
+
+    Args:
+        blocks: of the file.
+        path: the file, for the words of an error; a `dblp.dtd` beside it may declare further characters.
+
+    Raises:
+        DatasetError: it is no well-formed XML, ends too early, or refers to an entity that stands for
+            anything but a character.
+    """
+    from lxml import etree
+
+    # All of these are off by nature of what is fed; they are said again in case that changes.
+    parser = etree.XMLPullParser(
+        events=("end",), tag=(*WORKS, *_OTHERS), resolve_entities=False, no_network=True, load_dtd=False
+    )
+    fed = 0
+    try:
+        for block in _characters(blocks, path):
+            parser.feed(block)
+            fed += len(block)
+            for record in _taken(parser):
+                fed = 0
+                if record:
+                    yield record
+            if fed > _LONGEST_RECORD:
+                raise DatasetError(path, "", f"{fed >> 20} MB without a record", f"one of {', '.join(WORKS)}")
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        place = f"line {error.lineno}" if error.lineno else ""
+        raise DatasetError(path, place, error.msg or "a fault", "well-formed XML") from error
+
+
+def _taken(parser: Any) -> Iterator[Work | None]:
+    """The records that have ended: works, and None for others."""
+    for _, element in parser.read_events():
+        yield _work(element) if element.tag in WORKS else None
+        # What has been read must not stay in memory, nor the empty places of it in its parent.
+        element.clear()
+        while (before := element.getprevious()) is not None:
+            element.getparent().remove(before)
+
+
+def _work(element: Any) -> Work:
+    texts: dict[str, list[str]] = {"author": [], "editor": [], "title": [], "year": [], "school": []}
+    for child in element:
+        if child.tag in texts:
+            texts[child.tag].append(" ".join("".join(child.itertext()).split()))
+    people = tuple(name for name in dict.fromkeys(texts["author"] + texts["editor"]) if name)
+    year = next((int(text) for text in texts["year"] if re.fullmatch(r"[0-9]{4}", text)), None)
+    title = next(iter(texts["title"]), "").removesuffix(".")
+    return Work(element.tag, people, title, year, tuple(filter(None, texts["school"])))
+
+
+def _characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """The document without its type, with a number for each named character."""
+    prologue, blocks = _prologue(iter(blocks), path)
+    declared = _declared(prologue, path)
+    head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
+    # As many lines as were cut off, so that the parser counts them as the file has them.
+    yield head + b"\n" * (line := prologue.count(b"\n"))
+    for text, is_literal in _sections(blocks):
+        yield (
+            text
+            if is_literal
+            else _REFERENCE.sub(partial(_numbered, declared=declared, path=path, line=line), text)
+        )
+        line += text.count(b"\n")
+
+
+def _sections(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """The document in pieces, each with whether it is literal: within a comment or CDATA, `&x;` refers to nothing.
+
+    No mark or reference is cut in two.
+    """
+    closing, rest = b"", b""
+    for block in chain(blocks, (b"",)):
+        text, rest = rest + block, b""
+        while text:
+            if closing:
+                end = text.find(closing)
+                # The mark that closes may have begun in this block.
+                cut = end + len(closing) if end >= 0 else len(text) - (min(len(text), 2) if block else 0)
+                yield text[:cut], True
+                text, rest = (text[cut:], b"") if end >= 0 else (b"", text[cut:])
+                closing = b"" if end >= 0 else closing
+            elif opening := _OPENING.search(text):
+                yield text[: opening.start()], False
+                yield opening[0], True
+                text, closing = text[opening.end() :], _CLOSING[opening[0]]
+            else:
+                cut = _uncut(text) if block else len(text)
+                yield text[:cut], False
+                text, rest = b"", text[cut:]
+
+
+def _uncut(text: bytes) -> int:
+    """Up to where a piece of text surely holds no mark or reference that has only begun."""
+    mark, reference = text.rfind(b"<", -_LONGEST_MARK), text.rfind(b"&", -_LONGEST_REFERENCE)
+    begun = ((mark, b">"), (reference, b";"))
+    return min((place for place, end in begun if place >= 0 and end not in text[place:]), default=len(text))
+
+
+def _prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
+    start = b""
+    for block in blocks:
+        start += block
+        if root := _ROOT.search(start):
+            return start[: root.start()], chain((start[root.start() :],), blocks)
+        if len(start) > _LONGEST_PROLOGUE:
+            break
+    beginning = repr(start[:40].decode("utf-8", "replace")) if start else "an empty file"
+    raise DatasetError(path, "its beginning", beginning, "an XML document of <dblp>")
+
+
+def _declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:
+    """Characters by name: HTML's, which are dblp's, and what a DTD declares that is a single character."""
+    beside = path.with_name("dblp.dtd")
+    dtd = beside.read_bytes() if beside.is_file() else b""
+    characters = {name.encode(): number for name, number in name2codepoint.items()}
+    for name, double, single in _DECLARATION.findall(dtd + prologue):
+        value = (double or single).decode("utf-8", "replace")
+        if number := re.fullmatch(r"&#(?:(\d{1,7})|x([0-9A-Fa-f]{1,6}));", value):
+            characters[name] = int(number[1]) if number[1] else int(number[2], 16)
+        elif len(value) == 1:
+            characters[name] = ord(value)
+        else:
+            characters.pop(name, None)
+    return characters
+
+
+def _numbered(reference: re.Match[bytes], declared: Mapping[bytes, int], path: Path, line: int) -> bytes:
+    name = reference[1]
+    if name in _PREDEFINED:
+        return reference[0]
+    if name not in declared:
+        number = line + reference.string.count(b"\n", 0, reference.start()) + 1
+        expected = "an entity that stands for one character, as HTML or a dblp.dtd beside the file declare"
+        raise DatasetError(path, f"line {number}", f"the entity &{name.decode()};", expected)
+    return b"&#%d;" % declared[name]

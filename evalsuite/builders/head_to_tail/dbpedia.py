@@ -1,6 +1,4 @@
-"""DBpedia: everything, by the number of triples it stands in, asked about its predicates."""
-
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+"""DBpedia: all entities by the number of their triples, asked about their predicates."""
 
 from __future__ import annotations
 
@@ -13,10 +11,8 @@ from urllib.parse import unquote
 from evalsuite.benchmarks.dataset_files import expect, read_json
 from evalsuite.builders.head_to_tail.drawing import draw_all, drawn, lot_sql, new_draw, partition
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.dumps import triples
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
-from evalsuite.builders.head_to_tail.unfit_predicates import CHANGING, UNFIT
-from evalsuite.builders.head_to_tail.workspace import quoted
+from evalsuite.builders.head_to_tail.workspace import quoted, triples
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -24,6 +20,10 @@ if TYPE_CHECKING:
 
     from evalsuite.builders.head_to_tail.questions import Draw, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
+
+
+# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
 
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
@@ -172,3 +172,47 @@ def answers(objects: list[str | None]) -> list[str | None]:
         return []
     names = [named(each) for each in objects if each]
     return [variant for name in names for variant in (_BRACKETS.sub("", name), name)]
+
+
+_ONTOLOGY = "<http://dbpedia.org/ontology/{}>"
+_REASONS = {
+    "unspecific": (
+        "associate", "category", "comparable", "isPartOf", "related", "relation", "subject", "type", "title",
+    ),
+    "dynamic": (
+        "championInDouble", "currentMember", "currentRank", "currentRecord", "currentSeason", "currentStatus",
+        "currentTeam", "currentTeamMember", "currentWorldChampion", "currentlyUsedFor", "generalManager",
+        "incumbent", "lastLaunchRocket", "lastRace", "lastSeason",
+    ),
+    "specific to the source": (
+        "page", "wikiPageDisambiguates", "wikiPageExternalLink", "wikiPageInterLanguageLink", "wikiPageRedirects",
+        "wikiPageUsesTemplate", "wikiPageWikiLink",
+    ),
+    "no text": (
+        "logo", "map", "mapCaption", "picture", "signature", "soundRecording", "thumbnail", "webcast",
+    ),
+}  # fmt: skip
+_ELSEWHERE = {
+    "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>": "unspecific",
+    "<http://www.w3.org/2000/01/rdf-schema#seeAlso>": "unspecific",
+    "<http://www.w3.org/2002/07/owl#differentFrom>": "unspecific",
+    "<http://purl.org/dc/terms/subject>": "unspecific",
+    "<http://www.w3.org/2002/07/owl#sameAs>": "specific to the source",
+    "<http://xmlns.com/foaf/0.1/page>": "specific to the source",
+    "<http://xmlns.com/foaf/0.1/depiction>": "no text",
+    "<http://xmlns.com/foaf/0.1/homepage>": "no text",
+    "<http://xmlns.com/foaf/0.1/logo>": "no text",
+}
+# Each with its reason.
+UNFIT = {_ONTOLOGY.format(name): reason for reason, names in _REASONS.items() for name in names} | _ELSEWHERE
+# Predicates whose values change or are of many kinds, but of which a question can be asked that stays right: the
+# shipped file's, which takes the place of whatever a user's file asks.
+CHANGING = {
+    _ONTOLOGY.format(name)
+    for name in (
+        "bandMember", "ceo", "chairman", "chairperson", "class", "coach", "currentPartner", "dean", "deputy",
+        "formerPartner", "head", "leader", "leaderName", "leaderParty", "manager", "mayor", "monarch", "owner",
+        "owningCompany", "partner", "president", "primeMinister", "principal", "provost", "rector", "residence",
+        "secretaryGeneral", "spokesperson", "tenant", "viceChancellor", "vicePresident",
+    )
+}  # fmt: skip

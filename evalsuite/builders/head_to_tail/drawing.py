@@ -1,29 +1,27 @@
-"""Drawing lots: which of many entities are asked about first, settled by the seed alone.
-
-Every entity has a lot, 64 bits of an MD5 sum of the seed and its identifier; every template has a salt of
-the same kind. A template asks first where lot XOR salt is smallest: each template draws evenly from all
-entities, and each draws others. Nothing depends on the order of a file or on how many processors read it.
-"""
-
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+"""Draws questions: popularity buckets, lots by the seed, and equally many questions per template."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from itertools import islice
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Protocol
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.builders.head_to_tail.popularity import Partition
 from evalsuite.builders.head_to_tail.questions import Candidate, Drawn, distinct, is_fit
 from evalsuite.builders.head_to_tail.workspace import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.builders.head_to_tail.questions import Answer, Draw, QuestionTemplate, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
+
+
+# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
 
 # The database keeps fewer than this in order; where more are wanted, all are taken.
 _MOST_IN_ORDER = 1_000_000
@@ -162,3 +160,200 @@ def _fitting(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, 
 
 def _text(seed: int, parts: tuple[str, ...]) -> bytes:
     return ":".join((str(seed), *parts)).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A bucket's part of a type of entity.
+
+    Attributes:
+        entities: how many entities it holds.
+        popularity: their popularity, summed.
+    """
+
+    entities: int = 0
+    popularity: int = 0
+
+
+class Partition:
+    """Entities of one type in three buckets, each with about a third of all popularity.
+
+    Entities are sorted by popularity, the most popular first, and their popularity is summed up in that
+    order. The head is the shortest beginning that reaches a third of the whole, the torso goes on to two
+    thirds, the tail is the rest (the paper's rule). Equal popularity is never cut apart. Where all
+    popularity is zero, all is tail.
+
+    Args:
+        entities: how many entities there are of each popularity (whole, at least 0).
+    """
+
+    def __init__(self, entities: Mapping[int, int]) -> None:
+        self._entities = dict(sorted(entities.items(), reverse=True))
+        sums = accumulate(each * count for each, count in self._entities.items())
+        self._until = dict(zip(self._entities, sums, strict=True))
+        self.total = max(self._until.values(), default=0)
+
+    def above(self, popularity: int) -> Fraction:
+        """The share in [0, 1] of all popularity that more popular entities have; 0 for the top.
+
+        Raises:
+            KeyError: no entity has this popularity.
+        """
+        own = popularity * self._entities[popularity]
+        return Fraction(self._until[popularity] - own, self.total) if self.total else Fraction(1)
+
+    def bucket(self, popularity: int) -> str:
+        """Where the entities of this popularity belong.
+
+        Raises:
+            KeyError: no entity has this popularity.
+        """
+        return BUCKETS[min(int(3 * self.above(popularity)), 2)]
+
+    def floor(self, bucket: str) -> int:
+        """The least popularity that still belongs to this bucket or to one above it.
+
+        Above all popularities where these buckets are empty: no entity reaches it.
+        """
+        rank = BUCKETS.index(bucket)
+        reached = (each for each in self._entities if BUCKETS.index(self.bucket(each)) <= rank)
+        return min(reached, default=max(self._entities, default=0) + 1)
+
+    def shares(self) -> dict[str, Share]:
+        """What each bucket holds."""
+        shares = dict.fromkeys(BUCKETS, Share())
+        for each, count in self._entities.items():
+            name = self.bucket(each)
+            old = shares[name]
+            shares[name] = Share(old.entities + count, old.popularity + each * count)
+        return shares
+
+
+# How much the draw of a template grows when its candidates do not suffice.
+GROWTH = 4
+
+
+class QuestionSource(Protocol):
+    """A dump that has been read, from which questions can be drawn."""
+
+    @property
+    def templates(self) -> Sequence[QuestionTemplate]:
+        """What is asked by default; where two templates make the same question, the earlier one has it."""
+        ...
+
+    @property
+    def paper_templates(self) -> Sequence[QuestionTemplate]:
+        """What the paper asks."""
+        ...
+
+    @property
+    def dropped(self) -> Mapping[str, str]:
+        """Templates of the user's that are not asked at all, by id, each with the reason."""
+        ...
+
+    @property
+    def partitions(self) -> Mapping[str, Partition]:
+        """By type of entity."""
+        ...
+
+    @property
+    def template_popularity(self) -> Mapping[str, int]:
+        """By template id how popular what it asks for is, where that differs and is known."""
+        ...
+
+    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """The questions about so many entities in each bucket, those that the seed puts first.
+
+        Args:
+            sizes: at least how many entities to draw, by template; fewer where there are no more. Nothing is
+                drawn for other templates.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The questions asked.
+
+    Attributes:
+        questions: by template and bucket; equally many of a template in each bucket.
+        cap: the most that a template was allowed in a bucket.
+        empty: by template that asks nothing, the buckets in which it has no question.
+    """
+
+    questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
+    cap: int
+    empty: Mapping[QuestionTemplate, Sequence[str]]
+
+
+def choose(
+    source: QuestionSource, templates: Sequence[QuestionTemplate], *, per_template: int | None, target: int
+) -> Selection:
+    """Draws until every template has all that it may ask, or all that there is.
+
+    Args:
+        source: where to draw from.
+        templates: what to ask.
+        per_template: the most questions of a template in a bucket; None for as many as it takes to come
+            to `target` in a bucket.
+        target: questions in a bucket, over all templates, where `per_template` is None.
+    """
+    guess = per_template or -(-target // max(len(templates), 1))
+    sizes = dict.fromkeys(templates, 4 * guess + 100)
+    while True:
+        drawn = source.draw(sizes)
+        cap = per_template or level([_scarcest(buckets) for buckets in drawn.values()], target)
+        lacking = [template for template, buckets in drawn.items() if _lacks(buckets, cap)]
+        if not lacking:
+            return _select(drawn, cap)
+        sizes |= {template: sizes[template] * GROWTH for template in lacking}
+
+
+def level(available: Sequence[int], target: int) -> int:
+    """The least cap with which the templates together come to the target.
+
+    Args:
+        available: for each template how many questions there are at most.
+        target: how many are wanted of all together.
+
+    Returns:
+        the least `cap` with `sum(min(cap, n)) >= target`; the target itself where no cap is enough.
+    """
+    for cap in sorted(each for each in {*available, target} if each):
+        reached = sum(min(cap, each) for each in available)
+        if reached >= target:
+            # From the next smaller number on, each further one is asked of all templates that have it.
+            return cap - (reached - target) // sum(each >= cap for each in available)
+    return target
+
+
+def _scarcest(buckets: Mapping[str, Drawn]) -> int:
+    return min(len(bucket.candidates) for bucket in buckets.values())
+
+
+def _lacks(buckets: Mapping[str, Drawn], cap: int) -> bool:
+    """Whether a bucket with more to draw has fewer candidates than the template will be allowed."""
+    allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
+    return _scarcest(buckets) < allowed
+
+
+def _select(drawn: Draw, cap: int) -> Selection:
+    """The first candidates of each template, without questions that another template asks already."""
+    asked: set[str] = set()
+    chosen, empty = {}, {}
+    for template, buckets in drawn.items():
+        seen = set(asked)
+        fresh = {bucket: list(_fresh(buckets[bucket].candidates, seen)) for bucket in BUCKETS}
+        count = min(cap, *map(len, fresh.values()))
+        chosen[template] = {bucket: candidates[:count] for bucket, candidates in fresh.items()}
+        if not count:
+            empty[template] = [bucket for bucket in BUCKETS if not fresh[bucket]]
+        asked |= {each.key for candidates in chosen[template].values() for each in candidates}
+    return Selection(chosen, cap, empty)
+
+
+def _fresh(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
+    for candidate in candidates:
+        if candidate.key not in seen:
+            seen.add(candidate.key)
+            yield candidate

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import draw, drawn, lot_sql, new_draw, partition
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.dumps import json_lines
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
+from evalsuite.builders.head_to_tail.workspace import json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -1,31 +1,50 @@
 """IMDb: titles by votes, and people by the votes of the titles they are known for."""
 
-# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
-
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.head_to_tail import imdb_wording as words
-from evalsuite.builders.head_to_tail.drawing import (
-    draw,
-    drawn,
-    drawn_for,
-    lot_sql,
-    new_draw,
-    partition,
-)
+from evalsuite.builders.head_to_tail.drawing import draw, drawn, drawn_for, lot, lot_sql, new_draw, partition
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.dumps import tsv
-from evalsuite.builders.head_to_tail.imdb_facts import Facts
+from evalsuite.builders.head_to_tail.imdb_wording import (
+    BIRTH_YEAR,
+    CHARACTER,
+    DEATH_YEAR,
+    DEPARTMENT,
+    DIRECTOR,
+    END_YEAR,
+    JOB,
+    KNOWN_FOR,
+    LAST_YEAR,
+    PROFESSION,
+    RELEASE_YEAR,
+    RUNNING_TIME,
+    SERIES,
+    SPECIALTY,
+    START_YEAR,
+    WRITER,
+    Person,
+    Title,
+    is_somebody,
+    only_profession,
+    professions,
+)
+from evalsuite.builders.head_to_tail.workspace import tsv
+from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.questions import Draw, QuestionTemplate
+    from evalsuite.builders.head_to_tail.questions import Answer, Draw, QuestionTemplate, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
+
+
+# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
 
 FILES = (
     "title.ratings.tsv.gz",
@@ -34,30 +53,30 @@ FILES = (
     "title.crew.tsv.gz",
     "title.principals.tsv.gz",
 )
-_SERIES = ", ".join(f"'{kind}'" for kind in words.SERIES)
+_SERIES = ", ".join(f"'{kind}'" for kind in SERIES)
 # Which titles a template can be asked about, as far as their own columns tell.
 _TITLES = {
-    words.START_YEAR: f"kind IN ({_SERIES})",
-    words.RELEASE_YEAR: f"kind NOT IN ({_SERIES})",
-    words.END_YEAR: f"end_year <= {words.LAST_YEAR}",
+    START_YEAR: f"kind IN ({_SERIES})",
+    RELEASE_YEAR: f"kind NOT IN ({_SERIES})",
+    END_YEAR: f"end_year <= {LAST_YEAR}",
     # Of a series it may be an episode or all of them: it is not specific.
-    words.RUNNING_TIME: f"minutes > 0 AND kind NOT IN ({_SERIES})",
-    words.DIRECTOR: "true",
-    words.WRITER: "true",
-    words.CHARACTER: "true",
+    RUNNING_TIME: f"minutes > 0 AND kind NOT IN ({_SERIES})",
+    DIRECTOR: "true",
+    WRITER: "true",
+    CHARACTER: "true",
 }
 _PEOPLE = {
-    words.BIRTH_YEAR: f"birth_year <= {words.LAST_YEAR}",
-    words.DEATH_YEAR: f"death_year <= {words.LAST_YEAR}",
-    words.PROFESSION: "",
-    words.JOB: "NOT contains(professions, ',')",
-    words.DEPARTMENT: "regexp_full_match(professions, '[a-z_]+_department|location_management')",
-    words.SPECIALTY: "professions IN ('legal', 'soundtrack', 'special_effects', 'stunts', 'visual_effects')",
-    words.KNOWN_FOR: "",
+    BIRTH_YEAR: f"birth_year <= {LAST_YEAR}",
+    DEATH_YEAR: f"death_year <= {LAST_YEAR}",
+    PROFESSION: "",
+    JOB: "NOT contains(professions, ',')",
+    DEPARTMENT: "regexp_full_match(professions, '[a-z_]+_department|location_management')",
+    SPECIALTY: "professions IN ('legal', 'soundtrack', 'special_effects', 'stunts', 'visual_effects')",
+    KNOWN_FOR: "",
 }
 # What these need is in other files, and many titles have none of it: so many times more are drawn at once,
 # as reading those files again costs more.
-_CREDITS = (words.DIRECTOR, words.WRITER, words.CHARACTER)
+_CREDITS = (DIRECTOR, WRITER, CHARACTER)
 _MORE = 8
 
 
@@ -72,10 +91,10 @@ class Imdb:
         DatasetError: a file is missing, damaged or of another shape.
     """
 
-    templates = (*_TITLES, words.BIRTH_YEAR, words.DEATH_YEAR, words.PROFESSION, words.KNOWN_FOR)
+    templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
     paper_templates = (
-        *(*_TITLES, words.BIRTH_YEAR, words.DEATH_YEAR),
-        *(words.JOB, words.DEPARTMENT, words.SPECIALTY, words.KNOWN_FOR),
+        *(*_TITLES, BIRTH_YEAR, DEATH_YEAR),
+        *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR),
     )
     template_popularity: Mapping[str, int] = MappingProxyType({})
     dropped: Mapping[str, str] = MappingProxyType({})
@@ -126,7 +145,7 @@ class Imdb:
                 FROM {stream} LEFT JOIN rating USING (tconst)
                 WHERE primaryTitle IS NOT NULL
             """)
-        self._workspace.sql(f"CREATE VIEW asked AS FROM title WHERE year <= {words.LAST_YEAR}")
+        self._workspace.sql(f"CREATE VIEW asked AS FROM title WHERE year <= {LAST_YEAR}")
 
     def _read_people(self) -> None:
         wanted = ("nconst", "primaryName", "birthYear", "deathYear", "primaryProfession", "knownForTitles")
@@ -157,7 +176,7 @@ class Imdb:
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE crew AS
                 SELECT tconst AS id, directors, writers
-                FROM {stream} SEMI JOIN {drawn_for(words.DIRECTOR, words.WRITER)} ON id = tconst
+                FROM {stream} SEMI JOIN {drawn_for(DIRECTOR, WRITER)} ON id = tconst
             """)
         wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {
             "ordering": "INTEGER"
@@ -166,6 +185,156 @@ class Imdb:
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE part AS
                 SELECT tconst AS id, ordering, nconst AS person, characters
-                FROM {stream} SEMI JOIN {drawn_for(words.CHARACTER)} ON id = tconst
+                FROM {stream} SEMI JOIN {drawn_for(CHARACTER)} ON id = tconst
                 WHERE category IN ('actor', 'actress') AND characters IS NOT NULL
             """)
+
+
+class Facts:
+    """Everything about what stands in the tables `drawn`, `crew` and `part`, held in memory: it is little.
+
+    Args:
+        workspace: where the tables are.
+        folder: where the files are, for the words of an error.
+    """
+
+    def __init__(self, workspace: Workspace, folder: Path) -> None:
+        self._workspace, self._folder = workspace, folder
+        self._works = self._known_works()
+        self._titles, self._popularity = self._titles_shown()
+        self._people = self._people_shown()
+        self._crew = {id_: people for id_, *people in workspace.sql("FROM crew")}
+        self._parts = self._characters()
+        self._names = self._names_credited()
+
+    def ask(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
+        """The questions of a template about a title or a person."""
+        if template.entities == "person":
+            yield self._about_person(template, entity)
+        elif template == CHARACTER:
+            yield from self._about_characters(entity)
+        else:
+            yield self._about_title(template, entity)
+
+    def _about_title(self, template: QuestionTemplate, entity: str) -> RawQuestion:
+        title = self._titles[entity]
+        answers: Iterable[Answer | None]
+        if template == RUNNING_TIME:
+            answers = [title.minutes]
+        elif template == END_YEAR:
+            answers = [title.end_year]
+        elif template in {DIRECTOR, WRITER}:
+            directors, writers = self._crew.get(entity, (None, None))
+            answers = self._all_named(directors if template == DIRECTOR else writers)
+        else:
+            answers = [title.year]
+        return title.asked(template), answers
+
+    def _about_characters(self, entity: str) -> Iterator[RawQuestion]:
+        title, parts = self._titles[entity], self._parts.get(entity, {})
+        seed = self._workspace.seed
+        for role in sorted(parts, key=lambda role: lot(seed, CHARACTER.id, entity, role)):
+            if is_somebody(role):
+                yield title.asked(CHARACTER, role), self._all_named(",".join(parts[role]))
+
+    def _about_person(self, template: QuestionTemplate, entity: str) -> RawQuestion:
+        name, listed, birth_year, death_year, namesakes = self._people[entity]
+        if namesakes > 1:
+            return None, ()
+        works = [self._titles.get(work) for work in self._works[entity]]
+        listed_works = [work for work in self._works[entity] if work in self._titles]
+        asked = (work for work in listed_works if self._titles[work].is_asked())
+        best = max(asked, key=lambda work: self._popularity[work])
+        answers: dict[str, Iterable[Answer | None]] = {
+            BIRTH_YEAR.id: [birth_year],
+            DEATH_YEAR.id: [death_year],
+            PROFESSION.id: professions(listed),
+            **{kind.id: only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
+            KNOWN_FOR.id: [] if None in works else [work.name for work in works if work],
+        }
+        return Person(name, self._titles[best].known_as()).asked(template), answers[template.id]
+
+    def _all_named(self, people: str | None) -> list[Answer | None]:
+        """The names of a list of people; none where one is missing, as its name would be right too."""
+        names = [self._names.get(person) for person in people.split(",")] if people else []
+        return [] if None in names else [*names]
+
+    def _known_works(self) -> dict[str, list[str]]:
+        self._workspace.sql("""
+            CREATE OR REPLACE TABLE work AS
+            SELECT id AS person, unnest(string_split(works, ',')) AS id,
+                   generate_subscripts(string_split(works, ','), 1) AS place
+            FROM person SEMI JOIN drawn USING (id)
+        """)
+        works = defaultdict(list)
+        for person, work in self._workspace.sql("SELECT person, id FROM work ORDER BY person, place"):
+            works[person].append(work)
+        return works
+
+    def _titles_shown(self) -> tuple[dict[str, Title], dict[str, int]]:
+        """Titles that were drawn or that drawn people are known for, and how popular they are."""
+        self._workspace.sql("""
+            CREATE OR REPLACE TABLE shown AS
+            SELECT *, lower(name) AS called
+            FROM title SEMI JOIN (SELECT id FROM drawn UNION SELECT id FROM work) USING (id)
+        """)
+        self._workspace.sql("""
+            CREATE OR REPLACE TABLE namesake AS
+            SELECT called, year, count(*) AS many
+            FROM (SELECT lower(name) AS called, year FROM title)
+                 SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
+            GROUP BY called, year
+        """)
+        rows = self._workspace.sql("""
+            SELECT id, popularity, kind, name, shown.year, end_year, minutes, everyone.many, twin.many
+            FROM shown
+                 JOIN (SELECT called, sum(many)::BIGINT AS many FROM namesake GROUP BY called) AS everyone
+                 USING (called)
+                 JOIN namesake AS twin
+                 ON twin.called = shown.called AND twin.year IS NOT DISTINCT FROM shown.year
+        """)
+        titles = {id_: Title(*rest) for id_, _, *rest in rows}
+        return titles, {id_: popularity for id_, popularity, *_ in rows}
+
+    def _people_shown(self) -> dict[str, tuple[str, str | None, int | None, int | None, int]]:
+        rows = self._workspace.sql("""
+            WITH shown AS (SELECT *, lower(name) AS called FROM person SEMI JOIN drawn USING (id))
+            SELECT id, name, professions, birth_year, death_year, many
+            FROM shown JOIN (
+                SELECT called, count(*) AS many
+                FROM (SELECT lower(name) AS called FROM person)
+                     SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
+                GROUP BY called
+            ) USING (called)
+        """)
+        return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, many in rows}
+
+    def _characters(self) -> dict[str, dict[str, list[str]]]:
+        """By title and character, who played it, in the order of the credits."""
+        parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for id_, person, characters in self._workspace.sql(
+            "SELECT id, person, characters FROM part ORDER BY id, ordering, person"
+        ):
+            for role in self._roles(id_, characters):
+                parts[id_][" ".join(role.split())].append(person)
+        return parts
+
+    def _roles(self, id_: str, characters: str) -> list[str]:
+        try:
+            roles = json.loads(characters)
+        except (ValueError, RecursionError):
+            roles = None
+        if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
+            path = self._folder / "title.principals.tsv.gz"
+            raise DatasetError(path, f"characters of {id_}", repr(characters[:60]), "a JSON list of names")
+        return roles
+
+    def _names_credited(self) -> dict[str, str]:
+        rows = self._workspace.sql("""
+            SELECT id, name FROM person SEMI JOIN (
+                SELECT unnest(string_split(directors, ',')) AS id FROM crew
+                UNION SELECT unnest(string_split(writers, ',')) FROM crew
+                UNION SELECT person FROM part
+            ) USING (id)
+        """)
+        return dict(rows)

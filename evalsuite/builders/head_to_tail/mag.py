@@ -18,8 +18,8 @@ from evalsuite.builders.head_to_tail.drawing import (
     partition,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.dumps import tsv
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
+from evalsuite.builders.head_to_tail.workspace import tsv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -1,18 +1,33 @@
-"""Where a build works: a database in memory that spills into a folder."""
+"""A build's database, and dumps as tables in it: tab-separated values, JSON objects, triples."""
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.head_to_tail.dump_reader import piped
-from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.builders.head_to_tail.dump_reader import (
+    LONGEST,
+    bounded,
+    decompressed,
+    first_fault,
+    first_line,
+    piped,
+    whole_characters,
+    without_comments,
+    without_returns,
+)
+from evalsuite.core.errors import DatasetError, EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.builders.build_progress import BuildProgress
+    from evalsuite.builders.building import BuildProgress
+    from evalsuite.builders.head_to_tail.dump_reader import Check
+
 
 # Half of the 2 GB that a build may take: Python, buffers of the readers and pages in flight need the rest.
 MEMORY = "1GB"
@@ -88,3 +103,199 @@ def _connect(folder: Path) -> Any:
     # rows that it is joined with. Queries here name the larger side first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
+
+
+# ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
+
+
+_LIMITS = {"INTEGER": (-1 << 31, 1 << 31), "UINTEGER": (0, 1 << 32)}
+_NULLS = ("\\N", "")
+_TRIPLE = "'<subject> <predicate> <object> .'"
+
+
+@contextmanager
+def tsv(
+    workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
+) -> Iterator[str]:
+    r"""A file of tab-separated values without quoting, where `\N` and nothing are null.
+
+    Args:
+        workspace: where it is read.
+        path: the file, compressed or not.
+        columns: those that are wanted, with their SQL types (VARCHAR, INTEGER, UINTEGER for a count).
+        names: of the first columns in order, where the file has no header; more may follow.
+
+    Yields:
+        what to write behind FROM, in exactly one query.
+
+    Raises:
+        DatasetError: the file is missing, damaged, lacks a column or has a line of another shape.
+    """
+    line, blocks = first_line(without_returns(decompressed(path, workspace.progress.advance)), path)
+    if names:
+        blocks = chain((f"{line}\n".encode(),), blocks)
+    heads = _named(names, line.split("\t"), path) if names else _header(line.split("\t"), columns, path)
+    types = {head: columns.get(head, "VARCHAR") for head in heads}
+    read = _Reading(workspace, path, lambda text: _row(text, types), skip=0 if names else 1)
+    with read(bounded(blocks), lambda file: _csv(file, "\t", types)) as relation:
+        yield relation
+
+
+@contextmanager
+def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> Iterator[str]:
+    """A file with a JSON object in each line.
+
+    Args:
+        workspace: where it is read.
+        path: the file, compressed or not.
+        fields: those that are wanted, with their SQL types; `[{"id": "VARCHAR"}]` for a list of objects.
+            Every line must have them; null is as good as any value.
+
+    Yields:
+        what to write behind FROM, in exactly one query.
+
+    Raises:
+        DatasetError: the file is missing or damaged, a line is no object, or lacks a field.
+    """
+    blocks = whole_characters(bounded(decompressed(path, workspace.progress.advance)))
+    # Line by line, as the database's reader of JSON keeps all that comes out of a pipe in memory. What is
+    # between columns here cannot stand in JSON, so that each line is one.
+    table = partial(_csv, delimiter="\x01", types={"line": "VARCHAR"})
+    parsed = f"unnest(json_transform_strict(line, {quoted(json.dumps(fields))}))"
+    with _Reading(workspace, path, lambda text: _object(text, fields))(
+        blocks, lambda file: f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"
+    ) as relation:
+        yield relation
+
+
+@contextmanager
+def triples(workspace: Workspace, path: Path) -> Iterator[str]:
+    """A file of RDF triples of IRIs, one a line, as columns `subject`, `predicate`, `object`.
+
+    The IRIs keep their angle brackets. Lines that begin with `#` are comments.
+
+    Yields:
+        what to write behind FROM, in exactly one query.
+
+    Raises:
+        DatasetError: the file is missing or damaged, or a line is no such triple.
+    """
+    types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
+    blocks = without_comments(bounded(decompressed(path, workspace.progress.advance)))
+    with _Reading(workspace, path, _triple)(blocks, lambda file: _csv(file, " ", types)) as relation:
+        yield relation
+
+
+@contextmanager
+def rows_as_table(
+    workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
+) -> Iterator[str]:
+    """Rows that another reader makes, as a table.
+
+    Args:
+        workspace: where they are read.
+        rows: as many values as there are columns; texts without tabs and ends of lines.
+        columns: names and SQL types.
+
+    Yields:
+        what to write behind FROM, in exactly one query.
+    """
+    with workspace.stream(_blocks(rows), lambda file: _csv(file, "\t", columns)) as relation:
+        yield relation
+
+
+class _Reading:
+    """One reading of a dump, with the check that finds its first fault if it fails."""
+
+    def __init__(self, workspace: Workspace, path: Path, check: Check, *, skip: int = 0) -> None:
+        self._workspace, self._path, self._check, self._skip = workspace, path, check, skip
+
+    @contextmanager
+    def __call__(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
+        self._workspace.progress.begin(self._path.name)
+        try:
+            with self._workspace.stream(blocks, relation) as name:
+                yield name
+        except DatasetError:
+            raise
+        except EvalsuiteError as error:
+            raise (first_fault(self._path, self._check, self._skip) or error) from error
+
+
+def _blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
+    rows = iter(rows)
+    while batch := list(islice(rows, 1000)):
+        lines = ("\t".join("\\N" if value is None else str(value) for value in row) for row in batch)
+        yield ("\n".join(lines) + "\n").encode()
+
+
+def _csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
+    columns = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items())
+    nulls = ", ".join(map(quoted, _NULLS))
+    return (
+        f"read_csv({file}, delim = {quoted(delimiter)}, quote = '', escape = '', comment = '', "
+        f"header = false, auto_detect = false, max_line_size = {LONGEST}, nullstr = [{nulls}], columns = {{{columns}}})"
+    )
+
+
+def _header(heads: list[str], wanted: Iterable[str], path: Path) -> list[str]:
+    for name in wanted:
+        if name not in heads:
+            columns_there = f"only the columns {', '.join(map(repr, heads))}"
+            raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {name!r}")
+    return heads
+
+
+def _named(names: Sequence[str], cells: list[str], path: Path) -> list[str]:
+    if len(cells) < len(names):
+        expected = f"at least {len(names)}: {', '.join(names)}"
+        raise DatasetError(path, "line 1", f"{len(cells)} columns", expected)
+    return [*names, *(f"further_{number}" for number in range(len(names), len(cells)))]
+
+
+def _row(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:
+    cells = text.split("\t")
+    if text and len(cells) != len(types):
+        return f"{len(cells)} columns", f"{len(types)}, as in the first line"
+    for cell, (name, kind) in zip(cells, types.items(), strict=False):
+        if kind in _LIMITS and cell not in _NULLS and not _is_whole(cell, *_LIMITS[kind]):
+            return f"{cell[:60]!r} as {name}", "a whole number" + (" of at least 0" if kind[0] == "U" else "")
+    return None
+
+
+def _is_whole(cell: str, least: int, limit: int) -> bool:
+    try:
+        return least <= int(cell) < limit
+    except ValueError:
+        return False
+
+
+def _object(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
+    try:
+        value: Any = json.loads(text or "null")
+    except RecursionError:
+        return repr(text[:60]), "JSON of a few levels"
+    except ValueError as error:
+        return repr(text[:60]), f"JSON ({error})"
+    if not isinstance(value, dict):
+        return (repr(text[:60]), "a JSON object") if text else None
+    if missing := [name for name in fields if name not in value]:
+        return f"only the fields {', '.join(map(repr, value))}"[:300], f"the field {missing[0]!r}"
+    for name, kind in fields.items():
+        if isinstance(kind, list) and not _is_list(value[name], kind[0]):
+            return f"{json.dumps(value[name])[:60]} as {name}", f"a list of objects of {', '.join(kind[0])}"
+    return None
+
+
+def _is_list(value: Any, fields: Iterable[str]) -> bool:
+    return value is None or (
+        isinstance(value, list)
+        and all(isinstance(entry, dict) and all(name in entry for name in fields) for entry in value)
+    )
+
+
+def _triple(text: str) -> tuple[str, str] | None:
+    parts = text.split(" ")
+    iris = all(part.startswith("<") and part.endswith(">") for part in parts[:3])
+    fine = not text or text.startswith("#") or (len(parts) == 4 and parts[3] == "." and iris)
+    return None if fine else (repr(text[:80]), _TRIPLE)

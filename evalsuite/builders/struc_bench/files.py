@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.struc_bench.items import TableItem, format_of, items_json
-from evalsuite.builders.build_progress import BuildProgress, bytes_of
-from evalsuite.builders.output_folder import building, ending_cleanly, write
+from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
 from evalsuite.builders.struc_bench.fragments import filled, why_unfit
 from evalsuite.builders.struc_bench.html_fragments import html_fragments
 from evalsuite.builders.struc_bench.latex_fragments import latex_fragments

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import items_json, read_items
-from evalsuite.builders.build_progress import BuildProgress
+from evalsuite.builders.building import BuildProgress, building, ending_cleanly, write
 from evalsuite.builders.model_session import add_model_options, model_settings, session
-from evalsuite.builders.output_folder import building, ending_cleanly, write
 from evalsuite.builders.struc_bench.naming import format_by_name, must_tell
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import EvalsuiteError, JudgeError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES, text_of
-from evalsuite.builders.output_folder import building, ending_cleanly, write
+from evalsuite.builders.building import building, ending_cleanly, write
 from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.metrics.tables import FORMATS
 from evalsuite.output.exports.spreadsheets import inert

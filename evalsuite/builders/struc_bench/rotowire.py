@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import TableItem, items_json
-from evalsuite.builders.build_progress import BuildProgress, bytes_of
-from evalsuite.builders.output_folder import building, ending_cleanly, write
+from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
 from evalsuite.builders.struc_bench.box_scores import read_box_scores
 from evalsuite.builders.struc_bench.naming import must_tell
 from evalsuite.builders.struc_bench.raw_text import is_large, write_tables

@@ -1,7 +1,6 @@
-"""TReB made from tables of one's own: `evalsuite build treb TABLES --to DIR`.
+"""Builds TReB from the user's tables: `evalsuite build treb TABLES --to DIR`.
 
-Question-answer pairs are made by templates; each is answered twice, in plain Python and by a program, and
-kept where both agree.
+Templates make question-answer pairs. Each is answered twice, in plain Python and by a program, and kept if both agree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - Chinese has signs of its own
-"""The questions of templates in Chinese, for tables whose columns have Chinese names.
+"""Translates the templates' questions into Chinese, for tables whose columns have Chinese names.
 
-Each template writes its question in English, in one form; here is the same form in Chinese. A question whose form is
-not among these, as a column's name may hold quotation marks, stays English.
+Each template writes its question in one English form, which has a Chinese form here. A question that matches no form
+stays English, for example because a column's name has quotation marks.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from evalsuite.metrics.words import HAN
 
 if TYPE_CHECKING:
-    from evalsuite.builders.treb.pair import TemplatePair
+    from evalsuite.builders.treb.lookups import TemplatePair
     from evalsuite.builders.treb.sheet import Sheet
 
 Q = '"([^"]+)"'
 C = r"(.+)"
-"""A column's name or a cell, and a condition."""
+"""Patterns of a column's name or cell, and of a condition."""
 STATISTICS = {
     "sum": "总和",
     "mean": "平均值",
@@ -90,12 +90,12 @@ _EQUAL = re.compile(f"{Q} is {Q}")
 
 
 def speaks_chinese(sheet: Sheet) -> bool:
-    """Whether more than half of a table's columns have Chinese names."""
+    """Tell whether more than half of a table's columns have Chinese names."""
     return 2 * sum(bool(HAN.search(name)) for name in sheet.names) > len(sheet.names)
 
 
 def in_chinese(pair: TemplatePair) -> TemplatePair:
-    """The same pair with its question in Chinese; Yes and No are 是 and 否 in answer and program as well."""
+    """Translate a pair's question into Chinese; in answer and program, Yes and No become 是 and 否."""
     question = _translated(pair.question)
     if question is None:
         return pair
@@ -116,7 +116,7 @@ def _translated(question: str) -> str | None:
 
 
 def _part(part: str) -> str | None:
-    """A name, a number or a word as it is in Chinese; a condition with all its parts, or None where one is unknown."""
+    """Translate a name, a number, a word or a condition; None if a part of a condition is unknown."""
     if '"' not in part:
         return _WORDS.get(part, part)
     for word, join in ((" and ", "且"), (" or ", "或")):

@@ -1,9 +1,8 @@
 """`evalsuite build treb`: questions and answers from a folder of CSV tables, by templates and, on request, by models.
 
-After the rule-based construction of arXiv 2506.18421, for Query, Selection, General Operations and
-Distribution Testing. Each answer is worked out in plain Python from the cells, and each pair is kept only if
-its own pandas program prints the same in the sandbox. With `--model`, models make questions for the other subtasks
-(see `model_questions`).
+It follows the rule-based construction of arXiv 2506.18421 for Query, Selection, General Operations and Distribution
+Testing. Each answer is computed in plain Python from the cells, and a pair is kept only if its own pandas program
+prints the same in the sandbox. With `--model`, models make questions for the other subtasks (see `model_questions`).
 """
 
 from __future__ import annotations
@@ -18,11 +17,16 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.treb.tables import from_csv
-from evalsuite.builders.treb import distribution, operations, query, selection
-from evalsuite.builders.treb.built import BuiltPairs, record
+from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
 from evalsuite.builders.treb.chinese import in_chinese, speaks_chinese
-from evalsuite.builders.treb.model_pairs import SUBTASKS, add_model_pairs, add_panel_options
-from evalsuite.builders.treb.pair import same_answer
+from evalsuite.builders.treb.lookups import QUERY_TEMPLATES, SELECTION_TEMPLATES, same_answer
+from evalsuite.builders.treb.model_pairs import (
+    SUBTASKS,
+    BuiltPairs,
+    add_model_pairs,
+    add_panel_options,
+    record,
+)
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, disqualified
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import DatasetError, SettingsError
@@ -33,21 +37,21 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from evalsuite.builders.treb.pair import TemplatePair
+    from evalsuite.builders.treb.lookups import TemplatePair
 
 TEMPLATES = {
-    "Table_Query": query.TEMPLATES,
-    "Table_Selection": selection.TEMPLATES,
-    "Table_General_Operations": operations.TEMPLATES,
-    "Table_Distribution_Testing": distribution.TEMPLATES,
+    "Table_Query": QUERY_TEMPLATES,
+    "Table_Selection": SELECTION_TEMPLATES,
+    "Table_General_Operations": OPERATION_TEMPLATES,
+    "Table_Distribution_Testing": DISTRIBUTION_TEMPLATES,
 }
-# A template that finds nothing to ask at random may find something at another try.
+# Attempts per pair, because a template's random draw may find nothing to ask.
 TRIES = 5
-MOST_BYTES = 4 * LONGEST  # as UTF-8 has at most four for a character; a larger file is not even read
+MOST_BYTES = 4 * LONGEST  # UTF-8 has at most four bytes per character; a larger file is not read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the command's arguments."""
     parser.add_argument("tables", type=Path, help="folder of CSV tables, each with one header row")
     parser.add_argument(
         "--out",
@@ -65,12 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Builds, says what came of it, and returns the exit status: 1 if no pair was made.
+    """Build, report the result, and return the exit status: 1 if no pair was made.
 
     Raises:
-        SettingsError: less than one pair is asked for, or the pairs cannot be written.
+        SettingsError: less than one pair is requested, or the pairs cannot be written.
         DatasetError: there is no table.
-        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxUnavailable: this machine has no sandbox.
     """
     if args.each < 1:
         raise SettingsError(f"--each is {args.each}; it must be at least 1")
@@ -95,10 +99,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def csv_files(folder: Path) -> list[Path]:
-    """The tables of a folder, by name.
+    """List the tables of a folder by name.
 
     Raises:
-        DatasetError: there are none, or no such folder.
+        DatasetError: the folder does not exist or has no tables.
     """
     if not folder.is_dir():
         raise DatasetError(
@@ -110,10 +114,10 @@ def csv_files(folder: Path) -> list[Path]:
 
 
 async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
-    """Makes and verifies the pairs of all tables.
+    """Make and verify the pairs of all tables.
 
     Raises:
-        SandboxUnavailable: no sandbox is to be had on this machine.
+        SandboxUnavailable: this machine has no sandbox.
     """
     built, sandbox = BuiltPairs(), Sandbox(preload=("numpy", "pandas", "scipy.stats"))
     try:
@@ -125,7 +129,7 @@ async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> Built
 
 
 def write(built: BuiltPairs, out: Path) -> None:
-    """Writes one JSON file a subtask, and the tables in `csv/`."""
+    """Write one JSON file per subtask, and the tables into `csv/`."""
     (out / "csv").mkdir(parents=True, exist_ok=True)
     for name, text in (built.tables | built.renamed).items():
         (out / "csv" / name).write_text(text, encoding="utf-8", newline="")
@@ -156,7 +160,7 @@ async def _add(path: Path, built: BuiltPairs, sandbox: Sandbox, random: Random, 
 
 
 def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
-    """The table of a file, if it qualifies; what is used or skipped is noted in `built`."""
+    """Read a file's table if it qualifies; record in `built` whether it is used."""
     try:
         if path.stat().st_size > MOST_BYTES:
             built.skipped[path.name] = f"it has more than {LONGEST} characters of content"
@@ -174,7 +178,7 @@ def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
 
 
 def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, TemplatePair]]:
-    """Pairs with their ids, no question twice."""
+    """Yield pairs with their ids; no question occurs twice."""
     for subtask, templates in TEMPLATES.items():
         for template in templates:
             pairs_by_question: dict[str, TemplatePair] = {}

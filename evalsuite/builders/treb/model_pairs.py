@@ -1,37 +1,80 @@
-"""The part of `evalsuite build treb` that asks models: options, who does what, and the pairs of all tables."""
+"""The part of `evalsuite build treb` that asks models: options, roles, and the pairs of all tables.
+
+For Column Naming, a column loses its name, which is the answer. No program can find it, so models name the column
+first. It is kept if more than half of them find a name with the same meaning, which shows that the table tells it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.tables import from_csv
-from evalsuite.builders.build_progress import BuildProgress
+from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
-from evalsuite.builders.treb import column_naming
-from evalsuite.builders.treb.built import record
-from evalsuite.builders.treb.model_briefs import BRIEFS
-from evalsuite.builders.treb.model_questions import Dropped, QuestionPanel
-from evalsuite.builders.treb.sheet import Sheet
+from evalsuite.builders.treb.chinese import speaks_chinese
+from evalsuite.builders.treb.model_questions import (
+    BRIEFS,
+    TOKENS,
+    Dropped,
+    ModelPair,
+    QuestionPanel,
+    last_object,
+    shown,
+    text_of,
+)
+from evalsuite.builders.treb.sheet import NUMBER, Sheet, says_nothing
 from evalsuite.core.errors import SettingsError
 from evalsuite.sandbox import Sandbox
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping, Sequence
 
-    from evalsuite.builders.treb.built import BuiltPairs
+    from evalsuite.builders.treb.lookups import TemplatePair
     from evalsuite.core.protocols import Model
 
+
+COLUMN_NAMING = "Table_Column_Naming"
+MOST_COLUMNS = 3
+"""Columns of a table that are tried in turn until one is kept."""
+
+ASKED_NAME = (
+    'Column {number} of the table has lost its name and is shown as "{stand_in}". What should it be called?'
+)
+ENGLISH = f"{ASKED_NAME} Answer with the name only."
+CHINESE = "表格第{number}列的名称丢失了，显示为“{stand_in}”。这一列应当叫什么？只回答名称。"  # noqa: RUF001 - Chinese signs
+NAMER = f"""\
+{{table}}
+
+{ASKED_NAME} Write in the language of the table. Reply with a JSON object and nothing else: {{{{"name": "..."}}}}"""
+NAME_JUDGE = """\
+You check questions for a benchmark about tables. In the table below, column {number} has lost its name; it was \
+{name}. People who were not told that name have named the column {others}.
+
+{table}
+
+Say of each of their names, in order, whether it means the same as the lost one, so that a reader of the table would \
+understand the same. And say whether to keep the question: only if the cells and the other names tell what the column \
+is, and the lost name is one that a reader understands.
+
+Reply with a JSON object and nothing else: {{"same": [true or false, ...], "keep": true or false, "reason": "in a few \
+words"}}"""
+
 STORE = "answers.sqlite"
-"""In the output folder: a build that is repeated asks only what is new."""
+"""File in the output folder, so that a repeated build asks only what is new."""
 VOTES = 3
-SUBTASKS = (*BRIEFS, column_naming.SUBTASK)
-"""Those whose questions models make."""
+SUBTASKS = (*BRIEFS, COLUMN_NAMING)
+"""Subtasks whose questions models make."""
 
 
 def add_panel_options(parser: argparse.ArgumentParser) -> None:
-    """Adds who makes the questions that no template can make."""
+    """Add the options for questions that no template can make."""
     parser.add_argument(
         "--model",
         dest="models",
@@ -41,9 +84,7 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
         help="a model that makes questions for the other subtasks, named as for a run; the first one writes them, all "
         "of them vote by programs on the answers; may be repeated",
     )
-    parser.add_argument(
-        "--judge-model", metavar="MODEL", help="the model that drops questions that are no good"
-    )
+    parser.add_argument("--judge-model", metavar="MODEL", help="the model that drops unsuitable questions")
     parser.add_argument("--judge-base-url", metavar="URL", help="where the judge is served")
     parser.add_argument(
         "--votes",
@@ -64,12 +105,12 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
-    """Adds a question for each subtask and table; what is dropped, and why, is noted.
+    """Add a question for each subtask and table; record what is dropped, and why.
 
     Raises:
-        SettingsError: less than one vote is asked for, or an option is malformed.
-        ModelError: a model cannot be spoken to at all.
-        SandboxUnavailable: no sandbox is to be had on this machine.
+        SettingsError: less than one vote is requested, or an option is malformed.
+        ModelError: a model cannot be reached.
+        SandboxUnavailable: this machine has no sandbox.
     """
     if args.votes < 1:
         raise SettingsError(f"--votes is {args.votes}; it must be at least 1")
@@ -84,7 +125,7 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
 
 
 def _panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
-    # Repetitions of one model are other epochs, so that each is asked anew.
+    # Repetitions of one model are other epochs, so that each is a new request.
     voters: list[Model] = [
         model.peer(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)
         for number, name in enumerate(islice(cycle(args.models), args.votes))
@@ -104,7 +145,7 @@ async def _make(
         for subtask in subtasks
     ]
     try:
-        # The gateway keeps calls within --max-connections, and the order of the results is that of the jobs.
+        # The gateway limits connections; gather keeps the order of the jobs.
         for made in await asyncio.gather(*jobs):
             built.records.extend(made)
     finally:
@@ -116,8 +157,8 @@ async def _add(
 ) -> list[dict[str, Any]]:
     name = f"{subtask}|models|{sheet.name}"
     try:
-        if subtask == column_naming.SUBTASK:
-            pair, sheet = await column_naming.name_a_column(panel, sheet)
+        if subtask == COLUMN_NAMING:
+            pair, sheet = await name_a_column(panel, sheet)
             built.renamed[f"{sheet.name}.csv"] = sheet.table.csv()
         else:
             pair = await panel.question(sheet, BRIEFS[subtask])
@@ -129,3 +170,125 @@ async def _add(
     agreeing, votes = pair.votes
     more = {"chain": list(pair.chain), "long_question": pair.long_question, "votes": f"{agreeing} of {votes}"}
     return [record(name, pair, sheet) | more]
+
+
+async def name_a_column(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
+    """Make a question for the name of a column, and the table without it.
+
+    Raises:
+        Dropped: no column is kept; the message gives the last reason.
+        ModelError: a call failed for good.
+    """
+    columns = _candidates(sheet)
+    Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
+    reason = Dropped("no column has a name that could be asked for")
+    for column in columns[:MOST_COLUMNS]:
+        try:
+            return await _asked(panel, sheet, column)
+        except Dropped as why:
+            reason = Dropped(f'"{sheet.names[column]}": {why}')
+    raise reason
+
+
+async def _asked(panel: QuestionPanel, sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
+    chinese = speaks_chinese(sheet)
+    stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
+    hidden, name = _without_name(sheet, column, stand_in), sheet.names[column].strip()
+    words = NAMER.format(table=shown(hidden), number=column + 1, stand_in=stand_in)
+    names = [await _named(voter, words) for voter in panel.voters]
+    agreeing = sum(await _same(panel.judge, hidden, column, name, names))
+    if 2 * agreeing <= len(names):
+        raise Dropped(
+            f"{agreeing} of {len(names)} find a name that means the same: {', '.join(map(repr, names))[:200]}"
+        )
+    question = (CHINESE if chinese else ENGLISH).format(number=column + 1, stand_in=stand_in)
+    return ModelPair(question, question, (), name, "", (agreeing, len(names))), hidden
+
+
+async def _named(voter: Model, words: str) -> str:
+    """Ask a voter for the column's name; empty if the voter gives none."""
+    try:
+        return text_of(last_object((await voter.chat(words, max_tokens=TOKENS)).text, "name"), "name")
+    except Dropped:
+        return ""
+
+
+async def _same(
+    judge: Model | None, hidden: Sheet, column: int, name: str, names: Sequence[str]
+) -> list[bool]:
+    """Tell for each name whether it means the same as the lost one, by the judge or else by its words."""
+    if judge is None:
+        return [bool(_words(other)) and _words(other) == _words(name) for other in names]
+    words = NAME_JUDGE.format(
+        number=column + 1,
+        name=json.dumps(name, ensure_ascii=False),
+        others=json.dumps(names, ensure_ascii=False),
+        table=shown(hidden),
+    )
+    verdict = last_object((await judge.chat(words, max_tokens=TOKENS, temperature=0.0)).text, "keep")
+    if verdict["keep"] is not True:
+        raise Dropped(f"the judge drops it: {str(verdict.get('reason'))[:200]}")
+    same = verdict.get("same")
+    if not isinstance(same, list) or len(same) != len(names):
+        raise Dropped("the judge does not say of each name whether it means the same")
+    return [said is True and bool(other) for said, other in zip(same, names, strict=True)]
+
+
+def _candidates(sheet: Sheet) -> list[int]:
+    """List the columns whose names are words that occur nowhere else in the table."""
+    elsewhere = [cell.lower() for row in sheet.table.rows for cell in row]
+    return [
+        column
+        for column, name in enumerate(sheet.names)
+        if not says_nothing(name)
+        and not NUMBER.fullmatch(name.strip())
+        and sum(name.lower() in other.lower() for other in sheet.names) == 1
+        and not any(name.lower() in cell for cell in elsewhere)
+    ]
+
+
+def _without_name(sheet: Sheet, column: int, stand_in: str) -> Sheet:
+    names = (*sheet.names[:column], stand_in, *sheet.names[column + 1 :])
+    return Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(names,)))
+
+
+def _words(name: str) -> list[str]:
+    """Split a name into words without its unit, capitals and plurals."""
+    bare = re.sub(r"[(\[（].*?[)\]）]", " ", name.lower())  # noqa: RUF001 - Chinese brackets
+    return [word.removesuffix("s") for word in re.findall(r"\w+", bare.replace("_", " "))]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPairs:
+    """The pairs of a folder of tables.
+
+    Attributes:
+        records: records in the published format, with the verifying program under `program`.
+        tables: the CSV text of the tables used, by file name.
+        renamed: the CSV text of tables with a column's name removed, by file name.
+        skipped: the reason why a file was not used, by file name.
+        refuted: the program's different answer, by the pair's id.
+    """
+
+    records: list[Mapping[str, Any]] = field(default_factory=list)
+    tables: dict[str, str] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    refuted: dict[str, str] = field(default_factory=dict)
+
+
+def record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:
+    """Write a pair in the published format, with its program."""
+    return {
+        "id": name,
+        "file_path": [f"csv/{sheet.name}.csv"],
+        "instruction": "",
+        "question": pair.question,
+        "answer": pair.answer,
+        "title": [""],
+        "columnslable": [1],
+        "Table_markdown": [sheet.table.markdown()],
+        "Table_html": [sheet.table.html()],
+        "number_answer": "" if pair.number is None else pair.number,
+        "program": pair.program,
+    }

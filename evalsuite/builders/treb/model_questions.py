@@ -1,8 +1,8 @@
-"""Questions that models make: an author writes one, programs of several models vote on its answer, a judge decides.
+"""Questions by models: an author writes one, programs of several models vote on its answer, a judge decides.
 
-After the construction of arXiv 2506.18421 for advanced data analysis: a chain of steps, a long question that spells it
-out, a short one, a discriminator. An answer is never taken from a model where a program can find it: it is what the
-author's program prints in the sandbox, and it stays only if most of the voters' programs print the same.
+The construction follows arXiv 2506.18421 for advanced data analysis: a chain of steps, a long question that lists
+them, a short question, a discriminator. If a program can find an answer, it is never taken from a model's text: it is
+the output of the author's program in the sandbox, kept only if most of the voters' programs print the same.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.solving import json_objects
-from evalsuite.builders.treb.model_briefs import AUTHOR, DISCRIMINATOR, PROGRAM, STEPS, VOTER
-from evalsuite.builders.treb.pair import same_answer
+from evalsuite.builders.treb.lookups import same_answer
 from evalsuite.metrics.numbers import parse_number
 from evalsuite.sandbox import TableFile
 from evalsuite.solvers.programs import python_block
@@ -21,18 +20,18 @@ from evalsuite.solvers.programs import python_block
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.builders.treb.model_briefs import Brief
     from evalsuite.builders.treb.sheet import Sheet
     from evalsuite.core.protocols import Model
     from evalsuite.sandbox import Sandbox
+
 
 LONGEST_ANSWER = 400
 SHOWN_ROWS = 60
 TOKENS = 1500
 
 
-class Dropped(Exception):  # noqa: N818 - no error: most drafts of small models end so
-    """A draft is not kept; the message says why."""
+class Dropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
+    """Raised to drop a draft; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,12 @@ class ModelPair:
     """A question that models made, with its answer.
 
     Attributes:
-        question: the short one.
-        long_question: the same, with its steps spelt out.
+        question: the short question.
+        long_question: the question with its steps.
         chain: the steps.
-        answer: what the program printed; where there is none, the author's words.
-        program: on `df`; empty where no program can find the answer.
-        votes: how many of the voters' programs print the answer, and how many voted.
+        answer: the program's output; without a program, the author's words.
+        program: pandas on `df`; empty if no program can find the answer.
+        votes: number of voters' programs that print the answer, and number of voters.
     """
 
     question: str
@@ -57,19 +56,19 @@ class ModelPair:
 
     @property
     def number(self) -> float | None:
-        """The answer as a number, where it is one."""
+        """Return the answer as a number, if it is one."""
         parsed = parse_number(self.answer)
         return None if parsed is None or parsed.unit else float(parsed.value)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionPanel:
-    """Who makes questions.
+    """The models that make questions.
 
     Attributes:
-        author: writes them.
+        author: writes the questions.
         voters: write programs for them.
-        judge: the discriminator; None where all that programs agree on is kept.
+        judge: the discriminator; None keeps all questions that programs agree on.
         sandbox: runs the programs.
     """
 
@@ -79,10 +78,10 @@ class QuestionPanel:
     sandbox: Sandbox
 
     async def question(self, sheet: Sheet, brief: Brief) -> ModelPair:
-        """One question about a table.
+        """Make one question about a table.
 
         Raises:
-            Dropped: what the author wrote is not kept.
+            Dropped: the author's draft is not kept.
             ModelError: a call failed for good.
             SandboxError: a program could not be run.
         """
@@ -137,7 +136,7 @@ class QuestionPanel:
             try:
                 agreeing += same_answer(await self._printed(sheet, code), draft.answer)
             except Dropped:
-                continue  # a vote for nothing
+                continue  # an abstention
         if 2 * agreeing <= len(self.voters):
             raise Dropped(
                 f"{agreeing} of {len(self.voters)} programs come to its answer {draft.answer[:60]!r}"
@@ -167,14 +166,14 @@ class QuestionPanel:
 
 
 def shown(sheet: Sheet) -> str:
-    """A table as models are shown it, with its first rows where it is long."""
+    """Write a table for models, with only the first rows of a long one."""
     rows = len(sheet.table.rows)
     left_out = f"\n(the first {SHOWN_ROWS} of {rows} rows)" if rows > SHOWN_ROWS else ""
     return f"{sheet.table.first(SHOWN_ROWS).markdown()}{left_out}"
 
 
 def last_object(text: str, key: str) -> dict[str, Any]:
-    """The last JSON object with this key.
+    """Find the last JSON object with this key.
 
     Raises:
         Dropped: there is none.
@@ -187,12 +186,103 @@ def last_object(text: str, key: str) -> dict[str, Any]:
 
 
 def text_of(draft: dict[str, Any], key: str) -> str:
-    """The text below a key.
+    """Return the text under a key.
 
     Raises:
-        Dropped: it is none, or empty.
+        Dropped: the value is not a text, or it is empty.
     """
     value = draft.get(key)
     if not isinstance(value, str) or not value.strip():
         raise Dropped(f"its {key} is not text")
     return value.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A subtask that no template can make questions for.
+
+    Attributes:
+        task: the kind of question, for the author.
+        proven: whether a program can find the answer, which is then kept only if programs agree on it.
+    """
+
+    task: str
+    proven: bool = True
+
+
+# By the stem of the subtask's file. The kinds are the paper's (arXiv 2506.18421, Table 1 and appendix); for Column
+# Naming see `model_pairs`.
+BRIEFS = {
+    "Table_Retrieval": Brief("find one fact of the table from a description of its row and column"),
+    "Table_Fact_Checking": Brief(
+        "state something about the table that is true or false, and ask whether it is; the answer is True or False"
+    ),
+    "Table_Summary": Brief(
+        "ask for a summary of the table; the answer is one, of at most 100 words", proven=False
+    ),
+    "Table_Title_Naming": Brief("ask for a title of the table; the answer is a fitting one", proven=False),
+    "Table_Plausibility_Verification": Brief(
+        "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so",
+        proven=False,
+    ),
+    "Table_Domain-specific_Operations": Brief(
+        "apply a formula of the table's own field (finance, sport, medicine, ...) to its cells; the question names it"
+    ),
+    "Table_Outlier_Detection": Brief("find outliers of a column by a rule that the question states"),
+    "Table_Correlation_Analysis": Brief(
+        "measure how two columns go together, by a coefficient that is named"
+    ),
+    "Table_Hypothesis_Testing": Brief("test a hypothesis about columns, by a named test at a named level"),
+    "Multi-step_Retrieval": Brief("find a cell over several dependent look-ups"),
+    "Multi-step_Fact_Checking": Brief(
+        "check a statement that takes several calculations; the answer is True or False"
+    ),
+    "Multi-step_Operations": Brief("calculate a number over several dependent operations"),
+    "Multi-step_Correlation_Analysis": Brief("derive two columns and then measure how they go together"),
+    "Multi-step_Hypothesis_Testing": Brief("select or derive groups, then test a hypothesis by a named test"),
+    "Multi-step_Conditional_Calculation": Brief(
+        "calculate a number whose formula depends on conditions in the data"
+    ),
+}
+STEPS = 3
+
+AUTHOR = """\
+You write questions for a benchmark about tables. Below is a table, which a program finds as the pandas DataFrame \
+`df`. Write one question of this kind: {task}.
+
+First think of the chain: at least {steps} steps, each of which needs the one before. Then write the long question, \
+which spells the steps out, and the question itself, which asks for the same in one or two sentences and still has \
+exactly one answer. It must be a question that somebody with this table would ask. Say in it how the answer is to be \
+written: how many decimals, which of several, in which order. Write in the language of the table.
+
+Reply with a JSON object and {ending}
+```json
+{{"chain": ["...", "..."], "long_question": "...", "question": "..."{answer}}}
+```{program}
+
+{table}"""
+PROGRAM = """
+```python
+print(...)
+```"""
+
+VOTER = """\
+Answer a question about a table, which a program finds as the pandas DataFrame `df`. Write one complete program in a \
+```python block that prints the answer and nothing else.
+
+{table}
+
+Question: {question}"""
+
+DISCRIMINATOR = """\
+You check questions for a benchmark about tables. Keep a question only if all of this is true: it can be answered \
+from the table alone; it has exactly one right answer, and says how that is to be written; somebody with this table \
+would ask it; it is of this kind: {task}; {last}.
+
+{table}
+
+Question: {question}
+Answer: {answer}
+Steps: {chain}
+
+Reply with a JSON object and nothing else: {{"keep": true or false, "reason": "in a few words"}}"""

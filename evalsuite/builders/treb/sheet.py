@@ -1,19 +1,24 @@
-"""A table that questions can be made of, and the paper's conditions on it (arXiv 2506.18421)."""
+"""A table that questions can be made of (conditions of arXiv 2506.18421), and what its columns mean.
+
+A question that nobody would ask, such as the sum of a column of seasons, is worse than none. So a column is only used
+if its name and its cells are unambiguous. A sum needs a name that says that something is counted. A mean needs a name
+that does not contradict, and cells that do not look like running numbers, years or codes.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.treb import column_kinds as kinds
-from evalsuite.builders.treb.column_kinds import NUMBER, YEAR
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from evalsuite.benchmarks.treb.tables import SourceTable
+
 
 LONGEST, EMPTIEST = 30_000, 0.7
 _TOTAL = re.compile(
@@ -21,7 +26,7 @@ _TOTAL = re.compile(
     r"[合总小]计|平均值?|均值|总和|总数|全部",
     re.IGNORECASE,
 )
-# What pandas.read_csv takes for a missing value (its documentation, parameter na_values).
+# The missing values of pandas.read_csv (its documentation, parameter na_values).
 MISSING = frozenset(
     [
         *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"),
@@ -35,7 +40,7 @@ class Sheet:
     """A qualified table by columns, with missing cells as None.
 
     Attributes:
-        name: for ids.
+        name: the table's name in ids.
         table: its cells.
     """
 
@@ -44,12 +49,12 @@ class Sheet:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         return self.table.header[0]
 
     @cached_property
     def columns(self) -> dict[str, list[str | None]]:
-        """The cells below each name."""
+        """Return the cells of each column."""
         return {
             name: [None if row[place] in MISSING else row[place] for row in self.table.rows]
             for place, name in enumerate(self.names)
@@ -57,7 +62,7 @@ class Sheet:
 
     @cached_property
     def numeric(self) -> dict[str, list[float | None]]:
-        """The columns that hold at least two numbers and nothing else but gaps."""
+        """Return the columns of at least two numbers and otherwise only gaps."""
         return {
             name: [None if cell is None else float(cell) for cell in cells]
             for name, cells in self.columns.items()
@@ -66,52 +71,47 @@ class Sheet:
 
     @cached_property
     def compared(self) -> dict[str, list[float | None]]:
-        """The numeric columns whose rows can be compared: no codes, telephone numbers or numbers of rows."""
+        """Return the numeric columns whose rows can be compared: no codes, telephone numbers or row numbers."""
         return {name: cells for name, cells in self.numeric.items() if not self._is_code(name, cells)}
 
     @cached_property
     def measured(self) -> dict[str, list[float | None]]:
-        """The compared columns that can be reckoned with: no years, ranks, dates, answers or classes either.
-
-        The sum of a column of seasons is a number that nobody would ask for.
-        """
+        """Return the compared columns that allow arithmetic: no years, ranks, dates, answers or classes."""
         return {name: cells for name, cells in self.compared.items() if not self._is_order(name, cells)}
 
     def _is_code(self, name: str, cells: list[float | None]) -> bool:
-        if kinds.says_nothing(name) or kinds.names_a_code(name) or kinds.are_codes(self.columns[name]):
+        if says_nothing(name) or names_a_code(name) or are_codes(self.columns[name]):
             return True
-        if kinds.are_flags(cells):
-            return not kinds.names_an_amount(name)
-        numbered = kinds.are_row_numbers(cells) or (name == self.names[0] and kinds.rise(cells))
-        return numbered and not kinds.names_an_order(name) and not kinds.are_years(cells)
+        if are_flags(cells):
+            return not names_an_amount(name)
+        numbered = are_row_numbers(cells) or (name == self.names[0] and rise(cells))
+        return numbered and not names_an_order(name) and not are_years(cells)
 
     def _is_order(self, name: str, cells: list[float | None]) -> bool:
-        if kinds.names_an_order(name) or kinds.are_years(cells) or kinds.are_running_numbers(cells):
+        if names_an_order(name) or are_years(cells) or are_running_numbers(cells):
             return True
-        return kinds.are_levels(cells) and not kinds.names_an_amount(name)
+        return are_levels(cells) and not names_an_amount(name)
 
     @cached_property
     def summable(self) -> list[str]:
-        """The measured columns whose sum means something: sales do, unit prices and marks do not."""
-        return [name for name in self.measured if kinds.names_an_amount(name)]
+        """Return the measured columns whose sum is meaningful: sales, but not unit prices or marks."""
+        return [name for name in self.measured if names_an_amount(name)]
 
     @cached_property
     def texts(self) -> dict[str, list[str | None]]:
-        """The columns that are not numeric."""
+        """Return the columns that are not numeric."""
         return {name: cells for name, cells in self.columns.items() if name not in self.numeric}
 
     @cached_property
     def named(self) -> dict[str, list[str | None]]:
-        """The columns of texts that name things, by which a question may speak of rows and groups."""
+        """Return the text columns that name things, so that a question can refer to rows and groups."""
         return {
-            name: cells
-            for name, cells in self.texts.items()
-            if kinds.name_things(cells) and not kinds.says_nothing(name)
+            name: cells for name, cells in self.texts.items() if name_things(cells) and not says_nothing(name)
         }
 
     @cached_property
     def key(self) -> str | None:
-        """The first column of names without gaps and repetitions, by which rows are named; else None."""
+        """Return the first column of names without gaps and repetitions, which names the rows; else None."""
         for name, cells in self.named.items():
             if None not in cells and len(set(cells)) == len(cells):
                 return name
@@ -119,7 +119,7 @@ class Sheet:
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
-        """The columns of names in which a value stands twice or more on average, with their values in order."""
+        """Return the columns of names that occur twice or more on average, with their distinct values in order."""
         groups = {}
         for name, cells in self.named.items():
             values = [cell for cell in cells if cell is not None]
@@ -130,14 +130,14 @@ class Sheet:
 
 
 def disqualified(table: SourceTable, characters: int) -> str | None:
-    """Why no questions are made of a table (of so many characters of CSV); None where it qualifies."""
+    """Explain why a table (with so many characters of CSV) is unsuitable; None if it qualifies."""
     if characters > LONGEST:
         return f"it has {characters} characters of content, more than {LONGEST}"
     return next((reason for reason in _faults(table) if reason), None)
 
 
 def _faults(table: SourceTable) -> Iterator[str | None]:
-    """What is wrong with a table, test by test, None where it passes."""
+    """Yield the fault found by each test, or None if the test passes."""
     names, cells = table.header[0], [cell for row in table.rows for cell in row]
     yield None if cells else "it has no rows"
     empty = sum(cell in MISSING for cell in cells)
@@ -159,13 +159,13 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
 
 
 def _is_mirrored(columns: list[list[float | None]]) -> bool:
-    """Whether three or more columns of numbers are as many rows, and the same read across as down."""
+    """Tell whether three or more columns of numbers form a symmetric matrix."""
     square = len(columns) > 2 and all(len(column) == len(columns) for column in columns)
     return square and [list(row) for row in zip(*columns, strict=True)] == columns
 
 
 def _second_header(table: SourceTable) -> bool:
-    """Whether the first row of data has words above a column that holds only numbers from there on."""
+    """Tell whether the first row of data has a word above a column that otherwise has only numbers."""
     return any(
         column[0] not in MISSING
         and not is_number(column[0])
@@ -180,14 +180,186 @@ def _is_total(cell: str) -> bool:
 
 
 def _is_data(name: str) -> bool:
-    """Whether the name of a numeric column is itself a number, and no year."""
+    """Tell whether the name of a numeric column is itself a number, but not a year."""
     return is_number(name) and not YEAR.fullmatch(name)
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a plain decimal number: what pandas and people read alike."""
+    """Tell whether a cell is a plain decimal number, which pandas and people read alike."""
     return bool(NUMBER.fullmatch(cell))
 
 
 def _numeric_or_missing(cell: str | None) -> bool:
     return cell is None or is_number(cell)
+
+
+LONGEST_VALUE = 60
+"""Characters of a cell that a question names a row or a group by."""
+FEWEST_IN_ORDER = 5
+MOST_FLAGS, MOST_LEVELS = 2, 10
+LONGEST_CODE = 7
+"""Digits, all of one number of which make a column of different whole numbers a column of codes."""
+
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+YEAR = re.compile(r"(1[5-9]|20)\d\d")
+# `+2 Laps`, `12%`, `0-1`, `1:30:01.2`, `1,234`, `2011-04-01`, `5th`: numbers with signs, units or several parts.
+_NUMBER_LIKE = re.compile(r"\W*\d[\d\W]*([a-zA-Z]{1,4}\.?)?[\d\W]*")
+# Head nouns of English names whose numbers are codes.
+_CODES = re.compile(
+    r"no|nr|num|number|numbers|id|ids|identifier|code|codes|zip|zipcode|postcode|phone|"
+    r"telephone|tel|fax|mobile|isbn|issn|ean|upc|sku|serial|account|acct|uid|uuid|guid|ref|"
+    r"reference|jersey|shirt|squad|kit|channel|channels|ch|freq|frequency|route|line|bus|"
+    r"train|flight|gate|room|floor|lane|bib|car|plate|license|licence|passport|ssn|vin|"
+    r"catalog|catalogue|district|precinct|ward|block|lot|version|index|key|hash|invoice|"
+    r"ticket|row|record|case|subject|participant|patient|respondent|household|plot|site|"
+    r"station|batch|run|replicate|rep|trial|sample|group|cluster|class|type|category|"
+    r"treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
+    r"country|state|fips|latitude|longitude|lat|lon|lng|long|name|names|note|notes|"
+    r"inst|institution|coordinates|rownames|unnamed|color|colour"
+)
+_ORDERS = re.compile(
+    r"year|years|yr|season|seasons|rank|ranks|ranking|rankings|pos|position|place|standing|"
+    r"seed|grid|pick|draft|round|rounds|week|weekday|day|month|quarter|date|dates|time|"
+    r"times|hour|minute|start|end|begin|began|ended|since|until|born|died|birth|death|"
+    r"founded|established|opened|closed|built|completed|launched|released|retired|elected|"
+    r"isolated|discovered|observed|introduced|predicted|tenure|term|episode|ep|series|chapter|"
+    r"volume|vol|issue|edition|stage|leg|heat|tier|level|division|matchday|game|match|"
+    r"generation|gen|decade|century|period|era|order|step|phase|first|last|current"
+)
+_CHINESE_CODES = re.compile(
+    "\u53f7$|\u53f7\u7801|[\u4ee3\u7f16\u6761\u9a8c]\u7801|\u7801$|\u7535\u8bdd|\u624b\u673a|\u90ae[\u7f16\u653f]|\u8f66\u6b21|\u822a\u73ed|\u73ed\u7ea7|\u697c\u5c42|\u9891\u9053|\u6279\u6b21|\u7248\u672c|\u7ecf\u5ea6|"
+    "\u7eac\u5ea6|\u7c7b\u578b|\u7c7b\u522b|\u6027\u522b|\u8eab\u4efd\u8bc1|ID$"
+)
+_CHINESE_ORDERS = re.compile(
+    "[\u5e74\u5b63\u6708\u65e5\u671f\u8f6e\u5c4a](\u4efd|\u5ea6|\u6570|\u6b21)?$|\u6392[\u540d\u4f4d\u5e8f]|\u540d\u6b21|\u4f4d\u6b21|\u65f6\u95f4|\u65f6\u523b|\u7b49\u7ea7|\u7ea7\u522b|\u5e8f\u6570|\u7b2c|\u51fa\u751f"
+)
+# Values that cannot be added: unit prices, rates, marks, ages, sizes.
+_LEVELS = re.compile(
+    r"\b(rates?|ratings?|ratios?|prices?|scores?|shares?|percent(age)?|pct|averages?|avg|means?|median|ages?|heights?|widths?|"
+    r"temp(erature)?s?|density|index|per|[a-z]?pg|mpg|grades?|marks?|gpa|humidity|speed|velocity|pressure|margin|change|growth|"
+    r"depth|elevation|altitude|max(imum)?|min(imum)?|highest|lowest|std|deviation|variance|error|efficiency|level|"
+    r"balance|difference|diff|record|cumulative|running|capita)\b"
+    r"|%|/|[\u4ef7\u7387\u6bd4\u9f84\u5747\u9ad8\u6e29\u901f\u5206]$|\u5355\u4ef7|\u8bc4\u5206|\u6bd4\u4f8b|\u767e\u5206|\u6e29\u5ea6|\u6e7f\u5ea6|\u5e74\u9f84|\u5e73\u5747|\u5bc6\u5ea6|\u6307\u6570|\u6210\u7ee9|\u8eab\u9ad8|\u589e[\u957f\u901f\u5e45]|\u6d77\u62d4|\u7d2f\u8ba1|\u6700[\u9ad8\u4f4e\u5927\u5c0f]",
+    re.IGNORECASE,
+)
+# Values that can be added in any table.
+_AMOUNTS = re.compile(
+    r"\b(votes?|points|pts|goals|caps|assists|wins?|won|loss(es)?|lost|draws?|drawn|played|apps|appearances|starts|tries|runs|wickets|"
+    r"sales|revenues?|profits?|costs?|expenses|expenditures?|spend(ing)?|budget|amount|quantity|qty|units?|sold|orders|"
+    r"gross|earnings|turnover|exports?|imports?|production|output|yield|consumption|emissions|harvest|catch|"
+    r"population|people|inhabitants|residents|persons|men|women|children|students|pupils|teachers|employees|staff|workers|"
+    r"visitors|passengers|spectators|attendance|audience|viewers|members|customers|patients|cases|deaths|births|casualties|killed|wounded|"
+    r"injured|injuries|accidents|arrests|murders|seats|beds|rooms|homes|houses|households|vehicles|cars|ships|aircraft|"
+    r"area|acres|hectares|capacity|episodes|books|titles|copies|downloads|visits|clicks|gold|silver|bronze|medals|trophies|"
+    r"laps|matches|games|gp|gs|days|hours|minutes|seconds|miles|km|tonnes|tons|kg|rainfall|precipitation|steps|calories|"
+    r"tax|taxes|salary|salaries|payments?|donations|stock|inventory|items|count|counts|freq|frequency|total|tests|"
+    r"touchdowns|yards|rebounds|steals|blocks|points for|points against|goals for|goals against)\b"
+    r"|\b(number|no\.?|count|#) of\b"
+    r"|[\u91cf\u989d]$|[\u91cf\u989d\u6570][(\uff08]|\u4eba\u6570|\u4eba\u53e3|\u91d1\u989d|\u6570\u91cf|\u9762\u79ef|\u6536\u5165|\u652f\u51fa|\u6210\u672c|\u5229\u6da6|\u8d39\u7528|\u7968\u6570|\u7968\u623f|\u8fdb\u7403|\u5f97\u5206|"
+    r"\u573a\u6b21|\u573a\u6570|\u6b21\u6570|\u4ef6\u6570|\u53f0\u6570|\u5957\u6570|\u8f86\u6570|\u9500\u91cf|\u4ea7\u91cf|\u9884\u7b97|\u91d1\u724c|\u94f6\u724c|\u94dc\u724c|\u5956\u724c|\u5e93\u5b58|\u8ba2\u5355|\u5ba2\u6d41|\u964d\u6c34",
+    re.IGNORECASE,
+)
+
+
+def names_a_code(name: str) -> bool:
+    """Tell whether a column of this name has codes: numbers without a meaningful order."""
+    glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx|code)$", name)
+    return bool(glued or _CODES.fullmatch(_head(name)) or _CHINESE_CODES.search(name.strip()))
+
+
+def names_an_order(name: str) -> bool:
+    """Tell whether a column of this name has years, ranks or dates, which can be compared but not added or averaged."""
+    return bool(_ORDERS.fullmatch(_head(name))) or bool(_CHINESE_ORDERS.search(_without_brackets(name)))
+
+
+def names_an_amount(name: str) -> bool:
+    """Tell whether the sum of a column of this name is meaningful: sales, but not unit prices or marks."""
+    words = re.sub(r"[_\s]+", " ", name)
+    return bool(_AMOUNTS.search(words)) and not _LEVELS.search(words)
+
+
+def says_nothing(name: str) -> bool:
+    """Tell whether the name does not reveal the content: a letter, or a number that is not a year."""
+    bare = re.sub(r"\W", "", name)
+    return len(re.sub(r"[\d_]", "", bare)) < 2 and not _HAN.search(bare) and not YEAR.fullmatch(name.strip())
+
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def _without_brackets(name: str) -> str:
+    return re.sub(r"[(\[\uff08].*?[)\]\uff09]", " ", name).strip()
+
+
+def _head(name: str) -> str:
+    """Find the noun of a name: `line` in `Bus line (km)`, `episodes` in `Number of episodes`."""
+    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _without_brackets(name))
+    words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())
+    kept = [
+        word
+        for word in re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0].split()
+        if not word.isdigit()
+    ]
+    return kept[-1] if kept else ""
+
+
+def are_years(cells: Sequence[float | None]) -> bool:
+    """Tell whether all are whole numbers from 1500 to 2099."""
+    return all(cell is None or (cell.is_integer() and 1500 <= cell < 2100) for cell in cells)
+
+
+def are_running_numbers(cells: Sequence[float | None]) -> bool:
+    """Tell whether they are distinct whole numbers that almost fill their range, such as 1 to n in any order."""
+    present = [cell for cell in cells if cell is not None]
+    if len(present) < FEWEST_IN_ORDER or len(set(present)) < len(present):
+        return False
+    width = max(present) - min(present) + 1
+    return all(map(float.is_integer, present)) and width <= 1.25 * len(present)
+
+
+def are_codes(cells: Sequence[str | None]) -> bool:
+    """Tell whether some have a leading zero, or all are distinct whole numbers of the same length."""
+    present = [cell for cell in cells if cell is not None]
+    if any(re.fullmatch(r"0\d+", cell) for cell in present):
+        return True
+    same = {len(cell) for cell in present} if all(map(str.isdecimal, present)) else set()
+    return len(same) == 1 and min(same) >= LONGEST_CODE and len(set(present)) == len(present)
+
+
+def are_row_numbers(cells: Sequence[float | None]) -> bool:
+    """Tell whether they are 1, 2, 3, ... or 0, 1, 2, ... from top to bottom."""
+    return (
+        len(cells) > 1 and cells[0] in {0, 1} and list(cells) == [cells[0] + row for row in range(len(cells))]
+    )
+
+
+def rise(cells: Sequence[float | None]) -> bool:
+    """Tell whether they are strictly increasing whole numbers, which in the first column are row numbers."""
+    present = [cell for cell in cells if cell is not None]
+    return all(map(float.is_integer, present)) and all(
+        below > above for above, below in itertools.pairwise(present)
+    )
+
+
+def are_flags(cells: Sequence[float | None]) -> bool:
+    """Tell whether there are at most two values, such as 0 and 1."""
+    return len({cell for cell in cells if cell is not None}) <= MOST_FLAGS
+
+
+def are_levels(cells: Sequence[float | None]) -> bool:
+    """Tell whether the same few numbers recur: answers, classes, doses.
+
+    These are up to ten whole numbers that occur three times or more on average, or any numbers that occur equally
+    often, as in a designed experiment.
+    """
+    counts = Counter(cell for cell in cells if cell is not None)
+    few = len(counts) <= MOST_LEVELS and counts.total() >= 3 * len(counts)
+    designed = len(set(counts.values())) == 1 and counts.total() > len(counts)
+    return designed or (few and all(map(float.is_integer, counts)))
+
+
+def name_things(cells: Sequence[str | None]) -> bool:
+    """Tell whether cells are names of rows: short, and words rather than numbers."""
+    present = [cell for cell in cells if cell is not None]
+    odd = sum(bool(_NUMBER_LIKE.fullmatch(cell)) for cell in present)
+    return bool(present) and max(map(len, present)) <= LONGEST_VALUE and 4 * odd < len(present)

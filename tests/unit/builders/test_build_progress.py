@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.build_progress import BuildProgress, bytes_of
+from evalsuite.builders.building import BuildProgress, bytes_of
 
 if TYPE_CHECKING:
     from pathlib import Path

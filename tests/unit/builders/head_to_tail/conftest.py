@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import zstandard
 
-from evalsuite.builders.build_progress import BuildProgress
+from evalsuite.builders.building import BuildProgress, building
 from evalsuite.builders.head_to_tail import add_arguments, run
 from evalsuite.builders.head_to_tail.workspace import Workspace
-from evalsuite.builders.output_folder import building
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from evalsuite.builders.head_to_tail.selection import QuestionSource
+    from evalsuite.builders.head_to_tail.drawing import QuestionSource
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

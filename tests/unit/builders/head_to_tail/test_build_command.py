@@ -18,12 +18,12 @@ import pytest
 
 from evalsuite.benchmarks.head_to_tail.dataset import read_items
 from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX
+from evalsuite.builders.building import building
 from evalsuite.builders.head_to_tail import add_arguments
 from evalsuite.builders.head_to_tail.dblp import Dblp
 from evalsuite.builders.head_to_tail.goodreads import Goodreads
 from evalsuite.builders.head_to_tail.imdb import Imdb
 from evalsuite.builders.head_to_tail.mag import Mag
-from evalsuite.builders.output_folder import building
 from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ sys.exit(run(parser.parse_args()))
 # However fast the machine is, there is time to do something while it reads.
 SLOWLY = """
 import time
-from evalsuite.builders.build_progress import BuildProgress
+from evalsuite.builders.building import BuildProgress
 advance = BuildProgress.advance
 BuildProgress.advance = lambda self, count: (advance(self, count), time.sleep(0.2))
 """

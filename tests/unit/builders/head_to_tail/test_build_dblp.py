@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.builders.head_to_tail.dblp import Dblp
-from evalsuite.builders.head_to_tail.dblp_xml import Work, works
-from evalsuite.builders.head_to_tail.popularity import Share
+from evalsuite.builders.head_to_tail.dblp import Dblp, Work, works
+from evalsuite.builders.head_to_tail.drawing import Share
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:

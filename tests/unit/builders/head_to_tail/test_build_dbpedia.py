@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES, Dbpedia, dropped_templates, read_templates
-from evalsuite.builders.head_to_tail.popularity import Share
-from evalsuite.builders.head_to_tail.unfit_predicates import UNFIT
+from evalsuite.builders.head_to_tail.dbpedia import (
+    TEMPLATES,
+    UNFIT,
+    Dbpedia,
+    dropped_templates,
+    read_templates,
+)
+from evalsuite.builders.head_to_tail.drawing import Share
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:

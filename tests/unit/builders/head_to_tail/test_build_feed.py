@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.builders.head_to_tail.drawing import lot, lot_sql
-from evalsuite.builders.head_to_tail.dump_reader import decompressed, locate, piped
-from evalsuite.builders.head_to_tail.dumps import json_lines, triples, tsv
-from evalsuite.builders.head_to_tail.lines import lines, without_comments
+from evalsuite.builders.head_to_tail.dump_reader import decompressed, lines, locate, piped, without_comments
+from evalsuite.builders.head_to_tail.workspace import json_lines, triples, tsv
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.builders.head_to_tail.drawing import Share
 from evalsuite.builders.head_to_tail.goodreads import Goodreads
-from evalsuite.builders.head_to_tail.popularity import Share
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.builders.head_to_tail.drawing import Share
 from evalsuite.builders.head_to_tail.mag import COLUMNS, DOI, ISSN, Mag
-from evalsuite.builders.head_to_tail.popularity import Share
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:

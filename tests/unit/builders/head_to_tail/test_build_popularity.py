@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.builders.head_to_tail.popularity import Partition, Share
+from evalsuite.builders.head_to_tail.drawing import Partition, Share
 
 HISTOGRAMS = st.dictionaries(st.integers(0, 10**7), st.integers(1, 10**5), max_size=30)
 

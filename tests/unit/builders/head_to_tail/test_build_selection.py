@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.builders.head_to_tail.popularity import Partition
+from evalsuite.builders.head_to_tail.drawing import Partition, choose, level
 from evalsuite.builders.head_to_tail.questions import Candidate, Draw, Drawn, QuestionTemplate
-from evalsuite.builders.head_to_tail.selection import choose, level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

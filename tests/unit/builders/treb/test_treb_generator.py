@@ -16,8 +16,7 @@ from scipy import stats
 
 from evalsuite.benchmarks.treb.dataset import SHIPPED, load
 from evalsuite.benchmarks.treb.tables import from_csv
-from evalsuite.builders.treb import pair
-from evalsuite.builders.treb.built import BuiltPairs
+from evalsuite.builders.treb import lookups
 from evalsuite.builders.treb.chinese import in_chinese
 from evalsuite.builders.treb.command import (
     TEMPLATES,
@@ -27,6 +26,7 @@ from evalsuite.builders.treb.command import (
     build,
     run,
 )
+from evalsuite.builders.treb.model_pairs import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, disqualified
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
@@ -214,7 +214,7 @@ def test_a_table_with_chinese_names_has_its_questions_in_chinese(built: BuiltPai
 
 @pytest.mark.parametrize("ending", FORMS)
 def test_a_question_in_an_unknown_form_stays_as_it_is(ending: str) -> None:
-    odd = pair.TemplatePair(
+    odd = lookups.TemplatePair(
         f'What is the sum of the column "a"b", really? Answer with {ending}.', "1", "print(1)"
     )
     assert in_chinese(odd) is odd
@@ -228,7 +228,7 @@ def test_what_does_not_add_up_is_never_summed() -> None:
     assert set(sheet.measured) == set(names)
 
 
-def pairs(seed: int, name: str = "employees") -> list[tuple[str, pair.TemplatePair]]:
+def pairs(seed: int, name: str = "employees") -> list[tuple[str, lookups.TemplatePair]]:
     table = from_csv((SHIPPED / "csv" / f"{name}.csv").read_text("utf-8"), 1)
     return list(_pairs(Sheet(name, table), Random(seed), 2))
 
@@ -246,11 +246,11 @@ def test_no_question_is_asked_twice() -> None:
 def test_a_pair_whose_program_says_something_else_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def lying(sheet: Sheet, random: Random) -> pair.TemplatePair:
-        return pair.numbered("How many rows?", len(sheet.table.rows) + 1, "print(len(df))")
+    def lying(sheet: Sheet, random: Random) -> lookups.TemplatePair:
+        return lookups.numbered("How many rows?", len(sheet.table.rows) + 1, "print(len(df))")
 
-    def failing(sheet: Sheet, random: Random) -> pair.TemplatePair:
-        return pair.numbered("How many?", 1, "print(df.nothing)")
+    def failing(sheet: Sheet, random: Random) -> lookups.TemplatePair:
+        return lookups.numbered("How many?", 1, "print(df.nothing)")
 
     async def alone() -> BuiltPairs:
         built, sandbox = BuiltPairs(), Sandbox()

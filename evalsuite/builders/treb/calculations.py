@@ -1,4 +1,4 @@
-"""Table General Operations: sums, means, medians, extremes, counts, ranks, correlations."""
+"""TReB's templates for Table General Operations and Table Distribution Testing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.treb.pair import QuestionMaker, TemplatePair, numbered, worded
-from evalsuite.builders.treb.selection import compares, is_value
+from evalsuite.builders.treb.lookups import QuestionMaker, TemplatePair, compares, is_value, numbered, worded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,9 +14,10 @@ if TYPE_CHECKING:
 
     from evalsuite.builders.treb.sheet import Sheet
 
+
 DIGITS = 2
 ROUNDED = f", rounded to {DIGITS} decimals"
-# In words, in Python, as a method of a pandas column.
+# Each statistic's name, Python function and pandas method.
 STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
     ("sum", math.fsum, "sum"),
     ("mean", statistics.fmean, "mean"),
@@ -29,7 +29,7 @@ STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
 
 
 def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """A statistic of a column."""
+    """Ask for a statistic of a column."""
     name = random.choice(list(sheet.measured))
     words, compute, method = random.choice(STATISTICS if name in sheet.summable else STATISTICS[1:])
     question = f'What is the {words} of the column "{name}"{ROUNDED}?'
@@ -37,7 +37,7 @@ def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """A statistic of a column over the rows that meet a condition."""
+    """Ask for a statistic of a column over the rows that meet a condition."""
     condition = random.choice([is_value, compares])(sheet, random)
     if condition is None:
         return None
@@ -46,14 +46,14 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     words, compute, method = random.choice((STATISTICS if name in sheet.summable else STATISTICS[1:])[:-1])
     values = _present([cell for row, cell in enumerate(sheet.numeric[name]) if condition.holds(row)])
-    if len(values) < 2:  # the sum of one value is no sum
+    if len(values) < 2:
         return None
     question = f'What is the {words} of the column "{name}" over the rows where {condition.words}{ROUNDED}?'
     return _rounded(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
 
 
 def share(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """The share that the rows of a group have of a column's sum, in percent."""
+    """Ask for a group's share of a column's sum, in percent."""
     if not sheet.summable:
         return None
     condition, name = is_value(sheet, random), random.choice(sheet.summable)
@@ -71,7 +71,7 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """The key of the row with a column's only greatest or smallest value."""
+    """Ask for the key of the row with a column's unique greatest or smallest value."""
     name, (words, pick, method) = random.choice(list(sheet.measured)), random.choice(_EXTREMES)
     cells = sheet.numeric[name]
     extreme = pick(_present(cells))
@@ -89,7 +89,7 @@ _EXTREMES: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
 
 
 def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """How many different values a column has."""
+    """Ask how many distinct values a column has."""
     name = random.choice(sheet.names)
     cells: Sequence[object] = sheet.numeric.get(name) or sheet.columns[name]
     count = len({cell for cell in cells if cell is not None})
@@ -98,7 +98,7 @@ def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """The rank of a row by a column, from the greatest value down."""
+    """Ask for the rank of a row by a column; the greatest value is 1."""
     name, row = random.choice(list(sheet.measured)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric[name][row]
     if sheet.key is None or value is None:
@@ -113,7 +113,7 @@ def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """The group with the greatest mean of a column."""
+    """Ask for the group with the greatest mean of a column."""
     if not sheet.groups:
         return None
     group, name = random.choice(list(sheet.groups)), random.choice(list(sheet.measured))
@@ -126,7 +126,7 @@ def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Pearson's correlation of two columns."""
+    """Ask for Pearson's correlation of two columns."""
     if len(sheet.measured) < 2:
         return None
     first, second = random.sample(list(sheet.measured), 2)
@@ -142,7 +142,7 @@ def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _rounded(question, value, f"df[{first!r}].corr(df[{second!r}])")
 
 
-TEMPLATES: tuple[QuestionMaker, ...] = (
+OPERATION_TEMPLATES: tuple[QuestionMaker, ...] = (
     statistic,
     statistic_where,
     share,
@@ -168,3 +168,118 @@ def _group_means(sheet: Sheet, group: str, name: str) -> dict[str, float]:
 
 def _rounded(question: str, value: float, expression: str) -> TemplatePair:
     return numbered(question, round(value, DIGITS), f"print(round(float({expression}), {DIGITS}))")
+
+
+LEVEL = 0.05
+FEWEST, MOST = 8, 5000  # below, no test says much; above, the p-value of Shapiro and Wilk is not accurate
+IMPORT = "from scipy import stats\n"
+
+
+def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
+    """Ask for the verdict of Shapiro and Wilk's test of normality."""
+    chosen = _column(sheet, random)
+    if chosen is None:
+        return None
+    from scipy import stats
+
+    name, values = chosen
+    pvalue = float(stats.shapiro(values).pvalue)
+    question = f'Is the column "{name}" compatible with a normal distribution (Shapiro-Wilk test, 5% level)?'
+    return _verdict(question, pvalue, f"stats.shapiro(df[{name!r}].dropna()).pvalue")
+
+
+def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
+    """Ask for the statistic W of Shapiro and Wilk."""
+    chosen = _column(sheet, random)
+    if chosen is None:
+        return None
+    from scipy import stats
+
+    name, values = chosen
+    question = (
+        f'What is the statistic W of the Shapiro-Wilk test for the column "{name}", rounded to 3 decimals?'
+    )
+    program = f"{IMPORT}print(round(float(stats.shapiro(df[{name!r}].dropna()).statistic), 3))"
+    return numbered(question, round(float(stats.shapiro(values).statistic), 3), program)
+
+
+def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
+    """Ask for Kolmogorov and Smirnov's test against the uniform distribution over the column's range."""
+    chosen = _column(sheet, random)
+    if chosen is None:
+        return None
+    from scipy import stats
+
+    name, values = chosen
+    low, width = min(values), max(values) - min(values)
+    pvalue = float(stats.kstest(values, "uniform", args=(low, width)).pvalue)
+    question = (
+        f'Is the column "{name}" compatible with a uniform distribution between its smallest and its greatest '
+        "value (Kolmogorov-Smirnov test, 5% level)?"
+    )
+    column = f"column = df[{name!r}].dropna()\n"
+    test = "stats.kstest(column, 'uniform', args=(column.min(), column.max() - column.min())).pvalue"
+    return _verdict(question, pvalue, test, column)
+
+
+def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
+    """Ask for the adjusted Fisher-Pearson skewness, as pandas computes it."""
+    chosen = _column(sheet, random)
+    if chosen is None:
+        return None
+    name, values = chosen
+    count, mean = len(values), math.fsum(values) / len(values)
+    second, third = (math.fsum((value - mean) ** power for value in values) / count for power in (2, 3))
+    value = math.sqrt(count * (count - 1)) / (count - 2) * third / second**1.5
+    question = (
+        f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson), rounded to 2 decimals?'
+    )
+    return numbered(question, round(value, 2), f"print(round(float(df[{name!r}].skew()), 2))")
+
+
+def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
+    """Ask for the chi-square test of equal frequencies of a text column's values."""
+    names = [name for name, values in sheet.groups.items() if len(_frequencies(sheet, name)) == len(values)]
+    if not names:
+        return None
+    from scipy import stats
+
+    name = random.choice(names)
+    counts = _frequencies(sheet, name)
+    if sum(counts) < 5 * len(counts):  # the approximation needs five expected in each
+        return None
+    if len(set(counts)) == 1:  # equal frequencies need no test
+        return None
+    pvalue = float(stats.chisquare(counts).pvalue)
+    question = f'Are the values of the column "{name}" equally frequent (chi-square test, 5% level)?'
+    return _verdict(question, pvalue, f"stats.chisquare(df[{name!r}].value_counts()).pvalue")
+
+
+DISTRIBUTION_TEMPLATES: tuple[QuestionMaker, ...] = (
+    normal,
+    normality_statistic,
+    uniform,
+    skewness,
+    evenly_spread,
+)
+
+
+def _frequencies(sheet: Sheet, name: str) -> list[int]:
+    return [sheet.columns[name].count(value) for value in sheet.groups[name]]
+
+
+def _column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
+    """Choose a numeric column with enough values that are not all the same."""
+    present = {name: [cell for cell in cells if cell is not None] for name, cells in sheet.measured.items()}
+    suited = [
+        name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2
+    ]
+    if not suited:
+        return None
+    name = random.choice(suited)
+    return name, present[name]
+
+
+def _verdict(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair:
+    program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
+    return worded(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)
