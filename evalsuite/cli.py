@@ -27,6 +27,7 @@ COMMANDS = {
     "view": "show runs in the browser: an index with trends, or one run's page",
     "merge": "join the shards of a run into one run",
     "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
+    "comment": "post a verdict on the pull request or merge request of this CI job",
     "doctor": "say what works here before a run spends anything: model, key, sandbox, extras, disk",
     "submit": "write a run's answers in the form that a benchmark's leaderboard takes",
     "export": "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval",

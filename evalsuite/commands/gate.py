@@ -6,8 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.commands.report_again import add_save, report_again, save
+from evalsuite.commands.report_again import add_target, report_again
 from evalsuite.commands.verdict_lines import print_verdict
+from evalsuite.results.run_folders import REPORT
 
 if TYPE_CHECKING:
     import argparse
@@ -28,19 +29,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("pass", "fail"),
         help="instead of the run's own: what happens when a comparison with a baseline decides nothing",
     )
-    add_save(parser, "gate")
+    add_target(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the decisions and gives the exit status; the run itself keeps what it decided."""
+    """Print the decisions and the verdict's id, and return the exit status; the run keeps what it decided."""
     from evalsuite.decisions.conditions import parse_gates
-    from evalsuite.output.reports.write import append_step_summary, comment
+    from evalsuite.output.reports.write import append_step_output, append_step_summary, comment
 
     parse_gates(options.gate)
     overrides = {"gate": options.gate, "baseline": options.baseline, "on_undecided": options.on_undecided}
     report = report_again(options, {name: value for name, value in overrides.items() if value})
-    verdict, saved = report.verdict, save(report, options, "gate")
-    aside = append_step_summary(report.text(), comment(report))
-    print_verdict(verdict, int(verdict.status), *([aside] if aside else ()))
-    sys.stdout.write(saved)
+    verdict = report.verdict
+    asides = (append_step_summary(report.text(), comment(report)), append_step_output(verdict))
+    print_verdict(verdict, int(verdict.status), *filter(None, asides))
+    sys.stdout.write(f"verdict: {verdict.id}\n")
+    if options.to is not None:
+        sys.stdout.write(f"report: {options.to / REPORT}\n")
     return int(verdict.status)

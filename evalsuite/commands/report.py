@@ -6,7 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.commands.report_again import add_save, report_again, save
+from evalsuite.commands.report_again import add_target, report_again
+from evalsuite.results.run_folders import REPORT
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the run, and whether the report is kept."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
-    add_save(parser, "report")
+    add_target(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,7 +25,8 @@ def run(options: argparse.Namespace) -> int:
     from evalsuite.output.reports.markdown import in_terminal
 
     report = report_again(options, {})
-    saved = save(report, options, "report")
     text = report.text()
-    sys.stdout.write((f"{in_terminal(text)}\n" if sys.stdout.isatty() else text) + saved)
+    sys.stdout.write(f"{in_terminal(text)}\n" if sys.stdout.isatty() else text)
+    if options.to is not None:
+        sys.stdout.write(f"report: {options.to / REPORT}\n")
     return 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_margin
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.baseline_result import Against, ComparisonRules
@@ -55,6 +57,8 @@ class Verdict:
         against: the comparisons with the baselines, in the order in which these were named.
         shortened: why not all cases ran, where that was meant; empty otherwise.
         asides: what else must be known of the comparison, and what the run noted of itself.
+        id: 16 hexadecimal digits, equal where two verdicts say the same of the same cases. Exit status, comment,
+            summary, page and step summary carry it, so that none of them can stand beside another verdict.
     """
 
     status: Status
@@ -65,6 +69,7 @@ class Verdict:
     against: Sequence[Against] = ()
     shortened: str = ""
     asides: tuple[str, ...] = ()
+    id: str = ""
 
     @property
     def remarks(self) -> list[str]:
@@ -139,7 +144,14 @@ _STATUS_RULES = (
     _StatusRule(Status.REGRESSION, "a regression", _worse),
     _StatusRule(Status.REGRESSION, "undecided against the baseline, and --on-undecided=fail", _undecided),
     _StatusRule(Status.FAILED, "cases failed", lambda findings: failures(findings.run, findings.gates)),
+    _StatusRule(Status.FAILED, "other tests failed", lambda findings: _other_tests(findings.run)),
 )
+
+
+def _other_tests(run: Run) -> Iterator[str]:
+    """Failures of tests that are not cases, which fail the session that they ran in."""
+    if failed := run.info.get("other_failures"):
+        yield f"{number_of(failed, 'failure')} of tests that are not cases"
 
 
 def judge_run(run: Run, *baselines: Run) -> Verdict:
@@ -153,7 +165,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
     undecided = [] if findings.strict else [line for each in against for line in each.undecided()]
-    return Verdict(
+    verdict = Verdict(
         status,
         headline,
         reasons,
@@ -168,6 +180,22 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
             *(line for each in against for line in each.remarks()),
         ),
     )
+    return replace(verdict, id=_identify(verdict, run))
+
+
+def _identify(verdict: Verdict, run: Run) -> str:
+    """The digest of what a verdict says, and of each case's outcome."""
+    said = [int(verdict.status), verdict.headline, verdict.reasons, verdict.remarks]
+    gates = [
+        [each.gate.text, each.subject, each.verdict, each.reason, repr(each.estimate)]
+        for each in verdict.decisions
+    ]
+    compared = [
+        [against.name, [[str(subject), repr(one), found] for subject, one, found in against.found]]
+        for against in verdict.against
+    ]
+    cases = [*zip(run.each("case"), run.each("outcome"), strict=True)]
+    return hashlib.sha256(dumps([said, gates, compared, cases]).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:

@@ -95,6 +95,7 @@ def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "stopped": "; ".join(stopped) or None,
         "metrics": {name: declared for info in infos for name, declared in info.get("metrics", {}).items()},
         "usage": encode_usage(sum(usage, Usage())),
+        "other_failures": sum(info.get("other_failures", 0) for info in infos),
     }
 
 

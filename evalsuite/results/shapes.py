@@ -184,5 +184,6 @@ def info(value: Any) -> str:
         early=maybe(early),
         metrics=each(each(metric)),
         remarks=many(text),
+        other_failures=count,
     )
     return shape(value)

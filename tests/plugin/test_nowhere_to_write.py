@@ -107,8 +107,8 @@ def test_a_report_that_cannot_be_written_is_one_message_and_the_records_stay(
 @pytest.mark.parametrize(
     "command",
     [
-        ("report", "r", "--save"),
-        ("gate", "r", "--save"),
+        ("report", "r", "--to=file/deeper"),
+        ("gate", "r", "--to=file/deeper"),
         ("compare", "r", "s", "--to=file/deeper"),
         ("merge", "s", "--to=file/m"),
     ],
@@ -120,7 +120,6 @@ def test_a_command_that_cannot_write_says_so_in_one_line(
     suite.run("--run=r")
     suite.run("--run=s", "--shard=1/1")
     (suite.path / "file").touch()
-    (suite.path / "reports" / "r" / "again").touch()
     capsys.readouterr()
     assert main(command) == 2
     said = capsys.readouterr()

@@ -134,10 +134,10 @@ def test_what_is_decided_afterwards_changes_nothing_of_the_run(own: Suite) -> No
     assert evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5").returncode == 10
     assert evalsuite(own, "report", "one").returncode == 0
     assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
-    saved = evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5", "--save")
+    saved = evalsuite(own, "gate", "one", "--gate", "yes_no.spread <= 0.5", "--to", "other")
     assert saved.returncode == 10
-    assert "reports/one/again/gate/report.md" in saved.stdout
-    assert "a gate is missed" in (folder / "again" / "gate" / "report.md").read_text("utf-8")
+    assert "other/report.md" in saved.stdout
+    assert "a gate is missed" in (own.path / "other" / "report.md").read_text("utf-8")
     assert all(file.read_bytes() == content for file, content in before.items())
     assert evalsuite(own, "gate", "one").returncode == 0
 

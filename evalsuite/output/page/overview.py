@@ -70,6 +70,7 @@ def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
     """The run's verdict with everything it rests on."""
     return {
         "status": int(verdict.status),
+        "id": verdict.id,
         "headline": verdict.headline,
         "reasons": list(verdict.reasons),
         "remarks": verdict.remarks,

@@ -33,6 +33,7 @@ def summarise(
         "run": run.folder.name,
         "status": int(verdict.status),
         "verdict": verdict.headline,
+        "verdict_id": verdict.id,
         "reasons": list(verdict.reasons),
         "model": run.info.get("model"),
         "judge": run.info.get("settings", {}).get("judge_model"),

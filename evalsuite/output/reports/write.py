@@ -46,6 +46,9 @@ LARGEST_STEP_SUMMARY = 1_000_000
 MOST_REASONS, LONGEST_REASON = 20, 500
 """Lines, and characters of each, on top of a report; all of them are in `summary.json`."""
 
+MARKER = "<!-- evalsuite verdict "
+"""What stands before a verdict's id in Markdown; a comment of HTML, which no forge shows."""
+
 NO_PICTURES = "Pictures need matplotlib: pip install 'evalsuite[plots]', then `evalsuite report` on this run."
 
 
@@ -74,9 +77,13 @@ class RunReport:
 
     def text(self, pictures: Sequence[str] = ()) -> str:
         """The report as Markdown, with those pictures that were drawn."""
-        top = heading(self.verdict, self.run.info.get("model"))
-        text = "\n\n".join((top, contents(self.sections), render(self.sections, pictures)))
+        text = "\n\n".join((self.top, contents(self.sections), render(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
+
+    @property
+    def top(self) -> str:
+        """What report and comment begin with: the verdict, and its id where only programs see it."""
+        return f"{heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
 
     @property
     def baseline(self) -> Run | None:
@@ -150,7 +157,7 @@ def find_baselines(run: Run) -> list[Run]:
 
 def comment(report: RunReport) -> str:
     """The report's first screen and some failed cases, small enough for a comment on a pull request."""
-    text = heading(report.verdict, report.run.info.get("model"))
+    text = report.top
     for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
             more = render([section], ())
@@ -196,9 +203,19 @@ def append_step_summary(text: str, short: str) -> str:
         return ""
     fits = len(text.encode()) <= LARGEST_STEP_SUMMARY
     shown = "\n".join(line for line in (text if fits else short).split("\n") if not line.startswith("!["))
+    return _append(target, shown, "the report is not on the job's page")
+
+
+def append_step_output(verdict: Verdict) -> str:
+    """On GitHub's CI, gives later steps the verdict's id as the output `verdict`; returns what stood in the way."""
+    target = os.environ.get("GITHUB_OUTPUT")
+    return _append(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
+
+
+def _append(file: str, text: str, otherwise: str) -> str:
     try:
-        with Path(target).open("a", encoding="utf-8") as stream:
-            stream.write(shown + "\n")
+        with Path(file).open("a", encoding="utf-8") as stream:
+            stream.write(text + "\n")
     except OSError as error:
-        return f"the report is not on the job's page: {in_words(error)}"
+        return f"{otherwise}: {in_words(error)}"
     return ""

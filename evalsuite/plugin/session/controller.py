@@ -102,8 +102,8 @@ class Controller:
         self.detached = ""
         # What else the terminal says.
         self.aside = ""
-        # Failed reports that fail no session, by case.
-        self._failures: dict[str, int] = {}
+        # Failed reports, and those of them that fail no session, by case.
+        self._failures: dict[str, tuple[int, int]] = {}
         # Cases below their threshold that a gate decides about, by benchmark.
         self.below: dict[str, list[str]] = {}
         # Benchmarks that have had a scored case, so that the names of their metrics are known.
@@ -176,7 +176,8 @@ class Controller:
 
     def _cover(self, case: str, benchmark: str, failures: int) -> None:
         """If a case ran several times, the last time counts."""
-        self._failures[case] = failures if self.covers(benchmark) or self._is_held(case) else 0
+        covered = self.covers(benchmark) or self._is_held(case)
+        self._failures[case] = (failures, failures if covered else 0)
 
     def _is_held(self, case: str) -> bool:
         """Whether a case is in quarantine and so decides nothing."""
@@ -188,7 +189,7 @@ class Controller:
     @property
     def covered(self) -> int:
         """Failed reports that do not fail the session: of cases that a gate decides about, or in quarantine."""
-        return sum(self._failures.values())
+        return sum(covered for _, covered in self._failures.values())
 
     def recall(self, report: pytest.TestReport) -> None:
         """Adds what the baseline answered to a failed case's explanation."""
@@ -267,14 +268,15 @@ class Controller:
             fingerprints=planned.fingerprints,
         )
 
-    def conclude(self, interrupted: str | None, planned: int) -> None:
+    def conclude(self, interrupted: str | None, planned: int, failed: int = 0) -> None:
         """Writes report and summary, and decides.
 
         Args:
             interrupted: why the session ended early, if it did.
             planned: how many cases there were to run.
+            failed: all failed reports of the session, those of cases included.
         """
-        from evalsuite.output.reports.write import append_step_summary, write_run
+        from evalsuite.output.reports.write import append_step_output, append_step_summary, write_run
 
         usage = self.asked.usage()
         # The wall clock may be set back while the session runs.
@@ -292,12 +294,14 @@ class Controller:
             "early": self.early.facts(planned),
             "metrics": self._metrics,
             "remarks": remarks(self._run.journal, counted),
+            "other_failures": max(0, failed - sum(failures for failures, _ in self._failures.values())),
         }
         self._run.end(stopped, facts)
         self.report = write_run(self.folder, self._declarations(), self._watchers.sections)
         self.verdict = self.report.verdict
         self._watchers.verdict(self.verdict, self.folder.path)
-        self.aside = "\n".join(filter(None, [append_step_summary(*self._written()), *self._watchers.faults]))
+        on_github = [append_step_summary(*self._written()), append_step_output(self.verdict)]
+        self.aside = "\n".join(filter(None, [*on_github, *self._watchers.faults]))
 
     def _written(self) -> tuple[str, str]:
         """The report and its first screen, as they were written."""

@@ -33,7 +33,7 @@ def conclude(session: pytest.Session) -> None:
     if not (stopped or controller.early.ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
         stopped = _not_collected(config) or "interrupted from the keyboard"
     try:
-        controller.conclude(str(stopped) if stopped else None, listener.planned)
+        controller.conclude(str(stopped) if stopped else None, listener.planned, session.testsfailed)
     except (EvalsuiteError, OSError) as error:
         listener.broken = f"the report cannot be written: {in_words(error)}"
         session.exitstatus = INCOMPLETE

@@ -53,9 +53,8 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
         )
     for line in (*verdict.reasons, *verdict.remarks):
         terminal.write_line(for_terminal(line))
-    aside = ", but other tests failed" if good and status == 1 else ""
     colour = {} if status == 0 else {"red": True}
-    terminal.write_line(f"{verdict.headline}{aside} (exit status {status})", bold=True, **colour)
+    terminal.write_line(f"{verdict.headline} (exit status {status})", bold=True, **colour)
     terminal.write_line(f"report: {_from_here(folder.path / REPORT, terminal.config)}")
     _invite(terminal, folder)
     annotate(terminal, verdict)
