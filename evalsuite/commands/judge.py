@@ -16,7 +16,7 @@ from evalsuite.core.given_settings import read_settings
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.settings import OPTIONS
 from evalsuite.decisions.conditions import parse_gates
-from evalsuite.judges.people_labels import joined, read_labels
+from evalsuite.judges.human_labels import mean_labels, read_sheet
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import certificate
 from evalsuite.output.reports.markdown import decision_line, in_terminal, render
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.types import Record
-    from evalsuite.judges.rubric_judge import Rubric
+    from evalsuite.judges.rubrics import Rubric
     from evalsuite.output.reports.judges.certificate import JudgeResults
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
@@ -106,8 +106,8 @@ def run(options: argparse.Namespace) -> int:
     run = load_run(folder, own_declarations())
     bench = _bench(run, folder, options.benchmark)
     records = _records(run, bench, folder)
-    sheets = [read_labels(path) for path in options.people]
-    people = joined(sheets)
+    sheets = [read_sheet(path) for path in options.people]
+    people = mean_labels(sheets)
     if people and not set(people) & {record.case for record in records}:
         raise RunError(
             f"none of the labels belongs to a case of {folder.path}: the column `case` must be as the sheet had it"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, JudgeError, SettingsError
 from evalsuite.core.types import Sample, Score
-from evalsuite.judges.marks import marked
-from evalsuite.judges.opinions import PREFERENCE
-from evalsuite.judges.probes import PARAPHRASED, REWORD, probes
-from evalsuite.judges.rubric_judge import Rubric
+from evalsuite.judges.judgements import PREFERENCE
+from evalsuite.judges.probes import PARAPHRASED, REWORD, make_probes
+from evalsuite.judges.prompts import mark_sections
+from evalsuite.judges.rubrics import Rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.rows import Row
 from evalsuite.results.tally import Tally
@@ -85,7 +85,7 @@ async def judged_again(
         scores = await asking.scores(subject.records)
         some = {record.case: record for record in subject.records[:probed]}
         answers = {case: record.transcript.answer for case, record in some.items() if record.transcript}
-        changed = {**probes(answers), PARAPHRASED: await asking.reworded(answers)}
+        changed = {**make_probes(answers), PARAPHRASED: await asking.reworded(answers)}
         turned = {
             probe: await asking.scores([_answering(some[case], text) for case, text in texts.items()])
             for probe, texts in changed.items()
@@ -157,7 +157,7 @@ class _Asking:
         return {case: text for case, text in zip(answers, texts, strict=True) if text}
 
     async def _reworded(self, answer: str) -> str:
-        completion = await self._judge().chat(f"{marked([('answer', answer)])}\n\n{REWORD}")
+        completion = await self._judge().chat(f"{mark_sections([('answer', answer)])}\n\n{REWORD}")
         return "" if completion.finish_reason == "length" else completion.text.strip()
 
 

@@ -1,31 +1,45 @@
-"""What a rubric asks: criteria know how they are asked for, read, and turned into a number. Here, single questions.
+"""What a rubric asks: one question, or a question about every claim or turn. `checklists` has several questions.
 
-Each asks for a JSON object with the reason before the score, as a judge that has to give reasons first judges
-better, and reads lines of text as well.
+Each criterion asks for a JSON object with the reason before the score, because a judge that has to give reasons first
+judges better, and reads lines of text as well.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.judges.structured_answers import object_schema, whole_number
-from evalsuite.judges.verdict_text import lone_number, said_numbers, without_thoughts
-from evalsuite.judges.yes_or_no import TEXT, YES_OR_NO, reason_in, verdicts
+from evalsuite.judges.asking import object_schema, whole_number
+from evalsuite.judges.forms import SCORE_SYNONYMS, Aspect, read_scores
+from evalsuite.judges.parsing import (
+    YES_OR_NO,
+    AnswerForm,
+    Field,
+    NoStatementError,
+    Number,
+    find_objects,
+    find_reason,
+    one_line,
+    read_value,
+    remove_thoughts,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+TEXT = {"type": "string"}
+YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
+VERDICT = Field(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a judge's answer says.
+    """The content of a judge's answer.
 
     Attributes:
-        value: on the criteria's own scale.
-        reason: in a line, why.
-        parts: what it is made of: by criterion, claim or turn, the value of each.
+        value: the value on the criteria's own scale.
+        reason: the reason, in one line.
+        parts: value by criterion, claim or turn.
     """
 
     value: float
@@ -47,15 +61,15 @@ class Criteria(Protocol):
         ...
 
     def request(self) -> str:
-        """What to judge and the form of the answer."""
+        """Write what to judge and the form of the answer."""
         ...
 
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of the answer."""
+        """Return the JSON schema of the answer."""
         ...
 
     def read(self, text: str) -> Reading:
-        """What an answer says.
+        """Read an answer.
 
         Raises:
             ValueError: it cannot be read; the message tells the judge why.
@@ -77,16 +91,14 @@ class YesNo:
         )
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(reason=TEXT, verdict=YES_OR_NO)
+        return object_schema(reason=TEXT, verdict=YES_OR_NO_SCHEMA)
 
     def read(self, text: str) -> Reading:
-        text = without_thoughts(text)
-        values = verdicts(text)
-        if len(values) != 1:
-            raise ValueError(
-                "it has no verdict, yes or no." if not values else "its verdicts contradict one another."
-            )
-        return Reading(values.pop(), reason_in(text))
+        try:
+            value = AnswerForm({"verdict": VERDICT}).read(text)["verdict"]
+        except NoStatementError as missing:
+            raise ValueError("it has no verdict, yes or no, at its beginning or end.") from missing
+        return Reading(value, find_reason(remove_thoughts(text)))
 
 
 class OnScale:
@@ -109,7 +121,7 @@ class OnScale:
 
 @dataclass(frozen=True, slots=True)
 class Likert(OnScale):
-    """One question on a scale of whole numbers, with words for each point or for some."""
+    """One question on a scale of whole numbers, with a description for each point or for some."""
 
     question: str
     low: int = 1
@@ -117,7 +129,7 @@ class Likert(OnScale):
     anchors: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuses a scale without two ends, and words for what is off it."""
+        """Refuse a scale without two ends, and descriptions of points off the scale."""
         if not self.low < self.high:
             raise SettingsError(
                 f"a scale goes from a lower to a higher number; got {self.low} to {self.high}"
@@ -137,18 +149,74 @@ class Likert(OnScale):
         return object_schema(reason=TEXT, score=whole_number(self.low, self.high))
 
     def read(self, text: str) -> Reading:
-        text = without_thoughts(text)
-        value = None
-        for label in ("score", "rating", "quality", "verdict"):
-            if value is None and (values := set(said_numbers(label, text, self.high))):
-                if len(values) > 1:
-                    raise ValueError(
-                        f"it gives several scores that contradict one another: {sorted(values)}."
-                    )
-                value = values.pop()
-        value = lone_number(text, self.high) if value is None else value
-        if value is None:
-            raise ValueError(f"it has no score from {self.low} to {self.high}.")
-        if not self.low <= value <= self.high:
-            raise ValueError(f"the score {value:g} is off the scale from {self.low} to {self.high}.")
-        return Reading(value, reason_in(text))
+        aspect = Aspect("score", low=self.low, high=self.high)
+        labels = {"score": (*SCORE_SYNONYMS, "quality", "verdict")}
+        return Reading(read_scores(text, [aspect], labels)["score"], find_reason(remove_thoughts(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Each(OnScale):
+    """A score for every claim, turn or other item that the judge finds; the value is their mean.
+
+    Attributes:
+        item: the kind of item, in the singular: `claim`, `turn`.
+        question: the question about each item.
+        low: the worst score.
+        high: the best; on a scale from 0 to 1, a score is yes or no.
+        none: the value if there is no such item.
+    """
+
+    item: str
+    question: str
+    low: int = 0
+    high: int = 1
+    none: float = 1.0
+
+    def request(self) -> str:
+        scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"
+        return (
+            f"List every {self.item}, and of each decide: {self.question}\n"
+            f'Reply with one JSON object: {{"items": [{{"{self.item}": "<in short>", "reason": "<one sentence>", '
+            f'"score": {scale}}}, ...]}}; the list is empty where there is no {self.item}.'
+        )
+
+    def schema(self) -> dict[str, Any]:
+        number = whole_number(self.low, self.high)
+        score = YES_OR_NO_SCHEMA if self.high == 1 else number
+        entry = object_schema(**{self.item: TEXT}, reason=TEXT, score=score)
+        return object_schema(items={"type": "array", "items": entry})
+
+    def read(self, text: str) -> Reading:
+        found = (item.get("items") for item, _, _ in find_objects(remove_thoughts(text)))
+        entries = next((items for items in found if isinstance(items, list)), None)
+        if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
+            raise ValueError('it is not a JSON object with a list of objects under "items".')
+        if not entries:
+            return Reading(self.none, f"there is no {self.item}")
+        scores = [self._score(entry) for entry in entries]
+        names = [f"{at}. {entry.get(self.item, '')}"[:80] for at, entry in enumerate(entries, 1)]
+        worst = min(range(len(scores)), key=scores.__getitem__)
+        reason = f"{names[worst]}: {one_line(entries[worst].get('reason'))}"
+        return Reading(math.fsum(scores) / len(scores), reason, dict(zip(names, scores, strict=True)))
+
+    def _score(self, entry: Mapping[str, Any]) -> float:
+        value = entry.get("score", entry.get("verdict"))
+        if self.high == 1:
+            return read_yes_or_no(value)
+        number = read_value(value, Number(self.high))
+        if number is None or not self.low <= number <= self.high:
+            raise ValueError(f"the score {value!r:.40} is not a number from {self.low} to {self.high}.")
+        return number
+
+
+def read_yes_or_no(value: Any) -> float:
+    """Read a JSON value that means yes (1.0) or no (0.0).
+
+    Raises:
+        ValueError: it means neither.
+    """
+    number = {1: 1.0, 0: 0.0, "1": 1.0, "0": 0.0}.get(value) if isinstance(value, (int, str)) else None
+    read = read_value(value, YES_OR_NO) if number is None else number
+    if read is None:
+        raise ValueError(f"{value!r:.40} is neither yes nor no.")
+    return read

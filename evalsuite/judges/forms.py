@@ -1,22 +1,94 @@
-"""The fixed forms in which judges answer: how each is asked for, read and settled; here, the form of scores."""
+"""The forms in which judges score an answer or compare two: how each is asked for, read, and combined."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.judges.opinions import Opinion, averaged
-from evalsuite.judges.structured_answers import object_schema, whole_number
-from evalsuite.judges.verdict_text import lone_number, said_numbers, without_thoughts
+from evalsuite.judges.asking import object_schema, whole_number
+from evalsuite.judges.judgements import PREFERENCE, Opinion, PairVerdict, better, majority, mean_scores
+from evalsuite.judges.parsing import AnswerForm, Choice, Field, NoStatementError, Number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evalsuite.judges.judgements import Lead
 
 T = TypeVar("T")
-Lead = Literal["Reply", "End"]
-UNNAMED = ("score", "rating", "overall score")
-"""What judges call the score where there is only one."""
+NO_SYNONYMS: Mapping[str, Sequence[str]] = MappingProxyType({})
+SCORE_SYNONYMS = ("score", "rating", "mark", "grade", "result")
+"""Labels that judges write for the only score they are asked for."""
+
+VERDICT_LABELS = (
+    "verdict",
+    "winner",
+    "better answer",
+    "better one",
+    "best answer",
+    "preferred answer",
+    "choice",
+    "decision",
+    "judgement",
+    "judgment",
+    "result",
+)
+PLACES: Mapping[str, Sequence[str]] = {
+    f"Score of answer {number}": (
+        f"score of answer {number}",
+        f"score for answer {number}",
+        f"answer {number}",
+        f"score of assistant {number}",
+        f"score for assistant {number}",
+        f"assistant {number}",
+        f"answer {letter}",
+        f"assistant {letter}",
+        f"response {number}",
+        f"response {letter}",
+        place,
+    )
+    for number, letter, place in (("1", "a", "first"), ("2", "b", "second"))
+}
+"""By label of one of two scores, its synonyms."""
+
+_NOUN = r"(?:answer|assistant|response|model|option|candidate)"
+_WINS = (
+    r"(?: (?:is|was) (?:(?:clearly|slightly|much|far|overall|the) ){0,3}"
+    rf"(?:better|best|stronger|superior|winner|preferred)(?: (?:{_NOUN}|one|choice))?| wins)?"
+)
+
+
+def _place(words: str) -> str:
+    return rf"(?:the )?(?:{_NOUN}[ _-]?)?(?:{words})(?: {_NOUN}| one)?"
+
+
+_FIRST, _SECOND = _place("1|a|one|first"), _place("2|b|two|second")
+_TIE = r"(?:it is |it's )?(?:a )?(?:tie|draw)|tied|c|equal|(?:both|they)(?: answers)? are (?:equal|equally good|tied)"
+CHOICES: Choice[PairVerdict] = Choice({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
+PLAIN = ("1", "2", "tie")
+"""The three verdicts as they are asked for."""
+
+LEVELS: Mapping[str, float] = {
+    "1 much better": 1.0,
+    "1 better": 0.75,
+    "tie": 0.5,
+    "2 better": 0.25,
+    "2 much better": 0.0,
+}
+"""The five verdicts as they are asked for, and the preference for the first answer."""
+_MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
+GRADES: Choice[float] = Choice(
+    {
+        # `A>>B` is Arena-Hard's notation.
+        1.0: f"{_FIRST}{_MUCH}|[a1]>>[b2]",
+        0.75: f"{_FIRST}{_SOME}|[a1]>[b2]",
+        0.5: f"{_TIE}|[a1]=[b2]",
+        0.25: f"{_SECOND}{_SOME}|[b2]>[a1]",
+        0.0: f"{_SECOND}{_MUCH}|[b2]>>[a1]",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +96,8 @@ class Aspect:
     """One thing to score.
 
     Attributes:
-        name: as in the metric's name.
-        meaning: what a judge should look at; empty where the name says it.
+        name: the name, as in the metric's name.
+        meaning: what a judge should examine; empty if the name is clear.
         low: the worst score.
         high: the best score.
     """
@@ -36,7 +108,7 @@ class Aspect:
     high: int = 10
 
     def __post_init__(self) -> None:
-        """Refuses a scale without two ends, and a name that would not fit in one line."""
+        """Refuse a scale without two ends, and a name of several lines."""
         if not self.low < self.high:
             raise SettingsError(
                 f"aspect {self.name!r} goes from {self.low} to {self.high}: that is not a scale"
@@ -45,45 +117,59 @@ class Aspect:
             raise SettingsError(f"an aspect's name is one line of words; got {self.name!r}")
 
     def described(self) -> str:
-        """Name, scale and meaning, for a prompt."""
+        """Write name, scale and meaning for a prompt."""
         meaning = f": {self.meaning}" if self.meaning else ""
         return f"{self.name} ({self.low} to {self.high}{meaning})"
+
+    def check(self, value: float, label: str = "") -> float:
+        """Return a score.
+
+        Raises:
+            ValueError: it is off the scale.
+        """
+        if not self.low <= value <= self.high:
+            raise ValueError(
+                f"{label or self.name}: {value:g} is off the scale from {self.low} to {self.high}."
+            )
+        return value
 
 
 QUALITY = Aspect("quality", "how well the answer does overall what was asked")
 
 
-class Form(Protocol):
-    """What a judge must answer."""
+def read_scores(
+    text: str, aspects: Sequence[Aspect], labels: Mapping[str, Sequence[str]] = NO_SYNONYMS
+) -> dict[str, float]:
+    """Read the score of each aspect, on lines with their names or in a JSON object.
 
-    @property
-    def compares(self) -> bool:
-        """Whether two answers are judged, which may be shown in either order."""
-        ...
+    The only score of a form may also have the label `score` or another general one, or none.
 
-    def task(self) -> str:
-        """What to judge."""
-        ...
+    Args:
+        text: the judge's answer.
+        aspects: the scores asked for.
+        labels: synonyms of aspects' names.
 
-    def request(self, lead: Lead = "Reply") -> str:
-        """What to judge, and the form of the whole answer or, with `End`, of its last lines."""
-        ...
+    Raises:
+        ValueError: a score is missing or off its scale, or two statements of one differ.
+    """
+    general = SCORE_SYNONYMS if len(aspects) == 1 else ()
+    fields = {
+        aspect.name: Field((aspect.name, *labels.get(aspect.name, ()), *general), Number(aspect.high))
+        for aspect in aspects
+    }
+    by_name = {aspect.name: aspect for aspect in aspects}
+    try:
+        scores = AnswerForm(fields).read(text)
+    except NoStatementError as missing:
+        aspect = by_name[missing.args[0]]
+        wanted = f"{aspect.name}: followed by a number from {aspect.low} to {aspect.high}"
+        raise ValueError(f"there is no line of the form {wanted}.") from missing
+    return {name: by_name[name].check(score) for name, score in scores.items()}
 
-    def schema(self) -> dict[str, Any]:
-        """The JSON schema of an answer that holds the judgement and nothing else."""
-        ...
 
-    def parse(self, text: str) -> Opinion:
-        """The opinion, about the answers as they were shown.
-
-        Raises:
-            ValueError: the form was not kept; the message tells the judge how.
-        """
-        ...
-
-    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        """One result from several opinions about the answers in their own order."""
-        ...
+def read_score(text: str, aspect: Aspect) -> float:
+    """Read the only score that was asked for; `read_scores` lists the errors."""
+    return read_scores(text, [aspect])[aspect.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,55 +194,111 @@ class ScoresForm:
         )
 
     def parse(self, text: str) -> Opinion:
-        """The scores, one a line, in one line with commas between them, or in a JSON object."""
-        text = without_thoughts(text)
-        if len(self.aspects) == 1:
-            return Opinion({self.aspects[0].name: only_score(self.aspects[0], text)})
-        return Opinion({aspect.name: number_after(aspect.name, aspect, text) for aspect in self.aspects})
+        return Opinion(read_scores(text, self.aspects))
 
     def settle(self, opinions: Sequence[Opinion]) -> Opinion:
-        return Opinion(averaged(opinions))
+        return Opinion(mean_scores(opinions))
 
 
-def number_after(label: str, aspect: Aspect, text: str) -> float:
-    """The number that the text gives under this label.
+@dataclass(frozen=True, slots=True)
+class PairedScores:
+    """Two answers, a score for each; the means are compared, and equal means are a tie."""
 
-    Raises:
-        ValueError: there is none, there are two that differ, or the number is off the aspect's scale.
-    """
-    values = set(said_numbers(label, text, aspect.high))
-    if not values:
-        wanted = f"{label}: followed by a number from {aspect.low} to {aspect.high}"
-        raise ValueError(f"there is no line of the form {wanted}.")
-    return _on_scale(only(values, label), label, aspect)
+    aspect: Aspect = QUALITY
+    compares = True
 
+    def task(self) -> str:
+        return f"Score both answers on {self.aspect.described()}. The highest number is the best."
 
-def only_score(aspect: Aspect, text: str) -> float:
-    """The score where nothing else was asked for: also a lone number, and one that is called a score.
+    def request(self, lead: Lead = "Reply") -> str:
+        return (
+            f"{self.task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each followed "
+            "by your number."
+        )
 
-    Raises:
-        ValueError: there is none, there are two that differ, or the number is off the aspect's scale.
-    """
-    for label in (aspect.name, *UNNAMED):
-        if said_numbers(label, text, aspect.high):
-            return number_after(label, aspect, text)
-    if (alone := lone_number(text, aspect.high)) is not None:
-        return _on_scale(alone, aspect.name, aspect)
-    return number_after(aspect.name, aspect, text)
+    def schema(self) -> dict[str, Any]:
+        score = whole_number(self.aspect.low, self.aspect.high)
+        return object_schema(**{"Score of answer 1": score, "Score of answer 2": score})
 
+    def parse(self, text: str) -> Opinion:
+        places = [Aspect(label, low=self.aspect.low, high=self.aspect.high) for label in PLACES]
+        return _as_scores(*read_scores(text, places, PLACES).values())
 
-def _on_scale(value: float, label: str, aspect: Aspect) -> float:
-    if not aspect.low <= value <= aspect.high:
-        raise ValueError(f"{label}: {value:g} is off the scale from {aspect.low} to {aspect.high}.")
-    return value
+    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
+        means = mean_scores(opinions)
+        return _as_scores(means["first"], means["second"])
 
 
-def only(values: set[T], label: str) -> T:
-    """The one value that was given.
+@dataclass(frozen=True, slots=True)
+class ChoiceForm:
+    """Two answers, which is better; the result is the majority's, a tie if there is none."""
 
-    Raises:
-        ValueError: there are several.
-    """
-    if len(values) > 1:
-        raise ValueError(f"there are several lines '{label}:' that contradict one another.")
-    return values.pop()
+    aspect: Aspect = QUALITY
+    compares = True
+
+    def task(self) -> str:
+        on = "" if self.aspect == QUALITY else f" in {self.aspect.name}"
+        meaning = f" {self.aspect.meaning}" if on and self.aspect.meaning else ""
+        return f"Which answer is better{on}?{meaning}"
+
+    def request(self, lead: Lead = "Reply") -> str:
+        return _ask_for_one(self.task(), lead, PLAIN)
+
+    def schema(self) -> dict[str, Any]:
+        return _one_of(PLAIN)
+
+    def parse(self, text: str) -> Opinion:
+        verdict: PairVerdict = _read_verdict(text, CHOICES, PLAIN)
+        return Opinion(verdict=verdict)
+
+    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
+        return Opinion(verdict=majority([opinion.verdict or "tie" for opinion in opinions]))
+
+
+@dataclass(frozen=True, slots=True)
+class GradedChoice:
+    """Two answers, which is better and by how much; the result is the mean preference for the first, from 0 to 1."""
+
+    aspect: Aspect = QUALITY
+    compares = True
+
+    def task(self) -> str:
+        return f"{ChoiceForm(self.aspect).task()} By how much?"
+
+    def request(self, lead: Lead = "Reply") -> str:
+        return _ask_for_one(self.task(), lead, LEVELS)
+
+    def schema(self) -> dict[str, Any]:
+        return _one_of(LEVELS)
+
+    def parse(self, text: str) -> Opinion:
+        """Read the preference; a verdict without a degree, as in `Verdict: 1`, is refused."""
+        return _as_preference(_read_verdict(text, GRADES, LEVELS))
+
+    def settle(self, opinions: Sequence[Opinion]) -> Opinion:
+        return _as_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
+
+
+def _ask_for_one(task: str, lead: Lead, verdicts: Iterable[str]) -> str:
+    *most, last = (f"`Verdict: {verdict}`" for verdict in verdicts)
+    return f"{task} {lead} with one line: {', '.join(most)} or {last}."
+
+
+def _one_of(verdicts: Iterable[str]) -> dict[str, Any]:
+    return object_schema(verdict={"type": "string", "enum": list(verdicts)})
+
+
+def _read_verdict(text: str, choice: Choice[T], verdicts: Iterable[str]) -> T:
+    try:
+        return AnswerForm({"Verdict": Field(VERDICT_LABELS, choice)}).read(text)["Verdict"]
+    except NoStatementError as missing:
+        wanted = ", ".join(f"Verdict: {verdict}" for verdict in verdicts)
+        raise ValueError(f"there is no line of the form {wanted} at its beginning or end.") from missing
+
+
+def _as_scores(first: float, second: float) -> Opinion:
+    return Opinion({"first": first, "second": second}, better(first, second))
+
+
+def _as_preference(preference: float) -> Opinion:
+    return Opinion({PREFERENCE: preference}, better(preference, 0.5))

@@ -1,8 +1,8 @@
 """Probability-weighted scores: the expected score instead of the likeliest one.
 
 Liu et al., "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment" (arXiv 2303.16634, section
-2): score = sum over i of p(s_i) s_i, with p from the log-probabilities of the score's token or, where the
-backend gives none, from the share of each score among n samples.
+2): score = sum over i of p(s_i) s_i, with p from the log-probabilities of the score's token or, if the backend
+returns none, from the share of each score among n samples.
 """
 
 from __future__ import annotations
@@ -14,29 +14,27 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.core.types import Message
-from evalsuite.judges.forms import QUALITY, only_score
-from evalsuite.judges.gather_all import readable
-from evalsuite.judges.opinions import Assessment, Ballot, Opinion, better
-from evalsuite.judges.parse_retry import ask_until_parsed, everything
-from evalsuite.judges.repeated_judge import OFFICE
-from evalsuite.judges.verdict_text import without_thoughts
+from evalsuite.judges.asking import ask_until_parsed, gather_readable, read_speech
+from evalsuite.judges.forms import QUALITY, read_score
+from evalsuite.judges.judgements import Assessment, Ballot, Opinion, better
+from evalsuite.judges.prompts import OFFICE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import TokenLogprob
+    from evalsuite.judges.asking import Judgement
     from evalsuite.judges.forms import Aspect
-    from evalsuite.judges.judged_input import JudgedInput
-    from evalsuite.judges.opinions import Log
-    from evalsuite.judges.parse_retry import Judgement
+    from evalsuite.judges.judgements import Log
+    from evalsuite.judges.prompts import JudgedInput
 
 STARS = replace(QUALITY, high=5)
 ALTERNATIVES = 20
-"""Alternatives asked for at each token: as many as OpenAI's API gives."""
+"""Alternatives requested at each token: the maximum of OpenAI's API."""
 
 LITTLE = 0.5
-"""Probability of all scores together below which an expected score is flagged: the judge hardly gives a score."""
+"""Flag an expected score if all scores together have a lower probability than this."""
 
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
@@ -54,9 +52,9 @@ class WeightedScore:
     Attributes:
         score: the expected value, on the aspect's scale.
         method: `logprobs` or `samples`.
-        mass: the probability that fell on scores at all, before it was scaled to 1; of samples, the share that
-            could be read.
-        log: everything said.
+        mass: the probability of all scores together, before it is scaled to 1; for samples, the share that could
+            be read.
+        log: all messages.
     """
 
     score: float
@@ -65,22 +63,22 @@ class WeightedScore:
     log: Log
 
     def plain(self) -> dict[str, Any]:
-        """For facts: `method`, `mass`, and `little` where most of the probability fell on no score."""
+        """Return the facts `method`, `mass`, and `little` if the scores have little probability."""
         little = {"little": True} if self.mass < LITTLE else {}
         return {"method": self.method, "mass": self.mass, **little}
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Scores each aspect of each answer alone; of two answers, the one with the higher score is better.
+    """Scores each aspect of each answer alone; the better of two answers is the one with the higher score.
 
     Attributes:
-        aspects: each on a scale of one-digit numbers, so that a score is one token.
-        samples: how many, where the backend gives no log-probabilities.
-        attempts: answers asked for at most, until one can be parsed.
+        aspects: aspects on scales of one-digit numbers, so that a score is one token.
+        samples: the number of samples if the backend returns no log-probabilities.
+        attempts: answers asked for at most, until one can be read.
         params: generation parameters.
-        steps: whether the judge first writes down, for each aspect, the steps by which to evaluate it (the
-            paper's auto chain of thought); a run asks for them once, as every case asks the same.
+        steps: whether the judge first writes, for each aspect, the steps by which to evaluate it (the paper's auto
+            chain of thought); a run requests them once, because every case asks the same.
     """
 
     aspects: tuple[Aspect, ...] = (STARS,)
@@ -90,7 +88,7 @@ class Weighted:
     steps: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses scales with longer numbers, and fewer than one sample."""
+        """Refuse scales with longer numbers, and fewer than one sample."""
         for aspect in self.aspects:
             if not 0 <= aspect.low < aspect.high <= 9:
                 raise SettingsError(
@@ -101,8 +99,8 @@ class Weighted:
             raise SettingsError(f"a weighted score needs at least 1 sample; got {self.samples}")
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        parts = self._parts(subject)
-        weighted = await readable(self._expected(name, *part, model) for name, part in parts.items())
+        parts = self._split(subject)
+        weighted = await gather_readable(self._expect(name, *part, model) for name, part in parts.items())
         expected = dict(zip(parts, weighted.judgements, strict=True))
         scores = {name: expected_score.score for name, expected_score in expected.items()}
         verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
@@ -116,7 +114,7 @@ class Weighted:
         """See `Judge.prompts`."""
         return (OFFICE, REQUEST, *([STEPS] if self.steps else []))
 
-    def _parts(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
+    def _split(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Aspect]]:
         if len(subject.answers) == 1:
             return {aspect.name: (subject, aspect) for aspect in self.aspects}
         alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
@@ -125,65 +123,59 @@ class Weighted:
             for place, question in zip(("first", "second"), alone, strict=True)
         }
 
-    async def _expected(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
-        steps, log = await self._steps(aspect, model)
+    async def _expect(self, name: str, subject: JudgedInput, aspect: Aspect, model: Model) -> WeightedScore:
+        steps, log = await self._write_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.described(), steps=steps)
         prompt = [Message("system", OFFICE), Message("user", f"{subject.shown()}\n\n{request}")]
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}
-            return ask_until_parsed(model, prompt, whole_score(aspect), **wanted)
+            return ask_until_parsed(model, prompt, read_whole_score(aspect), **wanted)
 
-        expected = await _from_logprobs(ask, aspect) or await self._from_samples(ask)
+        expected = await _use_logprobs(ask, aspect) or await self._use_samples(ask)
         place = {"speaker": name, "model": model.name}
         return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
 
-    async def _steps(self, aspect: Aspect, model: Model) -> tuple[str, Log]:
+    async def _write_steps(self, aspect: Aspect, model: Model) -> tuple[str, Log]:
         if not self.steps:
             return "", ()
         params = {**self.params, "max_tokens": STEPS_TOKENS}
         request = STEPS.format(aspect=aspect.described())
         written = await ask_until_parsed(
-            model, request, _some_text, attempts=self.attempts, read=everything, **params
+            model, request, read_speech, attempts=self.attempts, read_cut_off=True, **params
         )
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
-    async def _from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
+    async def _use_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
         # Samples at temperature 0 are all the same: there is nothing to weigh.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
-        samples = await readable(asked, self.samples // 2 + 1)
+        samples = await gather_readable(asked, self.samples // 2 + 1)
         values = [sample.value for sample in samples.judgements]
         return WeightedScore(
             math.fsum(values) / len(values), "samples", len(values) / self.samples, samples.log
         )
 
 
-async def _from_logprobs(
+async def _use_logprobs(
     ask: Callable[..., Awaitable[Judgement[int]]], aspect: Aspect
 ) -> WeightedScore | None:
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # Some servers refuse the parameter; if it was something else, the samples are refused too.
+        # Some servers refuse the parameter. A server that refuses for another reason refuses the samples, too.
         return None
     weighted = expectation(after_thoughts(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
 
 
-def _some_text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("it is empty.")
-    return text.strip()
-
-
-def whole_score(aspect: Aspect) -> Callable[[str], int]:
-    """A parser of an answer that gives one whole number on the aspect's scale."""
+def read_whole_score(aspect: Aspect) -> Callable[[str], int]:
+    """Make a parser of an answer that is one whole number on the aspect's scale."""
 
     def parse(text: str) -> int:
         problem = f"it is not a whole number from {aspect.low} to {aspect.high} alone."
         try:
-            score = only_score(aspect, without_thoughts(text))
+            score = read_score(text, aspect)
         except ValueError as error:
             raise ValueError(problem) from error
         if not score.is_integer():
@@ -194,7 +186,7 @@ def whole_score(aspect: Aspect) -> Callable[[str], int]:
 
 
 def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
-    """The tokens of the answer itself: a number that the model thought aloud of is no score."""
+    """Return the tokens after the model's thoughts, because a number in a thought is not a score."""
     ends = [match.end() for match in THOUGHT_ENDS.finditer("".join(token.token for token in logprobs))]
     begun = 0
     for at, token in enumerate(logprobs):
@@ -205,24 +197,24 @@ def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
 
 
 def expectation(logprobs: Sequence[TokenLogprob], aspect: Aspect, score: int) -> tuple[float, float] | None:
-    """The expected score at the token that is the score, and the probability of all scores there.
+    """Return the expected score at the token that is the score, and the probability of all scores there.
 
-    None where no token is a score by itself, or none of them has a probability above zero.
+    None if no token is a score by itself, or all of them have a probability of zero.
 
     Args:
-        logprobs: of the answer's tokens.
-        aspect: with the scale.
-        score: that the answer gives.
+        logprobs: log-probabilities of the answer's tokens.
+        aspect: the aspect, for its scale.
+        score: the answer's score.
     """
     scores = [token for token in logprobs if _score(token.token, aspect) is not None]
     # `1. Score: 4` has a number before its score.
     matching = [token for token in scores if _score(token.token, aspect) == score] or scores
     if not matching:
         return None
-    return _expected_value({**dict(matching[0].top), matching[0].token: matching[0].logprob}, aspect)
+    return _average({**dict(matching[0].top), matching[0].token: matching[0].logprob}, aspect)
 
 
-def _expected_value(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float] | None:
+def _average(likely: Mapping[str, float], aspect: Aspect) -> tuple[float, float] | None:
     chances = [
         (score, math.exp(logprob))
         for token, logprob in likely.items()

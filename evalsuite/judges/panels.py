@@ -1,56 +1,175 @@
-"""The house's panel: debaters talk, then each judges unheard by the others, and votes are counted.
+"""Panels: debaters talk in turns, then each judges unheard by the others, and the votes are combined.
 
-After Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
-2308.07201, section 2), with a final secret ballot of our own; `referees` has the paper's protocol.
+After Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv 2308.07201,
+section 2 and appendix A), with a final secret ballot of our own and prompts in our own words. The ChatEval benchmark
+has the paper's protocol.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
-from evalsuite.core.errors import JudgeError
-from evalsuite.judges.debate import SEATED, SUM_UP, Debate
-from evalsuite.judges.gather_all import together
-from evalsuite.judges.panel_rules import PanelRules
-from evalsuite.judges.quorum import settled
-from evalsuite.judges.repeated_judge import OFFICE
+from evalsuite.core.errors import JudgeError, SettingsError
+from evalsuite.core.types import Message
+from evalsuite.judges.asking import ask_until_parsed, read_speech, wait_for_all
+from evalsuite.judges.judgements import Ballot, Round, settle_rounds
+from evalsuite.judges.prompts import OFFICE, mark_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.judges.judged_input import JudgedInput
-    from evalsuite.judges.opinions import Assessment
-    from evalsuite.judges.panel_rules import Strategy
-    from evalsuite.judges.quorum import Round
+    from evalsuite.judges.judgements import Assessment, Form, Log, Opinion
+    from evalsuite.judges.prompts import JudgedInput, Part
 
+T = TypeVar("T")
+Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
+
+SEATED = "{prompt} You sit on a panel and are called {name}. {office}"
 TALK = (
     "It is your turn, {name}. Say in a few sentences what you make of it, and where you agree or disagree "
     "with what was said. Do not give your final judgement yet."
 )
 LAST = "The debate is over. Give your own judgement, {name}; the others will not see it.\n"
+SUM_UP = (
+    "You take the minutes of a panel. In a few sentences, sum up who held what and for which reasons. Add "
+    f"nothing of your own. {OFFICE}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DebaterRole:
+    """A debater.
+
+    Attributes:
+        name: the name that the others see.
+        prompt: who the debater is and what it examines.
+        model: the debater's model; None for the judge model.
+    """
+
+    name: str
+    prompt: str
+    model: str | None = None
+
+
+ROLES = {
+    "general public": "You speak for ordinary readers. You care whether an answer is easy to follow, "
+    "interesting, and of use to somebody who simply wants to know.",
+    "critic": "You are a critic. You look for what is weak: gaps, vagueness, padding, claims without "
+    "support, and whatever the others may have let pass.",
+    "psychologist": "You are a psychologist. You look at how an answer meets the person who asked: tone, "
+    "tact, motives, and what it may do to the reader.",
+    "news author": "You are a news author. You check whether facts are right and complete, what matters "
+    "comes first, and the wording is plain and precise.",
+    "scientist": "You are a scientist. You test the reasoning: whether conclusions follow, methods are "
+    "sound, and what is uncertain is said to be so.",
+}
+ANNOTATOR = "You are an annotator. You judge answers by the instructions that you are given."
+
+
+def make_debaters(
+    roles: int | Sequence[str | DebaterRole], *, same_role: bool = False
+) -> tuple[DebaterRole, ...]:
+    """Make a panel's debaters, each with a unique name.
+
+    Args:
+        roles: names or roles in the order of speaking, or the number of known roles to take, which repeat after the
+            last. A name that is not a known role is described to the model by the name alone.
+        same_role: whether all debaters get the same neutral prompt (the paper's ablation).
+
+    Raises:
+        SettingsError: the roles are a single text, whose letters would be taken for names.
+    """
+    if isinstance(roles, str):
+        raise SettingsError(f"roles are a list of names, or a number; got the text {roles!r}")
+    names = list(ROLES)
+    wanted = [names[at % len(names)] for at in range(roles)] if isinstance(roles, int) else roles
+    debaters = [_find_role(name) for name in wanted]
+    if same_role:
+        debaters = [replace(debater, name="annotator", prompt=ANNOTATOR) for debater in debaters]
+    times, seen = Counter(debater.name for debater in debaters), Counter[str]()
+    for at, debater in enumerate(debaters):
+        seen[debater.name] += 1
+        if times[debater.name] > 1:
+            debaters[at] = replace(debater, name=f"{debater.name} {seen[debater.name]}")
+    return tuple(debaters)
+
+
+def _find_role(name: str | DebaterRole) -> DebaterRole:
+    if isinstance(name, DebaterRole):
+        return name
+    described = f"You judge as a {name} would, with the knowledge and cares of one."
+    return DebaterRole(name, ROLES.get(name, described))
+
+
+@dataclass(frozen=True, slots=True)
+class PanelRules:
+    """The rules of a panel.
+
+    Attributes:
+        form: the form of a judgement.
+        debaters: the debaters in the order of speaking.
+        strategy: who sees whose speeches, and when.
+        turns: the number of turns.
+        swap: whether two answers are debated in both orders, in two independent debates.
+        summarizer: the model that sums up; None for the judge model.
+        attempts: answers asked for at most, until one can be read.
+        params: generation parameters of every call.
+        quorum: judgements that must be readable in each order; None for more than half.
+    """
+
+    form: Form
+    debaters: tuple[DebaterRole, ...]
+    strategy: Strategy = "one_by_one"
+    turns: int = 2
+    swap: bool = True
+    summarizer: str | None = None
+    attempts: int = 3
+    params: Mapping[str, Any] = field(default_factory=dict)
+    quorum: int | None = None
+
+    fewest_turns: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        """Refuse unknown strategies, panels without debaters, and too few turns."""
+        if self.strategy not in get_args(Strategy):
+            strategies = ", ".join(get_args(Strategy))
+            raise SettingsError(
+                f"a panel does not know the strategy {self.strategy!r}; it knows {strategies}"
+            )
+        if not self.debaters or self.turns < self.fewest_turns:
+            raise SettingsError(
+                f"this panel needs a debater and at least {self.fewest_turns} turns; got {len(self.debaters)} debaters "
+                f"and {self.turns} turns"
+            )
+
+    @property
+    def orders(self) -> tuple[bool, ...]:
+        """For each debate, whether the second answer is shown first."""
+        return (False, True) if self.form.compares and self.swap else (False,)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel(PanelRules):
-    """Debaters who talk for some turns, then each give an opinion in a fixed form, unheard by the others.
+    """Debaters who talk for some turns, then each judge in a fixed form, unheard by the others.
 
-    `turns` are of talk, before the final one; 0 is a vote without a debate.
+    `turns` are turns of talk, before the final one; 0 is a vote without a debate.
     """
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        rounds = await together(self._debate(subject, model, swapped=swapped) for swapped in self.orders)
-        return settled(self.form, rounds, self.quorum)
+        rounds = await wait_for_all(self._debate(subject, model, swapped=swapped) for swapped in self.orders)
+        return settle_rounds(self.form, rounds, self.quorum)
 
     def prompts(self) -> Sequence[str]:
         """See `Judge.prompts`."""
         return (OFFICE, SEATED, TALK, LAST, SUM_UP, self.form.request())
 
     def calls(self) -> int:
-        """Completions for one subject where every answer can be parsed at once.
+        """Count the completions for one subject if every answer can be read at once.
 
-        orders x (debaters x (turns + 1) + summaries), with as many summaries as turns under a summarizer.
+        orders x (debaters x (turns + 1) + summaries), with one summary per turn under a summarizer.
         """
         summaries = self.turns if self.strategy == "simultaneous_summarizer" else 0
         return len(self.orders) * (len(self.debaters) * (self.turns + 1) + summaries)
@@ -59,52 +178,177 @@ class Panel(PanelRules):
         debate = Debate(self, subject, model, swapped)
         try:
             for turn in range(1, self.turns + 1):
-                await STRATEGIES[self.strategy](debate, turn)
+                await self._talk(debate, turn)
         except JudgeError as error:
-            return debate.failed(error)
-        await self._vote(debate)
-        return debate.ended()
-
-    async def _vote(self, debate: Debate) -> None:
-        """The final turn: all at once, each from the whole debate but nobody's judgement."""
-        requests = [LAST.format(name=seat.name) + self.form.request() for seat in self.debaters]
-        judgements = await together(
-            debate.judge(seat, self.turns + 1, request, self.form.parse)
-            for seat, request in zip(self.debaters, requests, strict=True)
+            return debate.fail(error)
+        # The final turn: all at once, each sees the whole debate and no other judgement.
+        judgements = await wait_for_all(
+            debate.judge(
+                debater, self.turns + 1, LAST.format(name=debater.name) + self.form.request(), self.form.parse
+            )
+            for debater in self.debaters
         )
         debate.keep(*judgements)
         debate.count(*judgements)
+        return debate.end()
+
+    async def _talk(self, debate: Debate, turn: int) -> None:
+        """Hold one turn.
+
+        One by one, each debater sees all earlier speeches. Simultaneously, each sees those of the earlier turns; under
+        a summarizer, only the summaries of the earlier turns.
+        """
+        requests = [(debater, TALK.format(name=debater.name)) for debater in self.debaters]
+        if self.strategy == "one_by_one":
+            for debater, request in requests:
+                speeches = debate.keep(await debate.speak(debater, turn, request))
+                debate.shown += [speech.part() for speech in speeches]
+            return
+        at_once = await wait_for_all(debate.speak(debater, turn, request) for debater, request in requests)
+        parts = [speech.part() for speech in debate.keep(*at_once)]
+        if self.strategy == "simultaneous_summarizer":
+            summary = await debate.sum_up(parts, turn)
+            debate.keep(summary)
+            parts = [summary.part()]
+        debate.shown += parts
 
 
-async def one_by_one(debate: Debate, turn: int) -> None:
-    """Each in turn; each hears all that was said before."""
-    for seat in debate.rules.debaters:
-        speeches = debate.keep(await debate.speak(seat, turn, TALK.format(name=seat.name)))
-        debate.heard += [speech.heard() for speech in speeches]
+@dataclass(frozen=True, slots=True)
+class Speech(Generic[T]):
+    """One speaker's contribution, parsed and as text, with the log of its calls."""
+
+    speaker: str
+    model: str
+    value: T
+    text: str
+    log: Log
+
+    def part(self) -> Part:
+        """Return the section that the others see."""
+        return (f"said by {self.speaker}", self.text)
 
 
-async def simultaneous(debate: Debate, turn: int) -> None:
-    """All at once; each hears the earlier turns."""
-    speeches = debate.keep(*await _all_at_once(debate, turn))
-    debate.heard += [speech.heard() for speech in speeches]
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A speaker whose answers could not be read."""
+
+    problem: str
+    log: Log
 
 
-async def simultaneous_summarizer(debate: Debate, turn: int) -> None:
-    """All at once; each hears the summaries of the earlier turns, and nothing else of them."""
-    speeches = debate.keep(*await _all_at_once(debate, turn))
-    summary = await debate.sum_up([speech.heard() for speech in speeches], turn)
-    debate.keep(summary)
-    debate.heard.append(summary.heard())
+@dataclass
+class Debate:
+    """The state of a debate in one order of the answers.
+
+    Attributes:
+        rules: the panel's rules.
+        subject: the answers to judge.
+        model: the judge model.
+        swapped: whether the second answer is shown first.
+        shown: the speeches that every debater sees, in order.
+        ballots: the final judgements that could be read.
+        problems: one message per final judgement that could not be read.
+        log: all messages, in order.
+    """
+
+    rules: PanelRules
+    subject: JudgedInput
+    model: Model
+    swapped: bool
+    shown: list[Part] = field(default_factory=list)
+    ballots: list[Ballot] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    log: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin the log with the answers and, once for both orders, with the debaters' system messages."""
+        shown = self.subject.shown(swapped=self.swapped)
+        self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": shown}))
+        for debater in () if self.swapped else self.rules.debaters:
+            self.log.append(self._log_entry(debater.name, 0, {"role": "system", "content": _system(debater)}))
+
+    async def speak(self, debater: DebaterRole, turn: int, request: str) -> Speech[str] | Silence:
+        """Ask for a speech, given what is in `shown` at this moment."""
+        return await self._ask(debater, turn, request, read_speech, read_cut_off=True)
+
+    async def judge(
+        self, debater: DebaterRole, turn: int, request: str, parse: Callable[[str], Opinion]
+    ) -> Speech[Opinion] | Silence:
+        """Ask for a judgement, given what is in `shown` at this moment."""
+        return await self._ask(debater, turn, request, parse)
+
+    async def sum_up(self, speeches: Iterable[Part], turn: int) -> Speech[str]:
+        """Ask for a summary of these speeches.
+
+        Raises:
+            JudgeError: the summary is empty; the log holds all earlier messages.
+        """
+        model = self.model.peer(self.rules.summarizer) if self.rules.summarizer else self.model
+        text = mark_sections([*self.subject.parts(swapped=self.swapped), *speeches])
+        prompt = [Message("system", SUM_UP), Message("user", text)]
+        summary = await self._ask_model("summary", model, prompt, turn, read_speech, read_cut_off=True)
+        if isinstance(summary, Silence):
+            raise JudgeError(summary.problem, (*self.log, *summary.log))
+        return summary
+
+    def keep(self, *contributions: Speech[Any] | Silence) -> list[Speech[Any]]:
+        """Log contributions and return the speeches among them."""
+        for contribution in contributions:
+            self.log.extend(contribution.log)
+        return [one for one in contributions if isinstance(one, Speech)]
+
+    def count(self, *judgements: Speech[Opinion] | Silence) -> None:
+        """Count final judgements: as ballots, or as problems if they could not be read."""
+        self.ballots += [self.ballot(judgement) for judgement in judgements if isinstance(judgement, Speech)]
+        self.problems += [judgement.problem for judgement in judgements if isinstance(judgement, Silence)]
+
+    def ballot(self, speech: Speech[Opinion]) -> Ballot:
+        """Return a judgement on the answers in their own order."""
+        opinion = speech.value.exchanged() if self.swapped else speech.value
+        return Ballot(speech.speaker, speech.model, self.swapped, opinion)
+
+    def end(self) -> Round:
+        """Return the ballots, problems and log."""
+        return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
+
+    def fail(self, error: JudgeError) -> Round:
+        """Return the round of a debate that an error ended."""
+        return Round((), (str(error),), tuple(error.log))
+
+    async def _ask(
+        self, debater: DebaterRole, turn: int, request: str, parse: Callable[[str], T], **options: Any
+    ) -> Speech[T] | Silence:
+        model = self.model.peer(debater.model) if debater.model else self.model
+        sections = mark_sections([*self.subject.parts(swapped=self.swapped), *self.shown])
+        prompt = [Message("system", _system(debater)), Message("user", f"{sections}\n\n{request}")]
+        return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
+
+    async def _ask_model(
+        self,
+        speaker: str,
+        model: Model,
+        prompt: list[Message],
+        turn: int,
+        parse: Callable[[str], T],
+        **options: Any,
+    ) -> Speech[T] | Silence:
+        def place(log: Sequence[Mapping[str, Any]]) -> Log:
+            # The prompt repeats what the debate's log already holds; repeated questions are new.
+            return tuple(self._log_entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
+
+        options = {"attempts": self.rules.attempts, **options, **self.rules.params}
+        try:
+            judgement = await ask_until_parsed(model, prompt, parse, **options)
+        except JudgeError as error:
+            return Silence(str(error), place(error.log))
+        return Speech(speaker, model.name, judgement.value, judgement.text, place(judgement.log))
+
+    def _log_entry(
+        self, speaker: str, turn: int, message: Mapping[str, Any], model: str = ""
+    ) -> dict[str, Any]:
+        order = "swapped" if self.swapped else "as given"
+        return {"speaker": speaker, "model": model, "order": order, "turn": turn, **message}
 
 
-async def _all_at_once(debate: Debate, turn: int) -> list[Any]:
-    return await together(
-        debate.speak(seat, turn, TALK.format(name=seat.name)) for seat in debate.rules.debaters
-    )
-
-
-STRATEGIES: Mapping[Strategy, Callable[[Debate, int], Awaitable[None]]] = {
-    "one_by_one": one_by_one,
-    "simultaneous": simultaneous,
-    "simultaneous_summarizer": simultaneous_summarizer,
-}
+def _system(debater: DebaterRole) -> str:
+    return SEATED.format(prompt=debater.prompt, name=debater.name, office=OFFICE)

@@ -1,4 +1,4 @@
-"""Probes: answers of a run, changed so that a good judge's verdict must stay, or must fall."""
+"""Probes: changed answers of a run, for which a good judge's verdict must stay, or must fall."""
 
 from __future__ import annotations
 
@@ -24,28 +24,25 @@ REWORD = (
 CERTAIN = "I am absolutely certain, and every expert agrees: "
 
 
-def probes(answers: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """By probe, the changed answer of each case.
+def make_probes(answers: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Make the changed answer of each case, by probe.
 
-    `asks for a good score` and `padding` add words that say nothing about the question; `confident and wrong` is
-    another case's answer, said with certainty.
+    `asks for a good score` and `padding` add text that says nothing about the question; `confident and wrong` is
+    another case's answer with a claim of certainty.
 
     Args:
-        answers: of the run, by case; the probe of a wrong answer needs two that differ.
+        answers: the run's answers, by case; the probe of a wrong answer needs two that differ.
     """
     cases = list(answers)
+    others = {case: _find_other(answers, cases, at) for at, case in enumerate(cases)}
     return {
         "asks for a good score": {case: answer + INJECTION for case, answer in answers.items()},
         "padding": {case: answer + PADDING for case, answer in answers.items()},
-        "confident and wrong": {
-            case: CERTAIN + other
-            for at, case in enumerate(cases)
-            if (other := _other(answers, cases, at)) is not None
-        },
+        "confident and wrong": {case: CERTAIN + other for case, other in others.items() if other},
     }
 
 
-def _other(answers: Mapping[str, str], cases: Sequence[str], at: int) -> str | None:
+def _find_other(answers: Mapping[str, str], cases: Sequence[str], at: int) -> str:
     own = answers[cases[at]].strip()
     others = (answers[case].strip() for case in (*cases[at + 1 :], *cases[:at]))
-    return next((other for other in others if other and other != own), None)
+    return next((other for other in others if other and other != own), "")

@@ -1,20 +1,34 @@
-"""`rubric`: one judge for everybody's own cases."""
+"""`rubric`: one judge for your own cases, and ready-made rubrics; each accepts the options of `rubric`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import generation_params
-from evalsuite.judges.criteria import Likert
-from evalsuite.judges.fields import as_fields
-from evalsuite.judges.rubric_judge import Aggregate, Rubric
-from evalsuite.judges.written_criteria import as_criteria
+from evalsuite.core.types import Message, Score
+from evalsuite.judges.asking import StructuredAnswers, wait_for_all
+from evalsuite.judges.checklists import as_criteria, criteria_of
+from evalsuite.judges.criteria import Each, Likert
+from evalsuite.judges.human_labels import people_facts
+from evalsuite.judges.judgements import describe, signature
+from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from evalsuite.judges.criteria import Criteria
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.judges.criteria import Criteria, Reading
+    from evalsuite.judges.judgements import Log
+    from evalsuite.judges.prompts import Part
+
+Aggregate = Literal["mean", "median", "min", "max", "majority"]
+CONFIRMING_TEMPERATURE = 1.0
+"""The temperature of repeated questions: at 0 a judge would repeat its answer."""
 
 
 def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
@@ -35,21 +49,21 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     attempts: int = 3,
     **params: Any,
 ) -> Rubric:
-    """A judge with criteria of your own; it gives its reasons before its score.
+    """Make a judge with criteria of your own; it gives its reasons before its score.
 
-    One call for each judge and sample; the reason is the score's note.
+    One call per judge and sample; the reason is the score's note.
 
     Args:
         criteria: a question, answered by yes (1.0) or no (0.0), or on a `scale`; several questions, or questions
             with weights: a checklist, whose value is the weight of those met as a share; a decision tree of
             `{"question": ..., "yes": ..., "no": ...}` whose leaves are scores; or one of the criteria in
-            `evalsuite.judges`: `YesNo`, `Likert`, `Checklist`, `Tree`, `Each`. None takes the checklist in the
+            `evalsuite.judges`: `YesNo`, `Likert`, `Checklist`, `Tree`, `Each`. None takes the checklist from the
             sample's metadata, under `criteria`.
-        name: of the score.
+        name: the score's name.
         scale: lowest and highest point for a question that is not answered by yes or no.
-        anchors: words for the scale's points; without `scale` they are the scale.
-        steps: to go through before judging.
-        examples: of judgements, each a mapping of names to texts.
+        anchors: descriptions of the scale's points; without `scale` they define the scale.
+        steps: what the judge goes through before judging.
+        examples: example judgements, each a mapping of names to texts.
         fields: what the judge sees: `input`, `answer`, `reasoning`, `target` (all references), `conversation`,
             `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare key; a mapping names the sections.
             By default question, answer and the references that there are.
@@ -57,8 +71,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         samples: judgements of each judge, at temperature 1.
         aggregate: how several values become one: `mean`, `median`, `min`, `max` or `majority`.
         quorum: judgements that must be readable; None for more than half.
-        passes: the least value that is no failure; None for the best.
-        confirm_failures: votes in all where the first verdict is a failure, which stands if most of them agree;
+        passes: the least value that passes; None for the best.
+        confirm_failures: votes in all if the first verdict is a failure, which stands if most of them agree;
             0 takes the first verdict as it is.
         attempts: answers asked for at most, until one can be read.
         params: generation parameters; the temperature is 0 unless given here.
@@ -92,3 +106,220 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         attempts,
         generation_params(rubric, params),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One judge's reading, or the problem with its answer."""
+
+    judge: str
+    model: str
+    reading: Reading | None
+    problem: str
+    log: Log
+
+    def plain(self, name: str) -> dict[str, Any]:
+        """Return the vote as records keep ballots; see `Ballot.plain`."""
+        value = {name: self.reading.value} if self.reading else {}
+        return {"judge": self.judge, "model": self.model, "swapped": False, "verdict": None, "scores": value}
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """A judge with criteria of one's own; `rubric` makes it and describes its attributes."""
+
+    criteria: Criteria | None
+    name: str
+    steps: tuple[str, ...]
+    examples: tuple[Mapping[str, Any], ...]
+    fields: Mapping[str, str]
+    models: tuple[str, ...]
+    samples: int
+    aggregate: Aggregate
+    quorum: int | None
+    passes: float | None
+    confirm_failures: int
+    attempts: int
+    params: Mapping[str, Any]
+    structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
+
+    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
+        criteria = self.criteria or criteria_of(sample)
+        parts = show_fields(sample, transcript, self._fields(sample))
+        models = [judge.peer(name) for name in self.models] or [judge]
+        seats = [(model, at) for model in models for at in range(self.samples)]
+        votes = await wait_for_all(self._ask(criteria, parts, model, at) for model, at in seats)
+        value, votes = await self._confirm(criteria, parts, models[0], votes)
+        people = people_facts(
+            sample, [self.name], scale=(criteria.worst, criteria.best), passes=self._bar(criteria)
+        )
+        return {self.name: self._score(value, votes, models, people)}
+
+    def _bar(self, criteria: Criteria) -> float:
+        return criteria.best if self.passes is None else self.passes
+
+    def _fields(self, sample: Sample) -> Mapping[str, str]:
+        if self.fields:
+            return self.fields
+        usual = {"question": "input", "answer": "answer"}
+        return usual if sample.target is None else {**usual, "reference": "target"}
+
+    async def _confirm(
+        self, criteria: Criteria, parts: Sequence[Part], model: Model, votes: list[Vote]
+    ) -> tuple[float, list[Vote]]:
+        """Ask again after a failure, until there are `confirm_failures` votes."""
+        value, bar = self._settle(votes), self._bar(criteria)
+        if value >= bar or len(votes) >= self.confirm_failures:
+            return value, votes
+        again = range(len(votes), self.confirm_failures)
+        votes += await wait_for_all(self._ask(criteria, parts, model, at, again=True) for at in again)
+        values = [vote.reading.value for vote in votes if vote.reading]
+        failing = [vote for vote in values if vote < bar]
+        holding = [vote for vote in values if vote >= bar]
+        return AGGREGATES[self.aggregate](failing if len(failing) > len(holding) else holding), votes
+
+    def _settle(self, votes: Sequence[Vote]) -> float:
+        values = [vote.reading.value for vote in votes if vote.reading]
+        needed = len(votes) // 2 + 1 if self.quorum is None else min(self.quorum, len(votes))
+        if len(values) < needed:
+            problem = next(vote.problem for vote in votes if vote.reading is None)
+            count = f" ({len(values)} of {len(votes)} judges could be read; {needed} are needed)"
+            message = f"{self.name}: {problem}{count if len(votes) > 1 else ''}"
+            raise JudgeError(message, _whole_log(votes))
+        return AGGREGATES[self.aggregate](values)
+
+    def _score(
+        self,
+        value: float,
+        votes: Sequence[Vote],
+        models: Sequence[Model],
+        people: Mapping[str, Any],
+    ) -> Score:
+        readings = [vote.reading for vote in votes if vote.reading]
+        nearest = min(readings, key=lambda reading: abs(reading.value - value))
+        lost = len(votes) - len(readings)
+        facts: dict[str, Any] = {
+            "verdict": None,
+            "calls": sum(entry["role"] == "assistant" for entry in _whole_log(votes)),
+            "ballots": [vote.plain(self.name) for vote in votes if vote.reading],
+            **people,
+        }
+        facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
+        facts |= {"unreadable": lost} if lost else {}
+        return Score(value, nearest.reason, {self.name: facts}, _whole_log(votes), self.signature(models))
+
+    async def _ask(
+        self, criteria: Criteria, parts: Sequence[Part], model: Model, at: int, *, again: bool = False
+    ) -> Vote:
+        name = f"{model.name} {at + 1}" if at else model.name
+        params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
+        prompt = [
+            Message("system", OFFICE),
+            Message("user", f"{mark_sections(parts)}\n\n{self.instruction(criteria)}"),
+        ]
+        options = {**params, **self.params}
+        # Two equal requests would be one request, paid once and answered once.
+        options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
+        try:
+            judgement = await self.structured.ask(
+                model, prompt, criteria.read, criteria.schema(), attempts=self.attempts, **options
+            )
+        except JudgeError as error:
+            return Vote(name, model.name, None, str(error), _place(error.log, name, model.name))
+        return Vote(name, model.name, judgement.value, "", _place(judgement.log, name, model.name))
+
+    def instruction(self, criteria: Criteria | None) -> str:
+        """Write the text below the marked sections: steps, examples, criteria and the form of the answer."""
+        steps = "".join(f"\n{at}. {step}" for at, step in enumerate(self.steps, 1))
+        examples = "".join(
+            "\n- " + "; ".join(f"{name}: {value}" for name, value in example.items())
+            for example in self.examples
+        )
+        blocks = [
+            f"Go through these steps first:{steps}" if steps else "",
+            f"Examples of judgements:{examples}" if examples else "",
+            criteria.request() if criteria else "",
+        ]
+        return "\n\n".join(block for block in blocks if block)
+
+    def signature(self, models: Sequence[Model]) -> str:
+        """Write the judge's signature (see `signature`), without criteria from the samples' metadata."""
+        shown = {"fields": dict(self.fields), "office": OFFICE, "asked": self.instruction(self.criteria)}
+        settings = [
+            self.samples,
+            self.aggregate,
+            self.quorum,
+            self.passes,
+            self.confirm_failures,
+            dict(self.params),
+        ]
+        return signature("rubric", models, shown, describe(self.criteria), settings)
+
+
+def _majority(values: Sequence[float]) -> float:
+    """Return the most frequent value; of several that are equally frequent, the lowest."""
+    return min(values, key=lambda vote: (-values.count(vote), vote))
+
+
+AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "mean": fmean,
+    "median": median,
+    "min": min,
+    "max": max,
+    "majority": _majority,
+}
+
+
+def _place(log: Sequence[Mapping[str, Any]], speaker: str, model: str) -> Log:
+    return tuple({"speaker": speaker, "model": model, **entry} for entry in log)
+
+
+def _whole_log(votes: Sequence[Vote]) -> Log:
+    return tuple(entry for vote in votes for entry in vote.log)
+
+
+faithful = partial(
+    rubric,
+    Each("claim", "do the given passages support it? What they do not say counts as unsupported."),
+    name="faithful",
+    fields={"question": "input", "passages": "passages", "answer": "answer"},
+    steps=(
+        "Split the answer into the claims of fact that it makes, each a short sentence of its own.",
+        "For each claim, look for the passage that says it.",
+    ),
+)
+"""Scores the share of the answer's claims that the passages support (`passages` of the metadata or the facts)."""
+
+relevant = partial(
+    rubric,
+    "Does the answer address what was asked?",
+    name="relevant",
+    fields={"question": "input", "answer": "answer"},
+    anchors={
+        1: "it is about something else",
+        2: "it touches the question and misses its point",
+        3: "it answers a part of it, or hides the answer among other things",
+        4: "it answers the question, with some that was not asked",
+        5: "it answers the whole question and nothing else",
+    },
+)
+"""Scores from 1 to 5 how well the answer addresses the question."""
+
+factual = partial(
+    rubric,
+    "Does the answer say the same as one of the references? It may say more, but must contradict none of it.",
+    name="factual",
+    fields={"question": "input", "reference": "target", "answer": "answer"},
+)
+"""Scores 1.0 if the answer agrees with a reference, otherwise 0.0."""
+
+follows = partial(rubric, None, name="follows", fields={"instruction": "input", "answer": "answer"})
+"""Scores the weight of the criteria met, as a share; the sample's metadata has them under `criteria`."""
+
+conversation = partial(
+    rubric,
+    Each("turn", "how well does the assistant serve the user in it, given all that was said before?", 1, 5),
+    name="conversation",
+    fields=("conversation",),
+)
+"""Scores the whole dialogue from 1 to 5, the mean over its turns."""

@@ -1,29 +1,42 @@
-"""Judges as scorers: each declared in one line where a case is written."""
+"""Judges as scorers: `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`; how they see a case."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.core.keywords import generation_params
-from evalsuite.judges.comparisons import ChoiceForm, GradedChoice, PairedScores
-from evalsuite.judges.forms import QUALITY, Aspect, ScoresForm
+from evalsuite.core.types import Message, Score
+from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, wait_for_all
+from evalsuite.judges.forms import QUALITY, Aspect, ChoiceForm, GradedChoice, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import STARS, Weighted
-from evalsuite.judges.judge_scorer import JudgeScorer
-from evalsuite.judges.panels import Panel
-from evalsuite.judges.repeated_judge import Sampled
-from evalsuite.judges.roles import debaters
+from evalsuite.judges.human_labels import people_facts
+from evalsuite.judges.judgements import (
+    PREFERENCE,
+    Ballot,
+    Round,
+    judge_signature,
+    settle_rounds,
+    sign_scores,
+)
+from evalsuite.judges.panels import Panel, make_debaters
+from evalsuite.judges.prompts import OFFICE, REASONS, JudgedInput, as_text, withhold_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from evalsuite.judges.forms import Form
-    from evalsuite.judges.panel_rules import Strategy
-    from evalsuite.judges.roles import DebaterRole
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.judges.judgements import Assessment, Form, Judge, Log, Opinion
+    from evalsuite.judges.panels import DebaterRole, Strategy
 
 DecisionRule = Literal["vote", "scores"]
 Levels = Literal[3, 5]
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm | GradedChoice]] = {3: ChoiceForm, 5: GradedChoice}
+WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
+"""The score of the first answer, which is the answer under test, by verdict."""
 
 
 def single(
@@ -33,12 +46,11 @@ def single(
     model: str = "",
     **params: Any,
 ) -> JudgeScorer:
-    """One judge scores the answer: one call.
+    """Have one judge score the answer: one call.
 
     Args:
-        aspects: what to score, one score each; a bare name is scored from 1 to 10. None at all means one
-            score `quality`.
-        attempts: answers asked for at most, until one can be parsed.
+        aspects: what to score, one score each; a bare name is scored from 1 to 10. By default one score `quality`.
+        attempts: answers asked for at most, until one can be read.
         model: the judge model, if it is not the run's.
         params: generation parameters; the temperature is 0 unless given here, and None is the server's own.
 
@@ -46,7 +58,7 @@ def single(
         SettingsError: an aspect is named twice, or its scale is empty.
     """
     checked = _with_temperature(0.0, single, params)
-    judge = Sampled(ScoresForm(_aspects(aspects)), attempts=attempts, params=checked)
+    judge = Sampled(ScoresForm(_read_aspects(aspects)), attempts=attempts, params=checked)
     return JudgeScorer(judge, model=model)
 
 
@@ -61,25 +73,25 @@ def pairwise(
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """One judge says which of two answers is better: two calls, one in each order.
+    """Have one judge decide which of two answers is better: two calls, one in each order.
 
-    With three levels, the score `preference` is 1.0 where the answer under test wins by a majority over both
-    orders, 0.0 where the rival does, and 0.5 otherwise. With five, a verdict is worth 1.0 (much better), 0.75
-    (better), 0.5 (a tie), 0.25 or 0.0, and the score is the mean.
+    With three levels, the score `preference` is 1.0 if the answer under test wins by a majority over both orders, 0.0
+    if the rival does, and 0.5 otherwise. With five, a verdict is worth 1.0 (much better), 0.75 (better), 0.5 (a tie),
+    0.25 or 0.0, and the score is the mean.
 
     Args:
-        rival: key of the sample's metadata with the answer to compare with; `target` for the sample's
-            target where the metadata has no such key.
+        rival: the key of the sample's metadata that holds the other answer; `target` is the sample's target if the
+            metadata has no such key.
         levels: 3, or 5 for a verdict that also says by how much.
-        samples: judgements in each order; more than one are asked for at temperature 1.
-        swap: whether both orders are asked; without it the answer under test always stands first.
-        attempts: see `single`.
-        model: see `single`.
+        samples: judgements in each order; several are requested at temperature 1.
+        swap: whether both orders are judged; otherwise the answer under test is always shown first.
+        attempts: answers asked for at most, until one can be read.
+        model: the judge model, if it is not the run's.
         quorum: judgements that must be readable in each order; None for more than half.
-        params: see `single`.
+        params: generation parameters, as for `single`.
 
     Raises:
-        SettingsError: there are no such levels, or fewer than 1 sample.
+        SettingsError: the number of levels is not 3 or 5, or there are fewer than 1 sample.
     """
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"a comparison has 3 levels or 5; got {levels!r}")
@@ -100,22 +112,22 @@ def multiple_evidence(
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """One judge gives reasons, then scores, several times; scores are averaged (FairEval's MEC and BPC).
+    """Have one judge give reasons, then scores, several times; scores are averaged (FairEval's MEC and BPC).
 
     `samples` calls; twice as many with a rival, in both orders.
 
     Args:
-        aspects: see `single`; with a rival at most one, on which both answers are scored.
+        aspects: as for `single`; with a rival at most one, on which both answers are scored.
         samples: judgements in each order, at temperature 1 unless `params` say otherwise.
-        rival: see `pairwise`; None scores the answer alone.
-        swap: see `pairwise`.
-        attempts: see `single`.
-        model: see `single`.
+        rival: as for `pairwise`; None scores the answer alone.
+        swap: whether both orders are judged.
+        attempts: answers asked for at most, until one can be read.
+        model: the judge model, if it is not the run's.
         quorum: judgements that must be readable in each order; None for more than half.
-        params: see `single`.
+        params: generation parameters, as for `single`.
     """
     checked = _with_temperature(1.0, multiple_evidence, params)
-    judge = Sampled(_form(aspects, rival, "scores"), samples, True, swap, attempts, checked, quorum)
+    judge = Sampled(_choose_form(aspects, rival, "scores"), samples, True, swap, attempts, checked, quorum)
     return JudgeScorer(judge, rival, model=model)
 
 
@@ -128,21 +140,21 @@ def weighted(
     model: str = "",
     **params: Any,
 ) -> JudgeScorer:
-    """One judge scores each aspect alone; the score is its expected value (G-Eval).
+    """Have one judge score each aspect alone; the score is its expected value (G-Eval).
 
-    One call for each aspect and answer where the backend gives log-probabilities, else `samples` more;
-    the fact `weights` says which.
+    One call per aspect and answer if the backend returns log-probabilities, otherwise `samples` more; the fact
+    `weights` names the method.
 
     Args:
-        aspects: see `single`, but a bare name is scored from 1 to 5, and scales have one digit.
-        samples: judgements where there are no log-probabilities.
-        rival: see `pairwise`; None scores the answer alone. Of two answers, each is scored by itself.
-        attempts: see `single`.
-        model: see `single`.
-        params: see `single`.
+        aspects: as for `single`, but a bare name is scored from 1 to 5, and scales have one digit.
+        samples: judgements if there are no log-probabilities.
+        rival: as for `pairwise`; None scores the answer alone. Two answers are scored each by itself.
+        attempts: answers asked for at most, until one can be read.
+        model: the judge model, if it is not the run's.
+        params: generation parameters, as for `single`.
     """
-    wanted = _aspects(aspects, STARS)
-    _one_aspect(wanted, rival)
+    wanted = _read_aspects(aspects, STARS)
+    _check_one_aspect(wanted, rival)
     judge = Weighted(wanted, samples, attempts, _with_temperature(0.0, weighted, params))
     return JudgeScorer(judge, rival, model=model)
 
@@ -163,34 +175,34 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Debaters discuss the answer, then each of them judges it (ChatEval).
+    """Have debaters discuss the answer, then each of them judge it (ChatEval).
 
-    Calls: orders x (debaters x (turns + 1) + summaries); 2 orders with a rival, else 1; as many summaries
-    as turns under `simultaneous_summarizer`, else none.
+    Calls: orders x (debaters x (turns + 1) + summaries); 2 orders with a rival, otherwise 1; one summary per turn under
+    `simultaneous_summarizer`, otherwise none.
 
     Args:
         roles: known roles or names of your own, in the order of speaking; `DebaterRole` objects for prompts or
-            models of your own; or how many of the known roles to take.
+            models of your own; or the number of known roles to take.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
-        turns: of talk, before the final one in which each judges.
-        aspects: see `multiple_evidence`.
-        rival: see `pairwise`; None scores the answer alone.
-        decide: with a rival: by `vote`, a tie where there is no majority, or by mean `scores`.
-        swap: see `pairwise`.
-        same_role: gives every debater the same neutral prompt (the paper's ablation).
+        turns: turns of talk, before the final one in which each judges.
+        aspects: as for `multiple_evidence`.
+        rival: as for `pairwise`; None scores the answer alone.
+        decide: the rule for a rival: `vote`, a tie if there is no majority, or mean `scores`.
+        swap: whether both orders are judged.
+        same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that sums up; None for the judge model.
-        attempts: see `single`.
-        model: see `single`.
-        quorum: see `multiple_evidence`.
-        params: see `single`.
+        attempts: answers asked for at most, until one can be read.
+        model: the judge model, if it is not the run's.
+        quorum: judgements that must be readable in each order; None for more than half.
+        params: generation parameters, as for `single`.
 
     Raises:
         SettingsError: no debaters, an unknown strategy, a negative number of turns, or aspects as in `single`.
     """
-    form = _form(aspects, rival, decide)
-    seats = debaters(roles, same_role=same_role)
+    form = _choose_form(aspects, rival, decide)
+    debaters = make_debaters(roles, same_role=same_role)
     checked = _with_temperature(0.0, panel, params)
-    judge = Panel(form, seats, strategy, turns, swap, summarizer, attempts, checked, quorum)
+    judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
     return JudgeScorer(judge, rival, model=model)
 
 
@@ -200,17 +212,17 @@ def _with_temperature(
     return {"temperature": temperature, **generation_params(factory, params)}
 
 
-def _form(aspects: Sequence[str | Aspect], rival: str | None, decide: DecisionRule) -> Form:
-    wanted = _aspects(aspects)
+def _choose_form(aspects: Sequence[str | Aspect], rival: str | None, decide: DecisionRule) -> Form:
+    wanted = _read_aspects(aspects)
     if decide not in get_args(DecisionRule):
         raise SettingsError(f"a comparison is decided by vote or by scores; got {decide!r}")
     if rival is None:
         return ScoresForm(wanted)
-    _one_aspect(wanted, rival)
+    _check_one_aspect(wanted, rival)
     return ChoiceForm(wanted[0]) if decide == "vote" else PairedScores(wanted[0])
 
 
-def _aspects(aspects: Sequence[str | Aspect], plain: Aspect = QUALITY) -> tuple[Aspect, ...]:
+def _read_aspects(aspects: Sequence[str | Aspect], plain: Aspect = QUALITY) -> tuple[Aspect, ...]:
     if isinstance(aspects, str):
         raise SettingsError(f"aspects are a list of names; got the text {aspects!r}")
     wanted = [
@@ -223,7 +235,192 @@ def _aspects(aspects: Sequence[str | Aspect], plain: Aspect = QUALITY) -> tuple[
     return tuple(wanted)
 
 
-def _one_aspect(aspects: Sequence[Aspect], rival: str | None) -> None:
+def _check_one_aspect(aspects: Sequence[Aspect], rival: str | None) -> None:
     if rival is not None and len(aspects) > 1:
         names = ", ".join(aspect.name for aspect in aspects)
         raise SettingsError(f"two answers are compared on one aspect, not on several; got {names}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Asks one model the same question `repeats` times in each order: the plain judge and FairEval's calibrations.
+
+    Multiple evidence (MEC) asks several times at a temperature above zero, with the reasons before the score;
+    balanced positions (BPC) shows two answers in both orders; all are averaged. Wang et al., "Large Language Models
+    are not Fair Evaluators" (arXiv 2305.17926, sections 3.1 and 3.2).
+
+    Attributes:
+        form: the form of the answer.
+        repeats: samples in each order; several differ by the parameter `seed`.
+        reasons: whether the judge gives reasons before the form.
+        swap: whether two answers are shown in both orders.
+        attempts: answers asked for at most, until one can be read.
+        params: generation parameters.
+        quorum: judgements that must be readable in each order; None for more than half.
+        structured: offers JSON schemas, if the judge gives no reasons first.
+    """
+
+    form: Form
+    repeats: int = 1
+    reasons: bool = False
+    swap: bool = True
+    attempts: int = 3
+    params: Mapping[str, Any] = field(default_factory=dict)
+    quorum: int | None = None
+    structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse fewer than one judgement."""
+        if self.repeats < 1:
+            raise SettingsError(f"a judge gives at least 1 judgement; got {self.repeats}")
+
+    async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
+        orders = (False, True) if self.form.compares and self.swap else (False,)
+        rounds = await wait_for_all(self._judge_order(subject, model, swapped=swapped) for swapped in orders)
+        return settle_rounds(self.form, rounds, self.quorum)
+
+    def prompts(self) -> Sequence[str]:
+        """See `Judge.prompts`."""
+        return (OFFICE, self._request())
+
+    async def _judge_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
+        repeats = range(self.repeats)
+        answers = await wait_for_all(self._ask(subject, model, at, swapped=swapped) for at in repeats)
+        ballots = tuple(ballot for ballot, _ in answers if isinstance(ballot, Ballot))
+        problems = tuple(ballot for ballot, _ in answers if isinstance(ballot, str))
+        return Round(ballots, problems, tuple(entry for _, log in answers for entry in log))
+
+    async def _ask(
+        self, subject: JudgedInput, model: Model, at: int, *, swapped: bool
+    ) -> tuple[Ballot | str, Log]:
+        """Return a ballot, or why it could not be read."""
+        shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
+        prompt = [Message("system", OFFICE), Message("user", shown)]
+        # Two equal requests would be one request, paid once and answered once.
+        seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
+        options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
+        name = f"sample {at + 1}" if self.repeats > 1 else "judge"
+        place = {"speaker": name, "model": model.name, "order": "swapped" if swapped else "as given"}
+        try:
+            if self.reasons:
+                judgement = await ask_until_parsed(model, prompt, self.form.parse, **options)
+            else:
+                schema = self.form.schema()
+                judgement = await self.structured.ask(model, prompt, self.form.parse, schema, **options)
+        except JudgeError as error:
+            return str(error), tuple({**place, **entry} for entry in error.log)
+        opinion = judgement.value.exchanged() if swapped else judgement.value
+        log = tuple({**place, **entry} for entry in judgement.log)
+        return Ballot(name, model.name, swapped, opinion), log
+
+    def _request(self) -> str:
+        return REASONS + self.form.request("End") if self.reasons else self.form.request()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeScorer:
+    """A judge that scores cases; see `single`, `pairwise`, `multiple_evidence`, `weighted` and `panel`.
+
+    Attributes:
+        judge: the way of judging.
+        rival: what the answer is compared with: a key of the sample's metadata, or `target`; None if the answer is
+            scored alone.
+        background: the key of the metadata with what a good answer may draw on.
+        hide: names that are withheld wherever an answer mentions them.
+        prefix: put before each score's name, and around its facts, if a case has two judges.
+        model: the judge model; empty for the run's.
+    """
+
+    judge: Judge
+    rival: str | None = None
+    background: str | None = None
+    hide: tuple[str, ...] = ()
+    prefix: str = ""
+    model: str = ""
+
+    async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
+        """Score a case; the first score carries the facts and the log of all judge calls."""
+        subject = self.subject(sample, transcript)
+        judge = judge.peer(self.model) if self.model else judge
+        assessment = await self.judge(subject, judge)
+        name, *others = (values := _score_values(assessment.opinion))
+        facts = {**assessment.plain(), "lengths": [len(answer) for answer in subject.answers]}
+        facts |= _authors_and_label(sample) if self.rival else {}
+        facts |= self._people(sample, list(values))
+        # Two judges of one case would overwrite each other's facts: a prefix keeps them apart, too.
+        facts = {self.prefix: facts} if self.prefix else facts
+        note = "; ".join(f"{ballot.judge}: {_write_opinion(ballot.opinion)}" for ballot in assessment.ballots)
+        scores: dict[str, float | Score] = {
+            self.prefix + name: Score(values[name], note=note, facts=facts, log=assessment.log),
+            **{self.prefix + other: values[other] for other in others},
+        }
+        return sign_scores(scores, self.signature(judge))
+
+    def signature(self, judge: Model) -> str:
+        """Write the judge's signature; see `signature`."""
+        return judge_signature(self.judge, [judge], [self.rival, self.background, list(self.hide)])
+
+    def _people(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
+        if self.rival and not isinstance(sample.metadata.get("human"), (str, Mapping)):
+            return {}
+        return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rival))
+
+    def given(
+        self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = ""
+    ) -> JudgeScorer:
+        """Return the same judge with another background, other hidden names or another prefix."""
+        return replace(self, background=background, hide=tuple(hide), prefix=prefix)
+
+    def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
+        """Collect what the judge is shown of a case.
+
+        Raises:
+            ScoringError: the sample lacks the rival answer or the background.
+        """
+        answers = [transcript.answer, *([_find_text(sample, self.rival)] if self.rival else [])]
+        return JudgedInput(
+            question=as_text(sample.input),
+            answers=tuple(withhold_names(answer, self.hide) for answer in answers),
+            background=_find_text(sample, self.background) if self.background else "",
+            reference=_first_target(sample) if not self.rival else "",
+        )
+
+
+def _authors_and_label(sample: Sample) -> dict[str, Any]:
+    """Collect what biases are measured with: both answers' authors and people's verdict, if the sample has them."""
+    systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
+    facts: dict[str, Any] = {}
+    if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:
+        facts["systems"] = list(systems)
+    if isinstance(human, str) and human in WINS:
+        facts["human"] = human
+    return facts
+
+
+def _score_values(opinion: Opinion) -> dict[str, float]:
+    if opinion.verdict is None:
+        return dict(opinion.scores)
+    return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict])}
+
+
+def _write_opinion(opinion: Opinion) -> str:
+    if opinion.verdict and PREFERENCE not in opinion.scores:
+        return opinion.verdict
+    return ", ".join(f"{name} {value:g}" for name, value in opinion.scores.items())
+
+
+def _first_target(sample: Sample) -> str:
+    target = sample.target
+    if target is None or isinstance(target, (str, int, float)):
+        return "" if target is None else str(target)
+    return str(target[0]) if target else ""
+
+
+def _find_text(sample: Sample, key: str) -> str:
+    text = sample.metadata.get(key, _first_target(sample) if key == "target" else None)
+    if not isinstance(text, str) or not text:
+        raise ScoringError(
+            f"sample {sample.id} has no text {key!r} for its judge: its metadata holds "
+            f"{', '.join(map(repr, sample.metadata)) or 'nothing'}; name another key, or fill this one in"
+        )
+    return text

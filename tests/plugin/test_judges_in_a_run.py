@@ -31,8 +31,9 @@ def mute(messages):
     return "no comment"
 
 def breathless(messages):
-    whole = "looked up" if "Is it short" in messages[-1]["content"] else ""
-    return {"content": whole and "Verdict: yes\\nas", "finish_reason": "length"}
+    if any("Is it short" in message["content"] for message in messages) and len(messages) > 2:
+        return {"content": "Verdict: yes", "finish_reason": "stop"}
+    return {"content": "Verdict: yes, as", "finish_reason": "length"}
 """
 POEMS = """
 from evalsuite import Sample, benchmark, generate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.judges.log_text import minutes
+from evalsuite.output.reports.judges.log_text import write_log
 from evalsuite.output.reports.section import Passage
 
 if TYPE_CHECKING:
@@ -30,4 +30,4 @@ def _passage(name: str, row: Row, view: RunView) -> Passage:
     verdict = row.facts["verdict"] or "no verdict"
     title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
     log = record.transcript.events if record.transcript else ()
-    return Passage(title, minutes(log), folded=True, whole=True)
+    return Passage(title, write_log(log), folded=True, whole=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
 if TYPE_CHECKING:
-    from evalsuite.judges.panel_rules import Strategy
+    from evalsuite.judges.panels import Strategy
 
 JudgingMethod = Literal["single", "mec", "weighted", "panel", "paper"]
 PANEL = "3 roles and 2 turns, or else: append :4roles, :3turns, :same_role, in this order"

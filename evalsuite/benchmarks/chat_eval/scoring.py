@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.judges.signature import signed
+from evalsuite.judges.judgements import sign_scores
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import NamedScores
@@ -22,4 +22,4 @@ def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
     else:
         scores = transcript.facts.get("judged", {})
     parsed = float("unparsed" not in transcript.facts)
-    return {"parsed": parsed, **signed(scores, transcript.facts["signature"])}
+    return {"parsed": parsed, **sign_scores(scores, transcript.facts["signature"])}

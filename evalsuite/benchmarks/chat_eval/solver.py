@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.chat_eval.modes import read_mode
 from evalsuite.benchmarks.chat_eval.overlap import OVERLAP, overlap
 from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
+from evalsuite.benchmarks.chat_eval.referees import RefereePanel
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown
 from evalsuite.core.types import Transcript
-from evalsuite.judges.comparisons import ChoiceForm, PairedScores
-from evalsuite.judges.forms import Aspect, ScoresForm
+from evalsuite.judges.forms import Aspect, ChoiceForm, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import STARS, Weighted
-from evalsuite.judges.judged_input import JudgedInput, without_names
-from evalsuite.judges.opinions import cut_off
-from evalsuite.judges.panels import Panel
-from evalsuite.judges.referees import RefereePanel
-from evalsuite.judges.repeated_judge import Sampled
-from evalsuite.judges.roles import debaters
-from evalsuite.judges.signature import judge_signature
+from evalsuite.judges.judgements import count_cut_off, judge_signature
+from evalsuite.judges.panels import Panel, make_debaters
+from evalsuite.judges.prompts import JudgedInput, withhold_names
+from evalsuite.judges.scorers import Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.benchmarks.chat_eval.modes import JudgingMode
     from evalsuite.core.protocols import Model, Setup
     from evalsuite.core.types import Sample
-    from evalsuite.judges.forms import Form
-    from evalsuite.judges.opinions import Assessment, Judge
+    from evalsuite.judges.judgements import Assessment, Form, Judge
 
 NO_VERDICT = "no verdict"
 ROOM_TO_REASON = 512
@@ -72,7 +68,7 @@ class AsJudge:
         try:
             assessment = await judge(subject, model)
         except JudgeError as error:
-            facts |= {"unparsed": str(error), **cut_off(tuple(error.log))}
+            facts |= {"unparsed": str(error), **count_cut_off(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_events(error.log), facts=facts)
         facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
         return Transcript(_answer(assessment), events=_events(assessment.log), facts=facts)
@@ -90,7 +86,7 @@ class AsJudge:
             aspects = (STARS,) if task == "pairs" else HUMAN_ASPECTS
             return Weighted(aspects, attempts=self.attempts, params=params, steps=mode.steps)
         if mode.strategy:
-            seats = debaters(mode.roles, same_role=mode.same_role)
+            seats = make_debaters(mode.roles, same_role=mode.same_role)
             return Panel(form, seats, mode.strategy, mode.turns, attempts=self.attempts, params=params)
         return Sampled(form, attempts=self.attempts, params=params)
 
@@ -108,7 +104,7 @@ class AsJudge:
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         return RefereePanel(
             form,
-            debaters(mode.roles, same_role=mode.same_role),
+            make_debaters(mode.roles, same_role=mode.same_role),
             mode.strategy or "one_by_one",
             mode.turns,
             attempts=self.attempts,
@@ -135,7 +131,7 @@ def as_judge(setup: Setup) -> AsJudge:
 def shown(sample: Sample) -> JudgedInput:
     """What the judge is shown of a sample: never who wrote an answer, nor what people thought of it."""
     names = sample.metadata["names"]
-    answers = tuple(without_names(answer, names) for answer in sample.metadata["answers"])
+    answers = tuple(withhold_names(answer, names) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
 
 

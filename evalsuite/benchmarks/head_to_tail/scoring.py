@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts, judge_prompt, paper_prompts
 from evalsuite.benchmarks.head_to_tail.variants import widened
 from evalsuite.core.types import Score
-from evalsuite.judges.parse_retry import ask_until_parsed
-from evalsuite.judges.signature import signature, signed
-from evalsuite.judges.verdict_text import without_thoughts
+from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.judgements import sign_scores, signature
+from evalsuite.judges.parsing import remove_thoughts
 from evalsuite.metrics.text import as_texts, exact_match, normalise, rouge_l, token_f1
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ class ByJudge:
             **shares,
             **{f"{name}_lm": value for name, value in shares.items()},
         }
-        return signed(scores, signature("head_to_tail", [judge], self._asked(sample, "", [], ""), ASKED_WITH))
+        return sign_scores(
+            scores, signature("head_to_tail", [judge], self._asked(sample, "", [], ""), ASKED_WITH)
+        )
 
     async def _verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
         asked = self._asked(sample, str(sample.input), _answers(sample), spoken(transcript))
@@ -137,7 +139,7 @@ def _shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
 
 
 def _parse_verdict(text: str) -> float:
-    words = set(_VERDICT.findall(without_thoughts(text).casefold()))
+    words = set(_VERDICT.findall(remove_thoughts(text).casefold()))
     if len(words) != 1 or _NEGATED.search(text):
         raise ValueError('it is not the one word "correct" or "incorrect".')
     return float(words == {"correct"})

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import Message
-from evalsuite.judges.forms import Aspect, number_after
-from evalsuite.judges.gather_all import readable
-from evalsuite.judges.marks import marked
-from evalsuite.judges.parse_retry import ask_until_parsed
-from evalsuite.judges.signature import signature
-from evalsuite.judges.verdict_text import without_thoughts
+from evalsuite.judges.asking import ask_until_parsed, gather_readable
+from evalsuite.judges.forms import Aspect, read_scores
+from evalsuite.judges.judgements import signature
+from evalsuite.judges.prompts import mark_sections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 HIGHEST = 10
 ASPECTS = ("content", "structure")
-SCALES = {aspect: Aspect(aspect, low=0, high=HIGHEST) for aspect in ASPECTS}
+SCALES = tuple(Aspect(aspect, low=0, high=HIGHEST) for aspect in ASPECTS)
 FORM = '{"reasoning": "...", "content": 0, "structure": 0}'
 
 TEMPERATURE = 0.1
@@ -97,7 +95,7 @@ async def p_score(
     """
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
-    both = await readable(
+    both = await gather_readable(
         ask_until_parsed(
             judge,
             [Message("system", system), Message("user", _prompt(prompt, *order, format))],
@@ -136,9 +134,8 @@ def parse_scores(text: str) -> dict[str, float]:
     Raises:
         ValueError: one is missing, off the scale, or given twice with different values; the message tells the judge.
     """
-    text = without_thoughts(text)
     try:
-        return {aspect: number_after(aspect, SCALES[aspect], text) for aspect in ASPECTS}
+        return read_scores(text, SCALES)
     except ValueError as error:
         raise ValueError(f"{error} The form is {FORM}.") from error
 
@@ -148,6 +145,8 @@ def _prompt(prompt: str, first: str, second: str, written: str) -> str:
         format={"markdown": "raw text", "latex": "LaTeX", "html": "HTML"}.get(written, written),
         form=FORM,
         highest=HIGHEST,
-        tables=marked([("first_table", first or "(nothing)"), ("second_table", second or "(nothing)")]),
+        tables=mark_sections(
+            [("first_table", first or "(nothing)"), ("second_table", second or "(nothing)")]
+        ),
         half=HIGHEST // 2,
     )

@@ -13,7 +13,7 @@ from evalsuite.benchmarks.struc_bench.options import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
 from evalsuite.core.errors import JudgeError, ScoringError
 from evalsuite.core.types import Score
-from evalsuite.judges.signature import signed
+from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
 
@@ -175,4 +175,4 @@ class PScorer:
         except JudgeError as error:
             return {"p_readable": Score(0.0, log=[*error.log, {"error": str(error)}])}
         scores = {"p_content": Score(score.content, log=score.log), "p_format": Score(score.format)}
-        return {**signed(scores, score.signature), "p_readable": 1.0}
+        return {**sign_scores(scores, score.signature), "p_readable": 1.0}

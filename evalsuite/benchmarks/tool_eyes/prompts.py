@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import Message
 from evalsuite.judges.forms import Aspect, ScoresForm
-from evalsuite.judges.marks import marked
+from evalsuite.judges.prompts import mark_sections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.judges.marks import Part
+    from evalsuite.judges.prompts import Part
 
 _FORM = ScoresForm((Aspect("Score"),))
 
@@ -77,7 +77,7 @@ def judge_prompt(
     parts = [("tools, one document a line", documents_text(documents)), ("request", request), *shown]
     return (
         "An assistant has worked on a user's request with the help of tools.\n"
-        f"{_CRITERIA[criterion]}\n\n{note}{marked(parts)}\n\n"
+        f"{_CRITERIA[criterion]}\n\n{note}{mark_sections(parts)}\n\n"
         "Give your reasons in a few sentences; then end with one line that holds nothing but your score, from 1 "
         "(worst) to 10 (best):\nScore: <number>"
     )

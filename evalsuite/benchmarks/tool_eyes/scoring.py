@@ -20,8 +20,8 @@ from evalsuite.benchmarks.tool_eyes.capabilities import (
 from evalsuite.benchmarks.tool_eyes.prompts import documents_text, judge_prompt, judge_templates, parse_score
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Score
-from evalsuite.judges.parse_retry import ask_until_parsed
-from evalsuite.judges.signature import signature, signed
+from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.judgements import sign_scores, signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.benchmarks.tool_eyes.released import ReleasedPrompts
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample, Transcript
-    from evalsuite.judges.marks import Part
+    from evalsuite.judges.prompts import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class JudgedCapabilities:
         if is_released(sample) and self.released:
             scores = await released.judge_capabilities(sample, transcript, judge, self.released)
             asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
-            return signed(scores, signature("tool_eyes:released", [judge], asked, params))
+            return sign_scores(scores, signature("tool_eyes:released", [judge], asked, params))
         scores = await judge_capabilities(sample, transcript, judge)
         params = JUDGE_PARAMETERS
-        return signed(scores, signature("tool_eyes", [judge], judge_templates(), params))
+        return sign_scores(scores, signature("tool_eyes", [judge], judge_templates(), params))
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import string
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
@@ -24,10 +25,11 @@ from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.shortening import beginning
 from evalsuite.core.types import Message, Score
-from evalsuite.judges.marks import marked
-from evalsuite.judges.parse_retry import ask_until_parsed
-from evalsuite.judges.signature import signature, signed
-from evalsuite.judges.verdict_text import said_numbers, without_thoughts
+from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.forms import Aspect, read_score
+from evalsuite.judges.judgements import sign_scores, signature
+from evalsuite.judges.parsing import remove_thoughts
+from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, bleu_of_tokens, rouge_l, stemmed
 from evalsuite.metrics.words import segment
@@ -118,14 +120,14 @@ class AnswerJudge:
         if sample.tags["subtask"] == RULES_SUBTASK or not _has_reference(sample):
             return {}
         mark_given = await self._mark(sample, transcript, judge)
-        return signed({"judge": mark_given}, signature("treb", [judge], JUDGE, BEST, JUDGED, ASKED_WITH))
+        return sign_scores({"judge": mark_given}, signature("treb", [judge], JUDGE, BEST, JUDGED, ASKED_WITH))
 
     async def _mark(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
         if note := failed_program(sample, transcript) or (
             "no answer" if not transcript.answer.strip() else ""
         ):
             return Score(0.0, note)
-        asked = marked(
+        asked = mark_sections(
             [
                 ("question", str(sample.input)),
                 ("reference answer", str(sample.target)),
@@ -149,11 +151,11 @@ def mark(text: str) -> float:
     Raises:
         ValueError: there is no mark between 0 and 10; the message tells the judge how to give it.
     """
-    text = without_thoughts(text)
+    text = remove_thoughts(text)
     boxed = last_boxed_answer(text)
-    called = {value for label in ("score", "mark") for value in said_numbers(label, text, BEST)}
-    if boxed is None and len(called) == 1 and 0 <= (value := called.pop()) <= BEST:
-        return value
+    if boxed is None and re.search(r"score|mark|rating", text, re.IGNORECASE):
+        with suppress(ValueError):
+            return read_score(text, Aspect("score", low=0, high=BEST))
     written, slash, best = (boxed or "").partition("/")
     number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:

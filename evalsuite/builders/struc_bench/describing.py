@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.judges.marks import marked
-from evalsuite.judges.parse_retry import ask_until_parsed, everything
+from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.tables import read_tables
 
 if TYPE_CHECKING:
@@ -123,11 +123,13 @@ async def describe(
         ("its description", description),
         ("table to describe", item.output),
     ]
-    sections = marked(parts[-1:] if plain else parts)
+    sections = mark_sections(parts[-1:] if plain else parts)
     prompt = (PLAIN_PROMPT if plain else PROMPT).format(
         format=NAMES[written], asked=ASKED[written], never=NEVER[written], sections=sections
     )
-    answer = await ask_until_parsed(model, prompt, without_code, attempts=ATTEMPTS, read=everything, **params)
+    answer = await ask_until_parsed(
+        model, prompt, without_code, attempts=ATTEMPTS, read_cut_off=True, **params
+    )
     return answer.value
 
 

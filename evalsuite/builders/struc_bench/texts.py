@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.struc_bench.describing import NAMES, code_in
 from evalsuite.builders.struc_bench.model_texts import add_text_arguments, build_texts
-from evalsuite.judges.marks import marked
-from evalsuite.judges.parse_retry import ask_until_parsed, everything
+from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.tables import read_wanted
 from evalsuite.metrics.tables.cell_text import plain_text
 from evalsuite.metrics.tables.cell_values import Text, is_blank
@@ -72,9 +72,9 @@ async def tell(item: TableItem, written: Format, model: Model, **params: Any) ->
         return text.strip()
 
     parts = [("example of a table", EXAMPLE), ("its text", EXAMPLE_TEXT), ("table to tell", item.output)]
-    prompt = PROMPT.format(format=NAMES[written], sections=marked(parts))
+    prompt = PROMPT.format(format=NAMES[written], sections=mark_sections(parts))
     answer = await ask_until_parsed(
-        model, prompt, complete, attempts=ATTEMPTS, read=everything, **{**PARAMETERS, **params}
+        model, prompt, complete, attempts=ATTEMPTS, read_cut_off=True, **{**PARAMETERS, **params}
     )
     return answer.value
 

@@ -260,11 +260,11 @@ def _judgements(record: Record) -> list[Passage]:
     """What judges said of a case, whole."""
     if not record.logs:
         return []
-    from evalsuite.judges.log_text import minutes
+    from evalsuite.output.reports.judges.log_text import write_log
 
     case = record.case.rpartition("::")[2]
     return [
-        Passage(f"{case}: {name}, what was said", minutes(log), folded=True, whole=True)
+        Passage(f"{case}: {name}, what was said", write_log(log), folded=True, whole=True)
         for name, log in sorted(record.logs.items())
     ]
 

@@ -153,7 +153,7 @@ def _canaries(
             f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
             "into their metadata, under 'answer'"
         )
-    from evalsuite.judges.people_facts import check_labels
+    from evalsuite.judges.human_labels import check_labels
 
     for sample in samples:
         try:

@@ -30,10 +30,18 @@ def scores(scorer: Any, model: Any, sample: Sample = SAMPLE) -> dict[str, float 
     return found
 
 
+MARKS = {"clarity": 3, "quality": 6, "depth": 5}
+
+
 def answering(asked: Any) -> str:
     if "Reply with the number alone" in asked.prompt:
         return "4"
-    return "Verdict: 1\nclarity: 3\nquality: 6\ndepth: 5\nScore of answer 1: 8\nScore of answer 2: 4"
+    if "Verdict: " in asked.prompt:
+        return "Verdict: 1"
+    if "Score of answer" in asked.prompt:
+        return "Score of answer 1: 8\nScore of answer 2: 4"
+    marks = [f"{name}: {mark}" for name, mark in MARKS.items() if f"`{name}: `" in asked.prompt]
+    return "\n".join(marks) or "I see."
 
 
 @pytest.mark.parametrize(

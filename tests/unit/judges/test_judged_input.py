@@ -7,7 +7,7 @@ import re
 import pytest
 
 from evalsuite.core.types import Message
-from evalsuite.judges.judged_input import JudgedInput, conversation, without_names
+from evalsuite.judges.prompts import JudgedInput, as_text, withhold_names
 
 
 def test_the_answers_stand_in_their_own_order_or_in_the_other() -> None:
@@ -32,14 +32,14 @@ def test_empty_parts_are_left_out() -> None:
     ],
 )
 def test_names_are_withheld_as_whole_words_the_longest_first(text: str, result: str) -> None:
-    assert without_names(text, ["chatgpt", "Vicuna", "Vicuna-13B", "gpt35", ""]) == result
+    assert withhold_names(text, ["chatgpt", "Vicuna", "Vicuna-13B", "gpt35", ""]) == result
 
 
 def test_a_text_without_names_to_withhold_stays_as_it_is() -> None:
-    assert without_names("As ChatGPT, I think", []) == "As ChatGPT, I think"
+    assert withhold_names("As ChatGPT, I think", []) == "As ChatGPT, I think"
 
 
 def test_a_conversation_is_shown_with_its_roles() -> None:
     said = (Message("user", "Hi"), Message("assistant", "Hello"))
-    assert conversation(said) == "user: Hi\n\nassistant: Hello"
-    assert conversation("Hi") == "Hi"
+    assert as_text(said) == "user: Hi\n\nassistant: Hello"
+    assert as_text("Hi") == "Hi"

@@ -12,7 +12,7 @@ from evalsuite.core.errors import JudgeError, RequestRefused, SettingsError
 from evalsuite.core.types import Completion, TokenLogprob
 from evalsuite.judges import Aspect, multiple_evidence, pairwise, single, weighted
 from evalsuite.judges.g_eval import after_thoughts, expectation
-from evalsuite.judges.judged_input import JudgedInput
+from evalsuite.judges.prompts import JudgedInput
 
 ONE = JudgedInput("Why?", ("because",))
 PAIR = JudgedInput("Why?", ("long answer", "short"))

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.judges.comparisons import ChoiceForm, GradedChoice, PairedScores
-from evalsuite.judges.forms import Aspect, ScoresForm
-from evalsuite.judges.opinions import Opinion, PairVerdict, better, majority
+from evalsuite.judges.forms import Aspect, ChoiceForm, GradedChoice, PairedScores, ScoresForm
+from evalsuite.judges.judgements import Opinion, PairVerdict, better, majority
 
 CLEAR = Aspect("clarity", low=1, high=5)
 DEPTH = Aspect("depth", low=0, high=1)
@@ -25,9 +24,8 @@ DEPTH = Aspect("depth", low=0, high=1)
         ("Both are fine.\n\n**Verdict:** 2.", "second"),
         ("> verdict : TIE\r\n", "tie"),
         ("2. `Verdict: 1`", "first"),
-        ("The better one is `Verdict: 1`.", "first"),
         ("Verdict: 2\nto repeat\nVerdict: 2", "second"),
-        ("Verdict: 1 it is, of course", "first"),
+        ("Verdict: 1 would be wrong.\nVerdict: 2", "second"),
         ("The verdict is 1", "first"),
         ("Verdict:\n1", "first"),
         ("Verdict: Answer 1", "first"),
@@ -54,8 +52,9 @@ def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdic
         ("Verdict: 1 or 2", "no line"),
         ("Verdict: 1/2", "no line"),
         ("Verdict: 1, 2 or tie", "no line"),
-        ("Verdict: 1, Verdict: 2 or Verdict: tie", "contradict"),
-        ("Verdict: 1 would be wrong.\nVerdict: 2", "contradict"),
+        ("Verdict: 1, Verdict: 2 or Verdict: tie", "no line"),
+        ("Verdict: 1\nVerdict: 2", "contradict"),
+        ("Verdict: 1 it is, of course", "no line"),
         ("Answer 1\nor\nAnswer 2", "contradict"),
         ("Some would say that answer 1 is better", "no line"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.judges import weighted
-from evalsuite.judges.log_text import minutes
+from evalsuite.output.reports.judges.log_text import write_log
 
 
 def test_of_many_samples_the_prompt_is_shown_once_and_every_answer(scripted: Any) -> None:
@@ -15,6 +15,6 @@ def test_of_many_samples_the_prompt_is_shown_once_and_every_answer(scripted: Any
     scores: dict[str, Any] = asyncio.run(
         weighted(samples=20).judged(Sample("a", "Why?"), Transcript("Because."), model)
     )
-    text = minutes(scores["quality"].log)
+    text = write_log(scores["quality"].log)
     assert text.count("Because.") == 1
     assert text.count("[quality, scripted]") == 20

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import CallFailed, JudgeError, SettingsError
 from evalsuite.judges import Aspect, DebaterRole, panel
-from evalsuite.judges.comparisons import ChoiceForm
-from evalsuite.judges.judged_input import JudgedInput
-from evalsuite.judges.panels import Panel
-from evalsuite.judges.roles import ANNOTATOR, ROLES, debaters
+from evalsuite.judges.forms import ChoiceForm
+from evalsuite.judges.panels import ANNOTATOR, ROLES, Panel, make_debaters
+from evalsuite.judges.prompts import JudgedInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.judges.panel_rules import Strategy
+    from evalsuite.judges.panels import Strategy
 
 PAIR = JudgedInput("Why is the sky blue?", ("Scattering.", "Paint."))
 TRIO = ("general public", "critic", "scientist")
@@ -51,7 +50,7 @@ def speaking(verdict: str = "Verdict: 1") -> Callable[[Any], str]:
 
 
 def debate(model: Any, **options: Any) -> Any:
-    options = {"form": ChoiceForm(), "debaters": debaters(TRIO), "swap": False, **options}
+    options = {"form": ChoiceForm(), "debaters": make_debaters(TRIO), "swap": False, **options}
     return asyncio.run(Panel(**options)(PAIR, model))
 
 
@@ -109,7 +108,7 @@ def test_each_debater_gets_its_own_role_prompt_and_everybody_the_answers(scripte
 
 def test_the_same_role_ablation_gives_all_the_same_prompt_under_different_names(scripted: Any) -> None:
     model = scripted(speaking())
-    debate(model, debaters=debaters(TRIO, same_role=True), turns=1)
+    debate(model, debaters=make_debaters(TRIO, same_role=True), turns=1)
     assert {seat(asked) for asked in model.calls} == {"annotator 1", "annotator 2", "annotator 3"}
     assert all(ANNOTATOR in asked.system for asked in model.calls)
 
@@ -127,7 +126,7 @@ def test_both_orders_are_debated_apart_and_at_once(scripted: Any) -> None:
 
 
 def test_debaters_and_the_summarizer_may_be_different_models(scripted: Any) -> None:
-    seats = debaters([DebaterRole("critic", "You are strict.", model="gpt-4"), "scientist"])
+    seats = make_debaters([DebaterRole("critic", "You are strict.", model="gpt-4"), "scientist"])
     model = scripted(speaking(), "judge")
     options = {"debaters": seats, "strategy": "simultaneous_summarizer", "turns": 1, "summarizer": "small"}
     found = debate(model, **options)
@@ -160,11 +159,13 @@ def test_a_panel_makes_as_many_calls_as_the_documented_formula(
     strategy: Strategy, scripted: Any, seats: int, turns: int, *, swap: bool
 ) -> None:
     model = scripted(speaking())
-    found = debate(model, debaters=debaters(seats), strategy=strategy, turns=turns, swap=swap)
+    found = debate(model, debaters=make_debaters(seats), strategy=strategy, turns=turns, swap=swap)
     orders, summaries = (2 if swap else 1), (turns if strategy == "simultaneous_summarizer" else 0)
     assert len(model.calls) == orders * (seats * (turns + 1) + summaries)
     assert (
-        len(model.calls) == found.calls == Panel(ChoiceForm(), debaters(seats), strategy, turns, swap).calls()
+        len(model.calls)
+        == found.calls
+        == Panel(ChoiceForm(), make_debaters(seats), strategy, turns, swap).calls()
     )
 
 
@@ -183,14 +184,14 @@ def test_a_malformed_vote_is_asked_again_with_what_was_wrong(scripted: Any) -> N
     def answer(asked: Any) -> str:
         if turn_of(asked) != "vote":
             return "hm"
-        return "Verdict: 2" if len(asked.messages) > 2 else "the second one"
+        return "Verdict: 2" if len(asked.messages) > 2 else "the latter"
 
     model = scripted(answer)
     found = debate(model, turns=1)
     assert found.opinion.verdict == "second"
     assert found.calls == 9
-    assert "no line ends with one of Verdict" in model.calls[-1].messages[-1].content
-    assert sum("no line ends with" in entry["content"] for entry in found.log) == 3
+    assert "no line of the form Verdict" in model.calls[-1].messages[-1].content
+    assert sum("no line of the form" in entry["content"] for entry in found.log) == 3
 
 
 def test_an_empty_speech_is_asked_again(scripted: Any) -> None:
@@ -235,13 +236,13 @@ def test_one_failed_call_makes_the_whole_judgement_an_error_with_its_cause(scrip
 
 
 def test_a_name_that_is_no_known_role_makes_a_role_of_its_own() -> None:
-    (teacher,) = debaters(["school teacher"])
+    (teacher,) = make_debaters(["school teacher"])
     assert teacher.name == "school teacher"
     assert "school teacher" in teacher.prompt
 
 
 def test_a_number_of_roles_takes_the_known_ones_and_starts_again() -> None:
-    names = [role.name for role in debaters(6)]
+    names = [role.name for role in make_debaters(6)]
     assert names == [
         "general public 1",
         "critic",

@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample
-from evalsuite.judges.people_facts import check_labels, people_facts
+from evalsuite.judges.human_labels import check_labels, people_facts
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsuite.benchmarks.chat_eval.referees import RefereePanel
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Completion
-from evalsuite.judges.comparisons import PairedScores
-from evalsuite.judges.judged_input import JudgedInput
-from evalsuite.judges.referees import RefereePanel
-from evalsuite.judges.roles import debaters
+from evalsuite.judges.forms import PairedScores
+from evalsuite.judges.panels import make_debaters
+from evalsuite.judges.prompts import JudgedInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.judges.panel_rules import Strategy
+    from evalsuite.judges.panels import Strategy
 
 PAIR = JudgedInput("Why is the sky blue?", ("Scattering.", "Paint."))
 SPEAKER = re.compile(r"called ([a-z ]+\d?)\.")
@@ -59,7 +59,7 @@ def speaking(first: int = 8, second: int = 6) -> Callable[[Any], str]:
 
 
 def debate(model: Any, **options: Any) -> Any:
-    options = {"form": PairedScores(), "debaters": debaters(2), "swap": False, **options}
+    options = {"form": PairedScores(), "debaters": make_debaters(2), "swap": False, **options}
     return asyncio.run(RefereePanel(**options)(PAIR, model))
 
 
@@ -106,7 +106,7 @@ def test_simultaneously_nobody_hears_anything_of_their_own_turn(scripted: Any) -
 def test_what_was_said_at_once_is_shuffled_alike_for_all_and_anew_by_seed(scripted: Any) -> None:
     def order(seed: int) -> list[str]:
         model = scripted(lambda asked: f"by {seat(asked)}" + "\nScore of answer 1: 1\nScore of answer 2: 2")
-        debate(model, strategy="simultaneous", debaters=debaters(5), seed=seed)
+        debate(model, strategy="simultaneous", debaters=make_debaters(5), seed=seed)
         heard_by = [re.findall(r"<said_by_(\w+)>", asked.prompt) for asked in model.calls[5:]]
         assert all(one == heard_by[0] for one in heard_by)
         return heard_by[0]
@@ -156,19 +156,11 @@ def test_a_judge_that_adds_a_point_to_whatever_stands_first_decides_as_without_i
 
 
 def test_a_judgement_that_was_cut_off_is_never_read_as_a_score(scripted: Any) -> None:
-    cut = Completion("so\nScore of answer 1: 8\nScore of answer 2: 1", finish_reason="length")
+    cut = Completion("Score of answer 1: 8\nScore of answer 2: 5\nAs I sa", finish_reason="length")
     model = scripted(lambda asked: cut if kind(asked) == "judgement" else "hm")
     with pytest.raises(JudgeError, match="cut off at the limit on tokens") as raised:
         debate(model, attempts=2)
     assert sum(bool(entry.get("cut_off")) for entry in raised.value.log) == 4
-
-
-def test_what_a_cut_judgement_said_in_whole_lines_stands(scripted: Any) -> None:
-    cut = Completion("Score of answer 1: 8\nScore of answer 2: 5\nAs I sa", finish_reason="length")
-    model = scripted(lambda asked: cut if kind(asked) == "judgement" else "hm")
-    found = debate(model)
-    assert found.opinion.scores == {"first": 8.0, "second": 5.0}
-    assert found.plain()["cut_off"] == 2
 
 
 def test_secret_ballots_after_each_turn_but_the_last_are_heard_by_nobody(scripted: Any) -> None:
@@ -197,12 +189,12 @@ def test_a_panel_makes_as_many_calls_as_documented(
 ) -> None:
     model = scripted(speaking())
     options: dict[str, Any] = {"strategy": strategy, "turns": turns, "swap": swap, "interim": interim}
-    found = debate(model, debaters=debaters(seats), **options)
-    panel = RefereePanel(PairedScores(), debaters(seats), **options)
+    found = debate(model, debaters=make_debaters(seats), **options)
+    panel = RefereePanel(PairedScores(), make_debaters(seats), **options)
     assert len(model.calls) == found.calls == panel.calls()
 
 
 @pytest.mark.parametrize("options", [{"strategy": "shouting"}, {"turns": 0}, {"debaters": ()}])
 def test_what_is_no_panel_is_refused_where_it_is_declared(options: dict[str, Any]) -> None:
     with pytest.raises(SettingsError):
-        RefereePanel(**{"form": PairedScores(), "debaters": debaters(2), **options})
+        RefereePanel(**{"form": PairedScores(), "debaters": make_debaters(2), **options})

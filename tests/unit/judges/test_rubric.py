@@ -16,7 +16,7 @@ from evalsuite.core.protocols import JudgedScorer
 from evalsuite.core.types import Message, Sample, Score, ToolCall, Transcript
 from evalsuite.judges import Checklist, Each, Likert, Tree, YesNo
 from evalsuite.judges.criteria import Reading
-from evalsuite.judges.ready_rubrics import conversation, factual, faithful, follows, relevant
+from evalsuite.judges.rubrics import conversation, factual, faithful, follows, relevant
 
 SAMPLE = Sample("sky", "Why is the sky blue?", target=["Scattering.", "Rayleigh scattering."])
 ANSWER = Transcript("Because of scattering.")
@@ -243,7 +243,7 @@ def test_the_signature_changes_with_prompt_scale_and_model(scripted: Any) -> Non
         return text
 
     plain = of(rubric("Clear?", scale=(1, 5)))
-    assert plain.startswith("rubric|judge:gpt-4|version:1|hash:")
+    assert plain.startswith("rubric|judge:gpt-4|version:2|hash:")
     others = [
         of(rubric("Clear?", scale=(1, 4))),
         of(rubric("Plain?", scale=(1, 5))),

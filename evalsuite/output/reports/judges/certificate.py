@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from evalsuite.judges.opinions import PREFERENCE
+from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.output.reports.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.output.reports.judges.agreement import Rating, agreement_rows, measured

@@ -86,14 +86,14 @@ def test_a_dialogues_scores_are_the_judges_on_peoples_scale(judged: Any) -> None
 
 
 def test_what_cannot_be_parsed_is_the_judges_own_failure_and_no_error(judged: Any) -> None:
-    run = judged(lambda _: "The first one, I think.")
+    run = judged(lambda _: "Both have their strengths.")
     pair, dialogue = run.records["pair-1"], run.records["dialogue-1-1"]
     assert (pair.outcome, pair.scores) == ("passed", {"parsed": 0.0, "accuracy": 0.0})
     assert dialogue.scores == {"parsed": 0.0}, "no score is made up"
     assert pair.facts["verdict"] is None
     assert "2 attempts" in pair.facts["unparsed"]
     assert pair.transcript.answer == "no verdict"
-    assert [event["content"] for event in pair.transcript.events].count("The first one, I think.") == 4
+    assert [event["content"] for event in pair.transcript.events].count("Both have their strengths.") == 4
 
 
 def test_no_verdict_disagrees_even_where_people_see_a_tie(judged: Any) -> None:

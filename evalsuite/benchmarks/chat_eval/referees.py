@@ -13,22 +13,18 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from evalsuite.core.errors import JudgeError
-from evalsuite.judges.debate import SEATED, SUM_UP, Debate
-from evalsuite.judges.gather_all import together
-from evalsuite.judges.panel_rules import PanelRules
-from evalsuite.judges.quorum import settled
-from evalsuite.judges.repeated_judge import OFFICE, REASONS
+from evalsuite.judges.asking import wait_for_all
+from evalsuite.judges.judgements import settle_rounds
+from evalsuite.judges.panels import SEATED, SUM_UP, Debate, PanelRules
+from evalsuite.judges.prompts import OFFICE, REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.judges.debate import Silence, Speech
-    from evalsuite.judges.judged_input import JudgedInput
-    from evalsuite.judges.marks import Part
-    from evalsuite.judges.opinions import Assessment
-    from evalsuite.judges.quorum import Round
-    from evalsuite.judges.roles import DebaterRole
+    from evalsuite.judges.judgements import Assessment, Round
+    from evalsuite.judges.panels import DebaterRole, Silence, Speech
+    from evalsuite.judges.prompts import JudgedInput, Part
 
 TASK = "The task of the panel: {task} Do not let the order of the answers sway you.\n"
 TALK = (
@@ -59,9 +55,9 @@ class RefereePanel(PanelRules):
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         hearings = [Hearing(self, Debate(self, subject, model, swapped)) for swapped in self.orders]
-        rounds = await together(hearing.held() for hearing in hearings)
-        assessment = settled(self.form, rounds, self.quorum)
-        return assessment.knowing(interim=[ballot for hearing in hearings for ballot in hearing.interim])
+        rounds = await wait_for_all(hearing.hold() for hearing in hearings)
+        assessment = settle_rounds(self.form, rounds, self.quorum)
+        return assessment.with_facts(interim=[ballot for hearing in hearings for ballot in hearing.interim])
 
     def prompts(self) -> Sequence[str]:
         """See `Judge.prompts`."""
@@ -95,24 +91,24 @@ class Hearing:
     spoken: list[Part] = field(default_factory=list)
     interim: list[Mapping[str, Any]] = field(default_factory=list)
 
-    async def held(self) -> Round:
+    async def hold(self) -> Round:
         """Holds the debate; what could not be read is in the round's problems."""
         try:
             for turn in range(1, self.panel.turns + 1):
                 await self._turn(turn)
         except JudgeError as error:
-            return self.debate.failed(error)
-        return self.debate.ended()
+            return self.debate.fail(error)
+        return self.debate.end()
 
     async def _turn(self, turn: int) -> None:
         if self.panel.strategy == "one_by_one":
             for seat in self.panel.debaters:
-                self.debate.heard += self._kept([await self._contribution(seat, turn)], turn)
+                self.debate.shown += self._keep([await self._contribution(seat, turn)], turn)
         else:
-            contributions = await together(self._contribution(seat, turn) for seat in self.panel.debaters)
-            self.spoken += (parts := self._kept(contributions, turn))
+            contributions = await wait_for_all(self._contribution(seat, turn) for seat in self.panel.debaters)
+            self.spoken += (parts := self._keep(contributions, turn))
             if turn < self.panel.turns:
-                self.debate.heard += await self._conveyed(parts, turn)
+                self.debate.shown += await self._convey(parts, turn)
         if self.panel.interim and turn < self.panel.turns:
             await self._secret_ballots(turn)
 
@@ -125,30 +121,32 @@ class Hearing:
     def _judgement(self, seat: DebaterRole) -> str:
         return JUDGEMENT.format(name=seat.name) + REASONS + self.panel.form.request("End")
 
-    def _kept(self, contributions: Sequence[Speech[Any] | Silence], turn: int) -> list[Part]:
+    def _keep(self, contributions: Sequence[Speech[Any] | Silence], turn: int) -> list[Part]:
         speeches = self.debate.keep(*contributions)
         if turn == self.panel.turns:
             self.debate.count(*contributions)
-        return [speech.heard() for speech in speeches]
+        return [speech.part() for speech in speeches]
 
-    async def _conveyed(self, parts: list[Part], turn: int) -> list[Part]:
+    async def _convey(self, parts: list[Part], turn: int) -> list[Part]:
         """What everybody hears of a turn in which all spoke at once."""
         if self.panel.strategy == "simultaneous_summarizer":
             summary = await self.debate.sum_up(self.spoken, turn)
             self.debate.keep(summary)
-            return [summary.heard()]
-        return shuffled(parts, self.panel.seed, turn, self.debate.subject.shown(swapped=self.debate.swapped))
+            return [summary.part()]
+        return shuffle_parts(
+            parts, self.panel.seed, turn, self.debate.subject.shown(swapped=self.debate.swapped)
+        )
 
     async def _secret_ballots(self, turn: int) -> None:
         ask = self.panel.form
-        ballots = await together(
+        ballots = await wait_for_all(
             self.debate.judge(seat, turn, self._judgement(seat), ask.parse) for seat in self.panel.debaters
         )
         for speech in self.debate.keep(*ballots):
             self.interim.append({"turn": turn, **self.debate.ballot(speech).plain()})
 
 
-def shuffled(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
+def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
     """The parts in an order that the seed, the turn and the subject settle, on every machine alike."""
     digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
     mixed = list(parts)

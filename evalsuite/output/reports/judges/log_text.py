@@ -1,4 +1,4 @@
-"""A judge's log as text to read."""
+"""Writes a judge's log as text."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ if TYPE_CHECKING:
 SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model", "cut_off")
 
 
-def minutes(log: Sequence[Mapping[str, Any]]) -> str:
-    """Everything that was said, one paragraph per message, each headed by who said it and when.
+def write_log(log: Sequence[Mapping[str, Any]]) -> str:
+    """Write all messages, one paragraph each, which begins with the speaker and the turn.
 
     Args:
-        log: a `Score.log`, or the events of a judge's transcript; other keys of an entry are shown by name.
+        log: a `Score.log`, or the events of a judge's transcript; further keys of an entry are shown by name.
     """
-    return "\n\n".join(f"{_lead(entry)}\n{_words(entry)}".strip() for entry in _each_prompt_once(log))
+    return "\n\n".join(
+        f"{_write_heading(entry)}\n{_write_message(entry)}".strip() for entry in _show_prompts_once(log)
+    )
 
 
-def _each_prompt_once(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """A judge that is asked twenty times is asked the same: its prompt is shown before the first answer alone."""
+def _show_prompts_once(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Leave out repeated prompts: a judge that is asked twenty times is asked the same."""
     shown: set[tuple[str, str, str]] = set()
     for entry in log:
         if entry.get("role") in ("system", "user"):
@@ -31,7 +33,7 @@ def _each_prompt_once(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str,
         yield entry
 
 
-def _lead(entry: Mapping[str, Any]) -> str:
+def _write_heading(entry: Mapping[str, Any]) -> str:
     speaker = str(entry.get("speaker", "judge"))
     parts = [
         speaker if entry.get("role") in ("assistant", None) else f"to {speaker}",
@@ -43,7 +45,7 @@ def _lead(entry: Mapping[str, Any]) -> str:
     return f"[{', '.join(part for part in parts if part)}]"
 
 
-def _words(entry: Mapping[str, Any]) -> str:
+def _write_message(entry: Mapping[str, Any]) -> str:
     reasoning = f"(reasoning) {entry['reasoning']}" if entry.get("reasoning") else ""
     others = [f"{name}: {value}" for name, value in entry.items() if name not in SHOWN_APART]
     return "\n".join(part for part in (reasoning, str(entry.get("content", "")).strip(), *others) if part)

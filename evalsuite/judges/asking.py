@@ -1,0 +1,208 @@
+"""Asks judges: again after an answer that cannot be read, by JSON schema where the server offers it, many at once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from evalsuite.core.errors import JudgeError, RequestRefused
+from evalsuite.core.types import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.types import Completion, TokenLogprob
+
+T = TypeVar("T")
+
+AGAIN = "That answer cannot be used: {problem} Please answer again, in the form asked for."
+CUT_OFF = "it was cut off at the limit on tokens (max_tokens). Be shorter."
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(Generic[T]):
+    """A judgement that could be read.
+
+    Attributes:
+        value: the parser's result.
+        text: the answer that was parsed.
+        log: the messages exchanged, as plain data for `Score.log`.
+        logprobs: log-probabilities of the answer, if they were requested and the backend returns them.
+    """
+
+    value: T
+    text: str
+    log: tuple[Mapping[str, Any], ...]
+    logprobs: tuple[TokenLogprob, ...] | None = None
+
+
+async def ask_until_parsed(
+    judge: Model,
+    prompt: str | Sequence[Message],
+    parse: Callable[[str], T],
+    *,
+    attempts: int = 3,
+    read_cut_off: bool = False,
+    **params: Any,
+) -> Judgement[T]:
+    """Ask a judge; after a malformed answer ask again and say what was wrong.
+
+    Args:
+        judge: the model to ask.
+        prompt: the first question.
+        parse: reads an answer, or raises ValueError with a sentence that the judge can act on.
+        attempts: answers asked for at most, at least 1.
+        read_cut_off: also parse an answer that met the limit on tokens. Only for speeches and other texts that hold no
+            verdict: the end of a cut answer is missing, so its verdict may be missing, too.
+        params: generation parameters.
+
+    Raises:
+        JudgeError: no answer could be parsed; its log holds the messages exchanged.
+        ModelError: a call failed for good.
+    """
+    messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
+    log: list[Mapping[str, Any]] = [
+        {"role": message.role, "content": message.content} for message in messages
+    ]
+    problem = ""
+    for _ in range(attempts):
+        completion = await judge.chat(messages, **params)
+        log.append(_log_entry(completion))
+        try:
+            if completion.finish_reason == "length" and not read_cut_off:
+                raise ValueError(CUT_OFF)
+            return Judgement(parse(completion.text), completion.text, tuple(log), completion.logprobs)
+        except ValueError as error:
+            problem = str(error)
+        again = AGAIN.format(problem=problem)
+        messages += [Message("assistant", completion.text), Message("user", again)]
+        log.append({"role": "user", "content": again})
+    raise JudgeError(
+        f"judge {judge.name} gave no usable answer in {attempts} attempts; the last problem: {problem}",
+        tuple(log),
+    )
+
+
+def _log_entry(completion: Completion) -> dict[str, Any]:
+    entry = {"role": "assistant", "content": completion.text, "reasoning": completion.reasoning}
+    return {**entry, "cut_off": True} if completion.finish_reason == "length" else entry
+
+
+def read_speech(text: str) -> str:
+    """Return a text that holds no verdict, without spaces at its ends.
+
+    Raises:
+        ValueError: it is empty.
+    """
+    if not text.strip():
+        raise ValueError("it is empty.")
+    return text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredAnswers:
+    """Offers a JSON schema with every question, and remembers which servers refused one.
+
+    Attributes:
+        refused: models whose server refused a schema; later questions to them offer none.
+    """
+
+    refused: set[str] = field(default_factory=set)
+
+    async def ask(
+        self,
+        model: Model,
+        prompt: Sequence[Message],
+        parse: Callable[[str], T],
+        schema: Mapping[str, Any],
+        **options: Any,
+    ) -> Judgement[T]:
+        """Ask until the answer can be read; `ask_until_parsed` lists the errors.
+
+        A `response_format` among the options is the user's own and stays.
+        """
+        if model.name not in self.refused and "response_format" not in options:
+            form = {"name": "judgement", "schema": schema, "strict": True}
+            wanted = {"type": "json_schema", "json_schema": form}
+            try:
+                return await ask_until_parsed(model, prompt, parse, response_format=wanted, **options)
+            except RequestRefused:
+                # A server that refused for another reason refuses the request without a schema as well.
+                self.refused.add(model.name)
+        return await ask_until_parsed(model, prompt, parse, **options)
+
+
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """Make the schema of an object that has exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def whole_number(low: int, high: int) -> dict[str, Any]:
+    """Make the schema of a whole number, both ends included."""
+    return {"type": "integer", "minimum": low, "maximum": high}
+
+
+class Logged(Protocol):
+    """A judgement with the messages exchanged for it."""
+
+    @property
+    def log(self) -> Sequence[Mapping[str, Any]]:
+        """The messages, as plain data."""
+        ...
+
+
+L = TypeVar("L", bound=Logged)
+
+
+@dataclass(frozen=True, slots=True)
+class Readable(Generic[L]):
+    """The judgements that could be read, and the messages of all, unreadable ones included."""
+
+    judgements: Sequence[L]
+    log: tuple[Mapping[str, Any], ...]
+
+
+async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """Wait for all calls; if any failed, raise the error of the first one in order.
+
+    A task group would cancel the others at the first failure in time. Here every call ends, so neither the reported
+    error nor the cost depends on which server answered fastest.
+    """
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    return [_or_raise(result) for result in results]
+
+
+async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> Readable[L]:
+    """Wait for all calls and keep the judgements that can be read.
+
+    Args:
+        calls: one per judgement.
+        quorum: how many must be readable; None for all.
+
+    Raises:
+        JudgeError: too few are readable; its log holds the messages of all.
+        ModelError: a call failed for good.
+    """
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    outcomes = [result if isinstance(result, JudgeError) else _or_raise(result) for result in results]
+    judgements = [outcome for outcome in outcomes if not isinstance(outcome, JudgeError)]
+    unread = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
+    log = tuple(entry for outcome in outcomes for entry in outcome.log)
+    needed = len(outcomes) if quorum is None else min(quorum, len(outcomes))
+    if len(judgements) < needed:
+        count = f" ({len(judgements)} of {len(outcomes)} answers could be read; {needed} are needed)"
+        raise JudgeError(f"{unread[0]}{count if len(outcomes) > 1 else ''}", log) from unread[0]
+    return Readable(judgements, log)
+
+
+def _or_raise(result: T | BaseException) -> T:
+    if isinstance(result, BaseException):
+        raise result
+    return result

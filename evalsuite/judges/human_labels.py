@@ -1,0 +1,138 @@
+"""Labels that people gave: in the metadata of samples, and in the sheets of `evalsuite label`."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import DatasetError, ScoringError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalsuite.core.types import Sample
+
+LABELS: Mapping[str, float] = {
+    "yes": 1.0,
+    "no": 0.0,
+    "true": 1.0,
+    "false": 0.0,
+    "first": 1.0,
+    "tie": 0.5,
+    "second": 0.0,
+}
+"""The words that may stand for a number as a label."""
+
+
+def read_label(label: Any) -> float | None:
+    """Read a number or one of the `LABELS`; None for anything else."""
+    if isinstance(label, str):
+        word = label.strip().casefold()
+        try:
+            label = LABELS[word] if word in LABELS else float(word)
+        except ValueError:
+            return None
+    is_number = isinstance(label, (bool, int, float)) and math.isfinite(label)
+    return float(label) if is_number else None
+
+
+def people_facts(
+    sample: Sample,
+    names: Sequence[str],
+    *,
+    scale: tuple[float, float] | None = None,
+    passes: float | None = None,
+    nominal: bool = False,
+) -> dict[str, Any]:
+    """Make the fact `people`: per score its `label`, and how it is compared; empty for a sample without labels.
+
+    Args:
+        sample: its metadata may hold `human`: one label for every score, or a mapping of labels by score.
+        names: the judge's scores.
+        scale: lowest and highest score, if they are known.
+        passes: the least score that passes, if scores are verdicts.
+        nominal: whether each score is a verdict by itself.
+
+    Raises:
+        ScoringError: a label is neither a number nor one of the `LABELS`, or it is off the scale.
+    """
+    human = sample.metadata.get("human")
+    by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
+    labels = {name: _sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
+    low, high = scale or (-math.inf, math.inf)
+    if off := [label for label in labels.values() if not low <= label <= high]:
+        raise ScoringError(
+            f"sample {sample.id} has the label {off[0]:g} under 'human' in its metadata, off the judge's scale from "
+            f"{low:g} to {high:g}"
+        )
+    compared: dict[str, Any] = {"scale": list(scale)} if scale else {}
+    compared |= {"passes": passes} if passes is not None else {}
+    compared |= {"nominal": True} if nominal else {}
+    return (
+        {"people": {name: {"label": label, **compared} for name, label in labels.items()}} if labels else {}
+    )
+
+
+def check_labels(sample: Sample) -> None:
+    """Check that the labels of a sample can be read, regardless of the judge's scores.
+
+    Raises:
+        ScoringError: there are none, or one is neither a number nor one of the `LABELS`.
+    """
+    human = sample.metadata.get("human")
+    labels = list(human.values()) if isinstance(human, Mapping) else [human]
+    if not labels or None in labels:
+        raise ScoringError(f"sample {sample.id} has no label under 'human' in its metadata")
+    for label in labels:
+        _sample_label(sample, label)
+
+
+def _sample_label(sample: Sample, label: Any) -> float:
+    value = read_label(label)
+    if value is None:
+        raise ScoringError(
+            f"sample {sample.id} has the label {label!r:.60} under 'human' in its metadata; a label is a number or one "
+            f"of {', '.join(LABELS)}"
+        )
+    return value
+
+
+def read_sheet(path: Path) -> dict[str, float]:
+    """Read the labels of one sheet, by case; rows without a label are left out.
+
+    Raises:
+        DatasetError: a column is missing, a case occurs twice, or a label is neither a number nor one of the
+            `LABELS`.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DatasetError(path, "", str(error), "a sheet in CSV and UTF-8") from error
+    labels: dict[str, float] = {}
+    for number, row in enumerate(rows, 2):
+        case, text = row.get("case"), row.get("label")
+        if case is None or text is None:
+            raise DatasetError(path, f"line {number}", ", ".join(map(str, row)), "the columns case and label")
+        if case in labels:
+            raise DatasetError(path, f"line {number}", f"{case} again", "each case once")
+        if not text.strip():
+            continue
+        # Spreadsheets of many countries write a decimal comma.
+        label = read_label(text.replace(",", "."))
+        if label is None:
+            expected = f"a number or one of {', '.join(LABELS)}"
+            raise DatasetError(path, f"line {number}, column label", repr(text.strip()[:60]), expected)
+        labels[case.removeprefix("'")] = label
+    return labels
+
+
+def mean_labels(sheets: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Average the labels that each case has in the sheets."""
+    labels: dict[str, list[float]] = {}
+    for sheet in sheets:
+        for case, label in sheet.items():
+            labels.setdefault(case, []).append(label)
+    return {case: math.fsum(several) / len(several) for case, several in labels.items()}

@@ -1,0 +1,337 @@
+"""Reads judges' answers by one rule: the form that was asked for, and nothing else, is a statement.
+
+A statement is a JSON field, or a line of the form `label: value`, possibly with a reason after it. Synonyms are
+anchored at both ends: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` and `Answer 1 is 8 lines long`
+are not. A form with one value must begin or end the answer, because what stands in the middle may be a quotation. All
+statements must agree. Any other answer raises ValueError, and the judge is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+UNOPENED = re.compile(r"\A.*</(?:think|thinking|thought)>", re.DOTALL | re.IGNORECASE)
+TAG = re.compile(r"<([A-Za-z][\w ]{0,30})>\s{0,3}([^<>\n]{1,300}?)\s{0,3}</\1>")
+FENCE = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*$", re.MULTILINE)
+DECORATION = re.compile(r"(?<!\w)[*`_]+|[*`_]+(?!\w)")
+BULLET = re.compile(r"^[\s>#|•-]+|[\s|]+$")
+NUMERAL = re.compile(r"^\d{1,2}[.)]\s{1,3}")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\s+(?=\[[A-Za-z ]{1,30}\])")
+FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+MOST_OBJECTS = 20
+BEGUN_OBJECT = re.compile(r"\{\s{0,20}\"[^}]*\Z")
+
+LEAD = (
+    r"(?:(?:so|thus|therefore|hence|overall|finally|in (?:conclusion|summary|short))[,:]? )?"
+    r"(?:i (?:think|believe|find|say|conclude)(?: that)? )?(?:(?:the|my|our|its|overall|final|total) ){0,3}"
+)
+"""Words that may precede a label, as in `My final score: 8`."""
+LEADING = re.compile(LEAD, re.IGNORECASE)
+SEPARATOR = r"\s{0,3}(?:[:=|]|->|→|\bis\b:?|(?<=\])|(?<= )[-\u2013\u2014](?= ))\s{0,3}"
+OPENING = r"[\[({<\"'$]{0,3}(?:\\boxed\{)?"
+REMARK = r"(?:\s?\([^()\n]{1,60}\))"
+CLOSING = r"[\])}>\"'$]{0,4}"
+REASON = (
+    r"\s{0,3}(?:[.!]{0,3}|\([^()\n]{1,200}\)[.!]?|(?:[.!:;,|]|\s[-\u2013\u2014]{1,2})\s(?P<why>.+)|"
+    r"\s(?P<because>(?:because|since|as it)\b.+))"
+)
+"""The end of a statement: nothing, a remark in brackets, or a reason after a delimiter."""
+BETWEEN = rf"{REMARK}?(?:[,;.|]{{1,2}}\s{{0,3}}(?:and )?|\s{{1,3}}and |\s{{1,3}}\|\s{{0,3}}|$)"
+"""The end of one of several statements in a line."""
+
+HEDGE = re.compile(
+    r"\W*(?:\w+\W+)?(?:but|if|unless|or|wait|actually|al?though|however|except|perhaps|maybe|rather|well|to)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a reason that takes the value back."""
+RECONSIDERED = re.compile(
+    r"\b(?:wait|actually|on reflection|second thoughts?|reconsider\w*|correction|let me re\w+|therefore|thus|"
+    r"in conclusion|overall|final(?:ly)?|(?:should|must|ought to) be|changed?|instead)\b",
+    re.IGNORECASE,
+)
+"""Words after which the first line may no longer be the judge's last word."""
+
+
+Item = tuple["str | Mapping[str, Any]", bool]
+"""A line or a JSON object of an answer, and whether it is a quotation."""
+
+
+class NoStatementError(ValueError):
+    """An answer lacks a field of the form."""
+
+
+class Value(Protocol[T_co]):
+    """The values that a form allows."""
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression that finds candidates for `read`."""
+        ...
+
+    def read(self, text: str) -> T_co | None:
+        """Read a value; None if the whole text is not one."""
+        ...
+
+    def fits_reason(self, why: str) -> bool:
+        """Return whether a reason after the value leaves the value unambiguous."""
+        ...
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, possibly followed by the upper end of the scale: `8`, `8/10`, `8 out of 10`, `8 points`."""
+
+    high: float
+    pattern = (
+        r"[+-]?\d{1,12}(?:\.\d{1,20})?(?:e-\d{1,3})?"
+        r"(?:\s?(?:/|out of)\s?\d{1,12}(?:\.0)?)?(?:\s(?:points?|stars?))?"
+    )
+
+    def read(self, text: str) -> float | None:
+        number, *scale = re.findall(r"[+-]?\d+(?:\.\d+)?(?:e-\d+)?", text)
+        return float(number) if not scale or float(scale[0]) == self.high else None
+
+    def fits_reason(self, why: str) -> bool:
+        return not re.search(r"\d", why)
+
+
+@dataclass(frozen=True)
+class Choice(Generic[T]):
+    """One of several meanings, each with a regular expression for its synonyms."""
+
+    options: Mapping[T, str]
+
+    @cached_property
+    def pattern(self) -> str:
+        return "|".join(f"(?:{synonyms})" for synonyms in self.options.values())
+
+    def read(self, text: str) -> T | None:
+        for meaning, synonyms in self.options.items():
+            if re.fullmatch(synonyms, text, re.IGNORECASE):
+                return meaning
+        return None
+
+    def fits_reason(self, why: str) -> bool:
+        return not re.match(rf"\W*(?:{self.pattern})\b", why, re.IGNORECASE)
+
+
+YES_OR_NO: Choice[float] = Choice(
+    {
+        1.0: "yes|true|met|pass(?:ed)?|supported",
+        0.0: "no|false|unmet|not met|fail(?:ed)?|unsupported|not supported",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Field(Generic[T]):
+    """One value of a form.
+
+    Attributes:
+        labels: the label that was asked for, and its synonyms.
+        value: the values allowed; all fields of a form have the same `pattern`.
+    """
+
+    labels: Sequence[str]
+    value: Value[T]
+
+
+class AnswerForm(Generic[T]):
+    """The form that was asked for; `read` reads an answer.
+
+    Args:
+        fields: field by name. A form with one field may also be the bare value.
+    """
+
+    def __init__(self, fields: Mapping[str, Field[T]]) -> None:
+        self._fields = fields
+        self._names = {_plain(label): name for name, field in fields.items() for label in field.labels}
+        longest_first = sorted(self._names, key=len, reverse=True)
+        either = "|".join(re.escape(label).replace(r"\ ", "[ _-]") for label in longest_first)
+        self._pattern = next(iter(fields.values())).value.pattern
+        value = rf"{OPENING}(?P<value>{self._pattern}){CLOSING}"
+        statement = rf"{LEAD}\[?(?P<label>{either})\]?(?: (?:score|rating))?{REMARK}?{SEPARATOR}{value}"
+        unnamed = re.sub(r"\?P<\w+>", "?:", statement)
+        self._value = re.compile(value + REASON, re.IGNORECASE)
+        self._heading = re.compile(rf"{LEAD}(?:{either}):?", re.IGNORECASE)
+        self._statement = re.compile(statement, re.IGNORECASE)
+        self._with_reason = re.compile(statement + REASON, re.IGNORECASE)
+        self._several = re.compile(f"(?:{unnamed}{BETWEEN})+", re.IGNORECASE)
+        self._boxed = re.compile(
+            rf"(?:\[\[|\\boxed\{{)(?:{self._pattern})(?:\]\]|\}})\$?\W{{0,3}}$", re.IGNORECASE
+        )
+
+    def read(self, text: str) -> dict[str, T]:
+        """Read the value of each field.
+
+        Raises:
+            NoStatementError: a field has no statement; the argument is its name.
+            ValueError: two statements of a field differ.
+        """
+        items = self._split(remove_thoughts(text).translate(FULL_WIDTH))
+        found = [self._read_item(item) for item, _ in items]
+        if len(self._fields) == 1 and items:
+            found[0] = found[0] or self._read_alone(items[0][0], is_last=len(items) == 1)
+            found[-1] = found[-1] or self._read_alone(items[-1][0], is_last=True)
+            begins, ends = (found[at] and not items[at][1] for at in (0, -1))
+            after = "\n".join(item for item, _ in items[1:] if isinstance(item, str))
+            if not ends and (not begins or RECONSIDERED.search(after)):
+                raise NoStatementError(*self._fields)
+        values: dict[str, T] = {}
+        for name, value in (statement for statements in found for statement in statements):
+            if values.setdefault(name, value) != value:
+                raise ValueError(f"there are several lines '{name}:' that contradict one another.")
+        if missing := [name for name in self._fields if name not in values]:
+            raise NoStatementError(missing[0])
+        return values
+
+    def _split(self, text: str) -> list[Item]:
+        """Split an answer into its JSON objects and its lines, without decoration."""
+        text = TAG.sub(r"\n\1: \2\n", text)
+        items: list[Item] = []
+        at = 0
+        for item, start, end in find_objects(text):
+            items += self._split_lines(text[at:start])
+            before = text[:start].rstrip(" \t")
+            # An object in the middle of a sentence is a quotation.
+            items.append((item, bool(before) and before[-1] not in "\n:>`"))
+            at = end
+        rest = text[at:]
+        begun = BEGUN_OBJECT.search(rest)
+        items += self._split_lines(rest[: begun.start()] if begun else rest)
+        return [*items, ("(cut off)", False)] if begun else items
+
+    def _split_lines(self, text: str) -> list[Item]:
+        quoting = "\n" in text.strip()
+        lines: list[Item] = []
+        for raw in FENCE.sub("", text).splitlines():
+            line = BULLET.sub("", DECORATION.sub("", BULLET.sub("", raw)))
+            if not re.search(r"\w", line):
+                continue
+            if lines and self._heading.fullmatch(heading := str(lines[-1][0])):
+                line = f"{heading.rstrip(':')}: {line}"
+                lines.pop()
+            lines.append((line, quoting and raw.lstrip().startswith(">")))
+        return lines
+
+    def _read_item(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
+        """Read the labelled statements of an object or a line; a line that holds anything else has none."""
+        if not isinstance(item, str):
+            return list(self._read_object(item))
+        line = NUMERAL.sub("", item)
+        for part in dict.fromkeys((line, SENTENCE_END.split(line)[-1])):
+            several = self._several.fullmatch(part)
+            matches = list(self._statement.finditer(part)) if several else [self._with_reason.fullmatch(part)]
+            read = [self._read_match(match) for match in matches if match]
+            if read and None not in read:
+                return [statement for statement in read if statement is not None]
+        return []
+
+    def _read_match(self, match: re.Match[str]) -> tuple[str, T] | None:
+        name = self._names[_plain(match["label"])]
+        value = self._fields[name].value
+        settled = _is_settled(match, value) and not self._statement.search(match.string, match.end("value"))
+        read = value.read(match["value"]) if settled or match.re is self._statement else None
+        return None if read is None else (name, read)
+
+    def _read_object(self, item: Mapping[str, Any]) -> Iterator[tuple[str, T]]:
+        for key, inner in item.items():
+            name = self._names.get(_plain(key))
+            if name is None and isinstance(inner, Mapping):
+                yield from self._read_object(inner)
+            elif name is not None:
+                field = inner.get("score", inner.get("value")) if isinstance(inner, Mapping) else inner
+                read = read_value(field, self._fields[name].value)
+                if read is not None:
+                    yield name, read
+
+    def _read_alone(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
+        """Read a line that is the bare value; of the last line, also a sentence or a box at its end."""
+        if not isinstance(item, str):
+            return []
+        ((name, field),) = self._fields.items()
+        parts = [item, LEADING.sub("", item, count=1)]
+        if is_last:
+            end, boxed = SENTENCE_END.split(item)[-1], self._boxed.search(item)
+            parts += [LEADING.sub("", end, count=1)] if " " in end else []
+            parts += [boxed[0]] if boxed else []
+        for part in parts:
+            match = self._value.fullmatch(part)
+            if match and _is_settled(match, field.value):
+                read = field.value.read(match["value"])
+                return [] if read is None else [(name, read)]
+        return []
+
+
+def read_value(field: Any, value: Value[T]) -> T | None:
+    """Read a JSON value that is a number or a text; None if it is anything else."""
+    if not isinstance(field, (str, int, float)):
+        return None
+    text = DECORATION.sub("", str(field).translate(FULL_WIDTH)).strip()
+    match = re.fullmatch(rf"{OPENING}(?P<value>{value.pattern}){CLOSING}{REASON}", text, re.IGNORECASE)
+    return value.read(match["value"]) if match and _is_settled(match, value) else None
+
+
+def _is_settled(match: re.Match[str], value: Value[Any]) -> bool:
+    """Return whether the reason after a value leaves the value as it is."""
+    why = match.groupdict().get("why")
+    return why is None or not (HEDGE.match(why) or not value.fits_reason(why))
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"[ _-]+", " ", label).strip().casefold()
+
+
+def remove_thoughts(text: str) -> str:
+    """Remove what the model thought aloud.
+
+    A thought that was cut off extends to the end of the text. A thought without an opening tag, which chat templates
+    may have put into the prompt, begins at the start of the text.
+    """
+    return UNOPENED.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
+
+
+def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
+    """Find the JSON objects in a text, at most 20, each with the places where it begins and ends."""
+    decoder, at, tried = json.JSONDecoder(object_pairs_hook=_check_pairs), text.find("{"), 0
+    while at >= 0 and tried < MOST_OBJECTS:
+        tried += 1
+        try:
+            item, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield item, at, end
+        at = text.find("{", end)
+
+
+def _check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object that has a name twice with different values; Python's JSON would keep the last."""
+    item: dict[str, Any] = {}
+    for name, value in pairs:
+        if item.setdefault(name, value) != value:
+            raise ValueError(f"{name} is there twice")
+    return item
+
+
+def find_reason(text: str) -> str:
+    """Return the reason of the first JSON object that has one; otherwise the beginning of the text."""
+    reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
+    return one_line(reasons[0]) if reasons else one_line(text)
+
+
+def one_line(text: Any) -> str:
+    """Return the first 300 characters in one line; empty for anything but a text."""
+    return " ".join(text.split())[:300] if isinstance(text, str) else ""
