@@ -22,7 +22,7 @@ from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planned_order import PlannedOrder
 from evalsuite.decisions.sequential_gates import EarlyComparison, EarlyStop, at_the_end
 from evalsuite.results.judge_labels import rho
-from evalsuite.results.rows import Row
+from evalsuite.results.tally import Row
 from evalsuite.stats.jackknife import interval_of_replicates
 from evalsuite.stats.rank_tables import without_each_cluster
 

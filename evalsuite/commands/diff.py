@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from evalsuite.results.rows import Row
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Row
 
 
 @dataclass(frozen=True, slots=True)

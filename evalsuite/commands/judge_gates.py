@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.output.reports.judges.certificate import JudgeResults
-    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Row
 
 
 def decided(

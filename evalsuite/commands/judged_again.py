@@ -15,8 +15,7 @@ from evalsuite.judges.probes import PARAPHRASED, REWORD, make_probes
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.judges.rubrics import Rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,10 +6,14 @@ Each `plain_*` gives plain JSON data, each `read_*` takes it back; nothing is ev
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from evalsuite.core.types import (
     Completion,
@@ -23,7 +27,11 @@ from evalsuite.core.types import (
     Usage,
 )
 
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, TypeAdapter
+
 Plain = dict[str, Any]
+Read = TypeVar("Read")
 
 
 def dumps(value: Any) -> str:
@@ -205,29 +213,97 @@ def decode_transcript(plain: Mapping[str, Any]) -> Transcript:
 
 
 def encode_record(record: Record) -> Plain:
-    """A record as an object: one line of `records.jsonl`."""
-    plain: Plain = {name: getattr(record, name) for name in Record.__slots__}
-    plain["usage"] = encode_usage(record.usage)
-    plain["judge_usage"] = encode_usage(record.judge_usage)
-    plain["simulator_usage"] = encode_usage(record.simulator_usage)
-    plain["transcript"] = record.transcript and encode_transcript(record.transcript)
-    return plain
+    """Convert a record to an object: one line of `records.jsonl`."""
+    return {item.name: _encode_field(getattr(record, item.name)) for item in fields(Record)}
 
 
-def decode_record(plain: Mapping[str, Any]) -> Record:
-    """The reverse of `encode_record`; fields that a later version added are passed over.
+def _encode_field(value: Any) -> Any:
+    if isinstance(value, Usage):
+        return encode_usage(value)
+    return encode_transcript(value) if isinstance(value, Transcript) else value
+
+
+def decode_record(line: str | bytes) -> Record:
+    """Read a line of `records.jsonl`; fields that a later version added are ignored.
 
     Raises:
-        KeyError: a field that every record has is missing.
+        ValueError: the line is not a record; the message names each field, what was found and what was expected.
     """
-    fields = {name: plain[name] for name in Record.__slots__ if name in plain}
-    fields["usage"] = decode_usage(plain["usage"])
-    for part in ("judge_usage", "simulator_usage"):
-        if part in plain:
-            fields[part] = decode_usage(plain[part])
-    transcript = plain.get("transcript")
-    fields["transcript"] = None if transcript is None else decode_transcript(transcript)
-    return Record(**fields)
+    return _checked(_record_reader(), line)
+
+
+def read_as(shape: type[Read], text: str | bytes) -> Read:
+    """Read JSON as a dataclass, without converting a value.
+
+    Raises:
+        ValueError: the text has another shape; the message names each field, what was found and what was expected.
+    """
+    reader: TypeAdapter[Read] = _reader(shape)  # type: ignore[arg-type] # mypy: a class is hashable
+    return _checked(reader, text)
+
+
+def _checked(reader: TypeAdapter[Read], text: str | bytes) -> Read:
+    from pydantic import ValidationError
+
+    try:
+        return reader.validate_json(text, strict=True)
+    except ValidationError as error:
+        problems = (
+            f"{'.'.join(map(str, problem['loc'])) or 'the line'}: {problem['msg']}, not {problem['input']!r:.60}"
+            for problem in error.errors(include_url=False, include_context=False)
+        )
+        raise ValueError("; ".join(problems)) from None
+
+
+@cache
+def _reader(shape: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(shape)
+
+
+def record_schema() -> Plain:
+    """Describe a line of `records.jsonl` as a JSON Schema, with the words of the types' docstrings."""
+    schema = _record_reader().json_schema()
+    for described, plain in (
+        (Record, schema),
+        (Transcript, schema["$defs"]["Transcript"]),
+        (Usage, schema["$defs"]["Usage"]),
+    ):
+        plain["description"], words = _describe(described)
+        for name, text in words.items():
+            plain["properties"][name]["description"] = text
+    schema["required"] = [name for name in schema["properties"] if name in {*schema["required"], *WRITTEN}]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:evalsuite:record:1",
+    } | schema
+
+
+def _describe(described: type) -> tuple[str, dict[str, str]]:
+    """Split a class's docstring into its first line and its attributes' texts."""
+    head, _, attributes = inspect.cleandoc(described.__doc__ or "").partition("\n\nAttributes:\n")
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
+    return head.partition("\n")[0], {name: " ".join(text.split()) for name, text in entries}
+
+
+@cache
+def _record_reader() -> TypeAdapter[Record]:
+    from pydantic import GetPydanticSchema, TypeAdapter
+
+    return TypeAdapter(Annotated[Record, GetPydanticSchema(_require_fields)])
+
+
+WRITTEN = ("tags", "scores", "error", "usage", "seconds")
+"""Fields that every line has, although `Record` has defaults for them."""
+
+
+def _require_fields(source: Any, handler: GetCoreSchemaHandler) -> Any:
+    schema = handler(source)
+    for argument in handler.resolve_ref_schema(schema)["schema"]["fields"]:
+        if argument["name"] == "usage":  # without it, a damaged record would pass for one that cost nothing
+            argument["schema"] = argument["schema"]["schema"]
+    return schema
 
 
 def encode_metric(metric: Metric) -> dict[str, Any]:

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Message, Metric, Sample, Score, Transcript
     from evalsuite.output.reports.section import Section
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import RunView, Tally
+    from evalsuite.results.tally import Estimate, RunView, Tally
 
 
 class Model(Protocol):

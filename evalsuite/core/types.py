@@ -9,13 +9,20 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from annotated_types import Ge
 
 from evalsuite.core.redaction import show_address, show_params
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Outcome = Literal["passed", "failed", "error", "skipped"]
 Target = str | int | float | Sequence[str] | None
+Count = Annotated[int, Ge(0)]
+Amount = Annotated[float, Ge(0)]
+
+AS_WRITTEN = {"strict": True, "allow_inf_nan": False}
+"""How pydantic reads these types from a file: nothing is converted, and every number is finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,21 @@ class Message:
             },
         )
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        """Tell pydantic to read messages in the OpenAI chat format."""
+        from pydantic_core import core_schema
+
+        def read(plain: Mapping[str, Any]) -> Message:
+            try:
+                return cls.from_openai(plain)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise ValueError(f"not a message in the OpenAI chat format: {error!r}") from error
+
+        return core_schema.no_info_after_validator_function(
+            read, core_schema.dict_schema(core_schema.str_schema())
+        )
+
 
 MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
@@ -164,11 +186,13 @@ class Usage:
         estimated: calls among them whose tokens are an estimate, as the server did not count them.
     """
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    estimated: int = 0
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
+
+    calls: Count = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    cost: Amount = 0.0
+    estimated: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both."""
@@ -266,6 +290,8 @@ class Transcript:
         facts: small plain data that reports group or count by (turns taken, reason for ending).
     """
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
+
     answer: str
     messages: tuple[Message, ...] = ()
     reasoning: str = ""
@@ -362,10 +388,12 @@ class Record:
             `params` of the case's first request, `requests` for all of them.
     """
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
+
     case: str
     benchmark: str
     sample: str
-    epoch: int
+    epoch: Annotated[int, Ge(1)]
     model: str
     outcome: Outcome
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -380,8 +408,8 @@ class Record:
     usage: Usage = field(default_factory=Usage)
     judge_usage: Usage = field(default_factory=Usage)
     simulator_usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0
-    solving_seconds: float = 0.0
+    seconds: Amount = 0.0
+    solving_seconds: Amount = 0.0
     input: str = ""
     target: Target = None
     transcript: Transcript | None = None

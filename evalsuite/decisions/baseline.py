@@ -73,7 +73,9 @@ def _look(baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
             parted.append((subject, common))
         pairs = common.pairs(subject.metric)
         flips += [
-            Flip(subject, pair.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after
+            Flip(subject, pair.row.case, pair.before, pair.after)
+            for pair in pairs
+            if pair.before != pair.after
         ]
         unscored += _unscored(common, subject, baseline.folder.name)
     against = Against(
@@ -148,10 +150,10 @@ def _one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, 
     # Benchmarks that this run did not include are not lost cases.
     sides = [match.one_sided() for match in matches]
     new = [
-        case
+        row.case
         for name, bench in run.benchmarks.items()
         if name not in baseline.benchmarks
-        for case in bench.tally.each("case")
+        for row in bench.tally
     ]
     return {
         "only in the baseline": sorted(case for before, _ in sides for case in before),

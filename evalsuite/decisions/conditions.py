@@ -22,8 +22,8 @@ from evalsuite.core.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from evalsuite.results.estimate import Estimate
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Estimate
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalsuite.decisions.pairing import Common
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Estimate, Tally
     from evalsuite.stats.planning import DifferenceVariance
 
     Compute = Callable[[Tally], Estimate | None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.compared_metrics import declared, own_margin, subjects
 from evalsuite.decisions.measured import score_of
-from evalsuite.decisions.pairing import ByQuestion
+from evalsuite.decisions.pairing import by_question
 from evalsuite.decisions.sequential_gates import EarlyComparison
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _comparison(
     """One comparison; it has nothing to compare with if the metric's range is not declared."""
     metric = declared(baseline, subject.benchmark, subject.metric)
     before = {}
-    for question, rows in ByQuestion(baseline.benchmarks[subject.benchmark].tally).items():
+    for question, rows in by_question(baseline.benchmarks[subject.benchmark].tally).items():
         scores = [score for row in rows if (score := score_of(row, subject.metric)) is not None]
         if scores:
             before[question] = math.fsum(scores) / len(scores), rows[0].fingerprints

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.measured import Measured
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Estimate, Tally
 
 GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 

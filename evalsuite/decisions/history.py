@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.baseline_result import ComparedMetric
     from evalsuite.decisions.conditions import Gate
-    from evalsuite.results.estimate import Estimate
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Estimate
     from evalsuite.stats import NonInferiority
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Estimate, Tally
 
 MOST_GROUPS = 60
 """Times that a derived metric is computed again; with more clusters, some are left out together."""

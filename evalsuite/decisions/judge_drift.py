@@ -29,7 +29,7 @@ def judge_drift(baseline: Run, run: Run) -> list[str]:
 
 def is_canary(tally: Tally) -> bool:
     """Whether all cases are canaries, which watch the judge."""
-    return len(tally) > 0 and all(CANARY in tags for tags in tally.each("tags"))
+    return len(tally) > 0 and all(CANARY in row.tags for row in tally)
 
 
 def _moved(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]:

@@ -7,15 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.jackknifed import jackknifed
-from evalsuite.results.guarded_metric import failure_of
+from evalsuite.results.runs import failure_of
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Metric
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Estimate, Row
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 """A metric that every benchmark has: the share of its scored cases whose test passed."""
@@ -71,11 +70,10 @@ class Measured:
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """The share of scored cases whose test passed, or of samples if a sample needs k of its n epochs."""
-    if any("at_least" in facts for facts in cases.each("facts")):
+    if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_passes(cases))).estimate(PASS_RATE, confidence)
-    outcomes = enumerate(cases.each("outcome"))
-    ran = cases.pick([place for place, outcome in outcomes if outcome in {"passed", "failed"}])
-    return ran.estimate_of([float(outcome == "passed") for outcome in ran.each("outcome")], confidence)
+    ran = cases.ran()
+    return ran.estimate_of([float(row.outcome == "passed") for row in ran], confidence)
 
 
 def _passes(cases: Tally) -> Iterator[Row]:
@@ -112,7 +110,7 @@ def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
     """The cases with this tag value: of the named tag, else of any tag; all cases if there is no value."""
     if value is None:
         return tally
-    return tally.pick([place for place, tags in enumerate(tally.each("tags")) if _matches(tags, tag, value)])
+    return tally.where(lambda row: _matches(row.tags, tag, value))
 
 
 def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
@@ -126,4 +124,4 @@ def _matches(tags: Mapping[str, str], tag: str | None, value: str) -> bool:
 
 def all_tags(tally: Tally) -> set[tuple[str, str]]:
     """Every tag with every value."""
-    return {pair for tags in tally.each("tags") for pair in tags.items()}
+    return {pair for row in tally for pair in row.tags.items()}

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.compared_metrics import declared, is_derived, own_margin
 from evalsuite.decisions.jackknifed import MOST_GROUPS
-from evalsuite.results.guarded_metric import failure_of
+from evalsuite.results.runs import failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.core.types import Metric
     from evalsuite.decisions.baseline_result import ComparedMetric, ComparisonRules
-    from evalsuite.decisions.pairing import Common, ScoredPairs
+    from evalsuite.decisions.pairing import Common, Pair
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
@@ -43,7 +43,7 @@ def compare_metric(
 
 
 def _compare_means(
-    pairs: ScoredPairs, subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
+    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
 ) -> ComparedPairs | str:
     from evalsuite import stats
 
@@ -53,18 +53,18 @@ def _compare_means(
     if isinstance(sized, str):
         return sized
     width, own = sized
-    clusters = pairs.clusters()
+    clusters = [pair.row.cluster for pair in pairs]
     result = stats.compare_paired(
-        pairs.before,
-        pairs.after,
+        [pair.before for pair in pairs],
+        [pair.after for pair in pairs],
         margin=rules.margin * width if own is None else own,
         clusters=clusters if len(set(clusters)) < len(clusters) else None,
         scale=width,
         lower_is_better=subject.lower_is_better,
     )
     parts: dict[str, float] = {}
-    for cluster, before, after in zip(clusters, pairs.before, pairs.after, strict=True):
-        parts[cluster] = parts.get(cluster, 0.0) + after - before
+    for pair in pairs:
+        parts[pair.row.cluster] = parts.get(pair.row.cluster, 0.0) + pair.after - pair.before
     return ComparedPairs(subject, result, _as_gains(parts, subject))
 
 

@@ -6,15 +6,15 @@ Only what was asked matters, not file names, folders, test functions or the numb
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
-from evalsuite.decisions.measured import PASS_RATE, PASSED
-from evalsuite.results.rows import Question, Row, whatever_the_mode
-from evalsuite.results.tally import Tally
+from evalsuite.decisions.measured import score_of
+from evalsuite.results.tally import Question, Row, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 SAME_QUESTION = ("input", "target")
 """Fingerprints that must be equal for two cases to be the same question."""
@@ -28,109 +28,22 @@ class Pair:
     """A question that was scored in both runs.
 
     Attributes:
-        case: id of its first epoch in this run.
-        cluster: what it shares with other questions.
+        row: its first case in this run.
         before: the baseline's score, the mean over its epochs.
-        after: this run's, likewise.
+        after: this run's score, likewise.
     """
 
-    case: str
-    cluster: str
+    row: Row
     before: float
     after: float
 
 
-class ScoredPairs(Sequence[Pair]):
-    """The pairs of one metric, as numbers; a `Pair` is made when it is looked at.
-
-    Attributes:
-        before: the baseline's scores.
-        after: this run's.
-    """
-
-    def __init__(self, cases: Tally, places: array[int], before: array[float], after: array[float]) -> None:
-        self._cases, self._places = cases, places
-        self.before, self.after = before, after
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._places)
-
-    def __getitem__(self, at: Any) -> Any:
-        """One pair, or those of a slice."""
-        if isinstance(at, slice):
-            return self.pick(range(len(self))[at])
-        row = self.row(at)
-        return Pair(row.case, row.cluster, self.before[at], self.after[at])
-
-    def row(self, at: int) -> Row:
-        """The question's first case in this run."""
-        return self._cases.rows[self._places[at]]
-
-    def clusters(self) -> list[str]:
-        """The cluster of each."""
-        return [self.row(at).cluster for at in range(len(self))]
-
-    def pick(self, places: Sequence[int]) -> ScoredPairs:
-        """Those at these places."""
-        return ScoredPairs(
-            self._cases,
-            array("I", (self._places[at] for at in places)),
-            array("d", (self.before[at] for at in places)),
-            array("d", (self.after[at] for at in places)),
-        )
-
-
-Value = TypeVar("Value")
-
-
-class ByQuestion(Mapping[Question, list[Row]]):
-    """A benchmark's cases by what was asked; rows are made when they are looked at."""
-
-    def __init__(self, cases: Tally) -> None:
-        self.cases = cases
-        self._first = dict[Question, int]()
-        self._repeated = dict[Question, list[int]]()
-        both = zip(cases.each("sample"), cases.each("tags"), strict=True)
-        for place, (sample, tags) in enumerate(both):
-            mode = tags.get("mode", "")
-            question = whatever_the_mode(sample, mode), mode
-            if self._first.setdefault(question, place) != place:
-                self._repeated.setdefault(question, []).append(place)
-
-    def __getitem__(self, question: Question) -> list[Row]:
-        """A question's cases."""
-        places = (self._first[question], *self._repeated.get(question, ()))
-        return [self.cases.rows[place] for place in places]
-
-    def __iter__(self) -> Iterator[Question]:
-        """The questions, in the order of their first cases."""
-        return iter(self._first)
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._first)
-
-    def __contains__(self, question: object) -> bool:
-        """Whether it was asked."""
-        return question in self._first
-
-    def first_place(self, question: Question) -> int:
-        """Where its first case stands."""
-        return self._first[question]
-
-    def of_each(self, question: Question, values: Sequence[Value]) -> list[Value]:
-        """A question's part of values that were read off all cases."""
-        first, more = self._first[question], self._repeated.get(question, ())
-        return [values[first], *(values[place] for place in more)]
-
-    def scores(self, metric: str) -> list[float | None]:
-        """Each case's score, as `measured.score_of` has it."""
-        outcomes = self.cases.each("outcome")
-        if metric == PASS_RATE:
-            return [PASSED.get(outcome) for outcome in outcomes]
-        both = zip(outcomes, self.cases.scores_of(metric), strict=True)
-        return [None if outcome == "error" else score for outcome, score in both]
+def by_question(cases: Tally) -> dict[Question, list[Row]]:
+    """Group a benchmark's cases by what was asked, in the order of the first case of each question."""
+    questions: dict[Question, list[Row]] = {}
+    for row in cases:
+        questions.setdefault(row.question, []).append(row)
+    return questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,57 +58,40 @@ class Common:
         changed: what else differs, with the number of questions in which it does.
     """
 
-    before: ByQuestion
-    after: ByQuestion
+    before: Mapping[Question, list[Row]]
+    after: Mapping[Question, list[Row]]
     shared: tuple[Question, ...] = ()
     replaced: tuple[Question, ...] = ()
     changed: Mapping[str, int] = field(default_factory=dict)
-    _pairs: dict[str, ScoredPairs] = field(default_factory=dict, compare=False)
 
-    def pairs(self, metric: str) -> ScoredPairs:
-        """The shared questions for which both runs have the metric."""
-        if metric not in self._pairs:
-            self._pairs[metric] = self._paired(metric)
-        return self._pairs[metric]
-
-    def _paired(self, metric: str) -> ScoredPairs:
-        places, old, new = array("I"), array("d"), array("d")
-        earlier, later = self.before.scores(metric), self.after.scores(metric)
+    def pairs(self, metric: str) -> list[Pair]:
+        """List the shared questions for which both runs have the metric."""
+        found = []
         for question in self.shared:
-            before = _mean(self.before.of_each(question, earlier))
-            after = _mean(self.after.of_each(question, later))
+            before, after = _mean(self.before[question], metric), _mean(self.after[question], metric)
             if before is not None and after is not None:
-                places.append(self.after.first_place(question))
-                old.append(before)
-                new.append(after)
-        return ScoredPairs(self.after.cases, places, old, new)
+                found.append(Pair(self.after[question][0], before, after))
+        return found
 
     def unscored(self, metric: str) -> tuple[int, int]:
-        """How many shared questions lack a score because of errors, in the baseline and in this run."""
-        return self._lost(self.before, metric), self._lost(self.after, metric)
-
-    def _lost(self, run: ByQuestion, metric: str) -> int:
-        scores, outcomes = run.scores(metric), list(run.cases.each("outcome"))
-        if "error" not in outcomes:
-            return 0
-        return sum(
-            _mean(run.of_each(question, scores)) is None and "error" in run.of_each(question, outcomes)
-            for question in self.shared
-        )
-
-    def every_score(self, metric: str) -> array[float]:
-        """All scores of the shared questions, of both runs."""
-        sides = [(run, run.scores(metric)) for run in (self.before, self.after)]
-        return array(
-            "d",
-            (
-                score
+        """Count the shared questions that lack a score because of errors, in the baseline and in this run."""
+        before, after = (
+            sum(
+                _mean(run[question], metric) is None and any(row.outcome == "error" for row in run[question])
                 for question in self.shared
-                for run, scores in sides
-                for score in run.of_each(question, scores)
-                if score is not None
-            ),
+            )
+            for run in (self.before, self.after)
         )
+        return before, after
+
+    def every_score(self, metric: str) -> list[float]:
+        """List all scores of the shared questions, of both runs."""
+        return [
+            score
+            for question in self.shared
+            for row in (*self.before[question], *self.after[question])
+            if (score := score_of(row, metric)) is not None
+        ]
 
     def tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
         """Both runs' cases of the shared questions, except those of some clusters."""
@@ -219,7 +115,7 @@ class Common:
 
 def common_questions(before: Tally, after: Tally) -> Common:
     """Pairs the cases of one benchmark in two runs."""
-    old, new = ByQuestion(before), ByQuestion(after)
+    old, new = by_question(before), by_question(after)
     shared, replaced = [], []
     changed = Counter[str]()
     for question, rows in new.items():
@@ -253,6 +149,6 @@ def _differ(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str
     ]
 
 
-def _mean(scores: list[float | None]) -> float | None:
-    present = [score for score in scores if score is not None]
-    return math.fsum(present) / len(present) if present else None
+def _mean(rows: Sequence[Row], metric: str) -> float | None:
+    scores = [score for row in rows if (score := score_of(row, metric)) is not None]
+    return math.fsum(scores) / len(scores) if scores else None

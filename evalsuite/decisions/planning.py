@@ -11,7 +11,7 @@ from evalsuite.core.types import Usage
 from evalsuite.decisions.compared_metrics import declared, subjects
 from evalsuite.decisions.derived_planning import derived_variance
 from evalsuite.decisions.measured import score_of, select
-from evalsuite.decisions.pairing import ByQuestion, common_questions
+from evalsuite.decisions.pairing import by_question, common_questions
 from evalsuite.results.built_in import RESOURCES
 
 if TYPE_CHECKING:
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.baseline_result import ComparedMetric
     from evalsuite.decisions.conditions import Gate
-    from evalsuite.results.rows import Question, Row
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Question, Row, Tally
     from evalsuite.stats.planning import DifferenceVariance
 
 
@@ -200,7 +199,7 @@ def _sight(
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
         return _derived_sight(subject, asked, baseline, earlier, detect)
     tally = select(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
-    scores = _scores(ByQuestion(tally), subject.metric)
+    scores = _scores(by_question(tally), subject.metric)
     width = _width(baseline, subject, scores)
     if len(scores) < 2 or width is None:
         return None
@@ -231,8 +230,8 @@ def _derived_sight(
 
 def _questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
     """How many of the planned questions a subject covers, by its share of the baseline's."""
-    whole = len(ByQuestion(baseline.benchmarks[subject.benchmark].tally))
-    return max(2, round(asked.questions * len(ByQuestion(tally)) / whole))
+    whole = len(by_question(baseline.benchmarks[subject.benchmark].tally))
+    return max(2, round(asked.questions * len(by_question(tally)) / whole))
 
 
 def _scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:
@@ -299,7 +298,7 @@ def _crowding(tally: Tally, metric: str) -> float:
     """The factor, at least 1, by which questions that share a source inflate the variance of a mean."""
     from evalsuite.stats import clustered_mean
 
-    rows = ByQuestion(tally)
+    rows = by_question(tally)
     scores = _scores(rows, metric)
     sources = [rows[question][0].cluster for question in scores]
     if len(set(sources)) == len(sources) or len(set(sources)) < 2:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.baseline_result import ComparedMetric
     from evalsuite.decisions.conditions import Gate
-    from evalsuite.results.rows import Question, Row
+    from evalsuite.results.tally import Question, Row
     from evalsuite.stats import ConfidenceSequence
 
 CONFIDENCE = 0.95

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from evalsuite.decisions.baseline_result import ComparedMetric
-    from evalsuite.decisions.pairing import Common, ScoredPairs
+    from evalsuite.decisions.pairing import Common, Pair
 
 FEWEST = 5
 """Smaller slices are ignored, since McNemar's test shows nothing with fewer questions."""
@@ -70,8 +69,8 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
             tag,
             value,
             len(pairs),
-            math.fsum(pairs.before) / len(pairs),
-            math.fsum(pairs.after) / len(pairs),
+            math.fsum(pair.before for pair in pairs) / len(pairs),
+            math.fsum(pair.after for pair in pairs) / len(pairs),
             pvalue,
         )
         for (subject, tag, value, pairs), pvalue in zip(looked_at, adjusted, strict=True)
@@ -79,22 +78,22 @@ def slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
-def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], ScoredPairs]:
+def _by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
     """The pairs for each value of each tag or metadata entry that divides the questions."""
     pairs = common.pairs(metric)
-    parts: dict[tuple[str, str], array[int]] = {}
-    for place in range(len(pairs)):
-        row = pairs.row(place)
-        for tag, value in {**row.facts.get("metadata", {}), **row.tags}.items():
+    parts: dict[tuple[str, str], list[Pair]] = {}
+    for pair in pairs:
+        for tag, value in {**pair.row.facts.get("metadata", {}), **pair.row.tags}.items():
             if tag != GROUPING:
-                parts.setdefault((tag, value), array("I")).append(place)
-    return {key: pairs.pick(part) for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
+                parts.setdefault((tag, value), []).append(pair)
+    return {key: part for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
 
 
-def _pvalue(pairs: ScoredPairs) -> float:
+def _pvalue(pairs: Sequence[Pair]) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
-    before, after, clusters = pairs.before, pairs.after, pairs.clusters()
+    before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
+    clusters = [pair.row.cluster for pair in pairs]
     apart = len(set(clusters)) == len(clusters)
     if apart and {*before, *after} <= {0.0, 1.0}:
         return mcnemar(before, after)

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Outcome
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.rows import Row
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Estimate, Row
 
 
 class Status(IntEnum):
@@ -170,7 +169,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         headline,
         reasons,
         tuple(findings.decisions),
-        Counter(run.each("outcome")),
+        Counter(row.outcome for row in run.all_rows()),
         against,
         shortened(settings.get("shard"), run.info.get("early"), left_open),
         (
@@ -194,7 +193,7 @@ def _identify(verdict: Verdict, run: Run) -> str:
         [against.name, [[str(subject), repr(one), found] for subject, one, found in against.found]]
         for against in verdict.against
     ]
-    cases = [*zip(run.each("case"), run.each("outcome"), strict=True)]
+    cases = [(row.case, row.outcome) for row in run.all_rows()]
     return hashlib.sha256(dumps([said, gates, compared, cases]).encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -305,8 +304,8 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
         own = [gate for gate in gates if gate.covers(name)]
         by_samples = any(gate.metric in {PASS_RATE, "*"} for gate in own)
         short = [] if by_samples else short_samples(bench.tally)
-        both = () if own else zip(bench.tally.each("outcome"), bench.tally.each("excused"), strict=True)
-        counts = Counter[str](outcome for outcome, excused in both if excused is None)
+        uncovered = () if own else bench.tally
+        counts = Counter[str](row.outcome for row in uncovered if row.excused is None)
         some = number_of(len(short), "sample")
         counted = {
             f"{counts['failed']} below threshold": counts["failed"],
@@ -323,8 +322,7 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 def short_samples(tally: Tally) -> list[str]:
     """Samples that hold in fewer epochs than their benchmark's `at_least` asks for, whatever errors hide."""
     epochs: dict[str, list[Row]] = {}
-    for place, facts in enumerate(tally.each("facts")):
-        if "at_least" in facts:
-            row = tally.rows[place]
+    for row in tally:
+        if "at_least" in row.facts:
             epochs.setdefault(row.sample, []).append(row)
     return sorted(sample for sample, rows in epochs.items() if sample_holds(rows) is False)

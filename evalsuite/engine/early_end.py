@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.conditions import Gate
     from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.journal.planned import PlannedCase
-    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Row
 
 FIRST = (1, False)
 """The stage of cases that run without `--until-decided`: the first epoch, and not beyond the limit."""

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from evalsuite.output.reports.section import Chart, Column, Series, Table
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,5 @@
-from .estimate import Estimate
-from .rows import Row
 from .runs import load_run
-from .tally import RunView, Tally
+from .tally import Estimate, Row, RunView, Tally
 
 __all__ = [
     "Estimate",

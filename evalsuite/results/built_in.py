@@ -17,15 +17,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import SHARE, Metric
-from evalsuite.results.estimate import Estimate
 from evalsuite.results.judge_labels import JUDGE_METRICS, corrected
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalsuite.core.types import Usage
-    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Row
 
 LATENCY = re.compile(r"latency_p(\d{1,2})")
 JUDGE = "judge_"
@@ -107,13 +106,8 @@ class BuiltInMetrics(dict[str, Metric]):
             return default
 
 
-def _ran(cases: Tally) -> Tally:
-    outcomes = enumerate(cases.each("outcome"))
-    return cases.pick([place for place, outcome in outcomes if outcome in {"passed", "failed"}])
-
-
 def _mean_amount(name: str, cases: Tally) -> Estimate | None:
-    amount, ran = AMOUNTS[name], _ran(cases)
+    amount, ran = AMOUNTS[name], cases.ran()
     mean = ran.estimate_of([amount(row) for row in ran])
     if mean is not None and mean.value in {0.0, 1.0}:
         # Nothing, or one call each, is no share of anything, and no interval of one belongs to it.
@@ -127,7 +121,7 @@ def _latency(share: float, cases: Tally) -> Estimate | None:
     The number of cases below the true percentile is binomial: Conover, "Practical Nonparametric Statistics" (1999,
     section 3.2).
     """
-    seconds = sorted(row.solving_seconds or row.seconds for row in _ran(cases))
+    seconds = sorted(row.solving_seconds or row.seconds for row in cases.ran())
     if not seconds:
         return None
     n = len(seconds)
@@ -144,7 +138,7 @@ def _attempts(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
     from evalsuite.stats import pass_at_k, pass_hat_k
 
     attempts: dict[str, list[Row]] = {}
-    for row in _ran(cases):
+    for row in cases.ran():
         attempts.setdefault(row.sample, []).append(row)
     if not attempts or min(map(len, attempts.values())) < k:
         return None

@@ -7,13 +7,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Row
 
 LabelPair = tuple[float, float]
 """People's label, and the judge's score."""
@@ -68,9 +67,8 @@ def side(preference: float) -> float:
 
 def labelled(tally: Tally) -> list[LabelledScore]:
     """Every labelled score of the cases that were judged."""
-    judged = (place for place, facts in enumerate(tally.each("facts")) if _has_labels(facts))
-    rows = (tally.rows[place] for place in judged)
-    return [label for row in rows if row.outcome != "error" for label in _labelled(row)]
+    judged = (row for row in tally if row.outcome != "error" and _has_labels(row.facts))
+    return [label for row in judged for label in _labelled(row)]
 
 
 def _has_labels(facts: Mapping[str, Any]) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RunError
-from evalsuite.results import shapes
+from evalsuite.core.json_codec import read_as
+from evalsuite.core.settings import Settings
+from evalsuite.core.types import Amount, Count, Metric, Usage
 from evalsuite.results.record_file import JOURNAL, RECORDS
 
 if TYPE_CHECKING:
@@ -25,6 +27,36 @@ LONGEST_NAME = 200
 
 LAST = "last"
 """Stands for the run that was begun last, other than to try out some cases (`-k`, ids) under no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyEnd:
+    """What a run decided before all its cases had run."""
+
+    cases: Count
+    planned: Count
+    gates: list[dict[str, Any]]
+    compared: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What `run.json` holds, as far as it is checked; fields that another version adds are ignored."""
+
+    started: str = ""
+    command: str = ""
+    model: str | None = None
+    settings: Settings = field(default_factory=Settings)
+    selection: dict[str, Any] = field(default_factory=dict)
+    narrowed: bool = False
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: Amount = 0.0
+    stopped: str | None = None
+    usage: Usage | None = None
+    early: EarlyEnd | None = None
+    metrics: dict[str, dict[str, Metric]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    other_failures: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +90,12 @@ class RunFolder:
             raise RunError(f"{file} is damaged: it names no version") from error
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{file} cannot be read: {error}") from error
-        if version == VERSION and (problem := shapes.info(info)):
-            raise RunError(f"{file} is damaged: {problem}")
         if version != VERSION:
             raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
+        try:
+            read_as(RunInfo, file.read_bytes())
+        except ValueError as error:
+            raise RunError(f"{file} is damaged: {error}") from error
         return info
 
     def write_info(self, info: Mapping[str, Any]) -> None:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from array import array
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_metric, decode_record
-from evalsuite.results import shapes
 from evalsuite.results.built_in import BuiltInMetrics, built_in
 from evalsuite.results.cut_short import check_whole, ends_within_a_line
 from evalsuite.results.flat_rows import flat_row
-from evalsuite.results.guarded_metric import GuardedMetric
 from evalsuite.results.record_file import RECORDS, bring_up_to_date
-from evalsuite.results.row_columns import Offsets, RowColumns, StoredRows
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_folder
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,8 +24,42 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.types import Metric, Record
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.rows import Row
+
+
+class GuardedMetric:
+    """Computes a derived metric, and keeps the reason where that fails.
+
+    Args:
+        compute: the benchmark's function.
+
+    Attributes:
+        failure: why the last computation gave nothing; empty where it succeeded or where the metric is
+            undefined by its own account.
+    """
+
+    def __init__(self, compute: Callable[[Tally], Estimate | None]) -> None:
+        self._compute = compute
+        self.failure = ""
+
+    def __call__(self, cases: Tally) -> Estimate | None:
+        """The metric over some cases; None where it is undefined or could not be computed."""
+        self.failure = ""
+        try:
+            # Whatever the annotation promises, a bare number is an easy slip.
+            result: object = self._compute(cases)
+        except Exception as error:  # noqa: BLE001 - anybody's code; other metrics do not depend on it
+            message = " ".join(str(error).split())
+            self.failure = f"its function raised {type(error).__name__}" + (f": {message}" if message else "")
+            return None
+        if result is None or isinstance(result, Estimate):
+            return result
+        self.failure = f"its function returned {type(result).__name__}; it must return an Estimate or None"
+        return None
+
+
+def failure_of(metric: object) -> str:
+    """Why the last computation of a derived metric failed; empty where it did not."""
+    return metric.failure if isinstance(metric, GuardedMetric) else ""
 
 
 class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
@@ -123,8 +153,8 @@ class Run:
 
     def records(self) -> Iterator[Record]:
         """All whole records, benchmark by benchmark, in the order of their case ids."""
-        for case in self.each("case"):
-            yield self.read(case)
+        for row in self.all_rows():
+            yield self.read(row.case)
 
     def frame(self) -> pd.DataFrame:
         """A row a case, in the columns of `results.flat_rows`.
@@ -150,11 +180,6 @@ class Run:
         declared = self.metrics(benchmark).get(metric)
         return declared is not None and declared.better == "lower"
 
-    def each(self, attribute: str) -> Iterator[Any]:
-        """One attribute of all cases of all benchmarks, in the order of `all_rows` and cheaper."""
-        for bench in self.benchmarks.values():
-            yield from bench.tally.each(attribute)
-
     def all_rows(self) -> Iterator[Row]:
         """All cases of all benchmarks."""
         for bench in self.benchmarks.values():
@@ -178,25 +203,47 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     if not isinstance(folder, RunFolder):
         folder = find_folder(Path("reports"), str(folder))
     journalled = bring_up_to_date(folder.path)
-    columns = RowColumns()
+    rows: dict[str, tuple[str, Row]] = {}
+    offsets: dict[str, int] = {}
     last: dict[str, tuple[str, str, str]] = {}
+    share = _Sharing()
     for offset, record in _records(folder.path / RECORDS):
-        columns.append(record, offset)
+        rows[record.case] = record.benchmark, share.row(record)
+        offsets[record.case] = offset
         last[record.benchmark] = record.source, record.model, record.declared
-    counted = columns.counted()
     info = folder.info()
     if "seconds" in info and not journalled:
         file = folder.path / RECORDS
-        check_whole(file, folder.path / SUMMARY, len(counted), cut=ends_within_a_line(file))
-    places: dict[str, array[int]] = {}
-    for at in counted:
-        places.setdefault(str(columns.benchmark[at]), array("I")).append(at)
+        check_whole(file, folder.path / SUMMARY, len(rows), cut=ends_within_a_line(file))
+    grouped: dict[str, list[Row]] = {}
+    for benchmark, row in rows.values():
+        grouped.setdefault(benchmark, []).append(row)
     benches = {}
-    for name in sorted(places):
+    for name in sorted(grouped):
         source, model, place = last[name]
-        tally = Tally(StoredRows(columns, places[name]))
-        benches[name] = Bench(tally, source, model, *declarations.find(name, place))
-    return Run(folder, info, benches, Offsets(columns, counted))
+        benches[name] = Bench(Tally.of(grouped[name]), source, model, *declarations.find(name, place))
+    return Run(folder, info, benches, offsets)
+
+
+class _Sharing:
+    """Makes rows that share equal values, since most tags, usages and fingerprints of a run repeat."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def row(self, record: Record) -> Row:
+        row = Row.of(record)
+        return replace(
+            row,
+            tags=self._share(tuple(row.tags.items()), row.tags),
+            usage=self._share(row.usage, row.usage),
+            judge_usage=self._share(row.judge_usage, row.judge_usage),
+            simulator_usage=self._share(row.simulator_usage, row.simulator_usage),
+            fingerprints={sys.intern(name): sys.intern(value) for name, value in row.fingerprints.items()},
+        )
+
+    def _share(self, key: Any, value: Any) -> Any:
+        return self._known.setdefault(key, value)
 
 
 def _records(file: Path) -> Iterator[tuple[int, Record]]:
@@ -215,13 +262,9 @@ def _records(file: Path) -> Iterator[tuple[int, Record]]:
 
 def _parse(line: bytes, file: Path, number: int | str) -> Record:
     try:
-        plain = json.loads(line)
-        problem = shapes.RECORD(plain)
-        if problem:
-            raise ValueError(problem)
-        return decode_record(plain)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        return decode_record(line)
+    except ValueError as error:
         raise RunError(
-            f"{file}, line {number}: not a record of evalsuite ({type(error).__name__}: {error}); "
+            f"{file}, line {number}: not a record of evalsuite ({error}); "
             "once this line is taken out, the rest can be read"
         ) from error

@@ -3,19 +3,97 @@
 from __future__ import annotations
 
 import math
-from array import array
-from dataclasses import dataclass, field
-from operator import attrgetter
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import PackedRows, Row
+from evalsuite.core.types import Outcome, Record, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.core.types import Metric, Outcome, Record
+    from evalsuite.core.types import Metric
     from evalsuite.stats import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its confidence interval.
+
+    Attributes:
+        value: the point estimate, on the metric's own scale (a share is 0.25, not 25).
+        low: lower bound; None where no interval can be given.
+        high: upper bound, likewise.
+        n: number of cases behind it.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+    def within(self, low: float, high: float) -> Estimate:
+        """The same with its interval cut at the range of the metric, which a t interval knows nothing of."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=max(self.low, low), high=min(self.high, high))
+
+
+Question = tuple[str, str]
+"""A sample's id without its mode, and the mode."""
+
+
+def whatever_the_mode(sample: str, mode: str) -> str:
+    """A sample's id without the mode, which stands at its end where a benchmark runs in several."""
+    written = mode.replace(":", "-")
+    return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a tally keeps of a record: everything but the long texts."""
+
+    case: str
+    sample: str
+    epoch: int
+    outcome: Outcome
+    tags: Mapping[str, str]
+    scores: Mapping[str, float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    judge_usage: Usage = field(default_factory=Usage)
+    simulator_usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    solving_seconds: float = 0.0
+    excused: str | None = None
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def question(self) -> Question:
+        """What was asked, and in which mode; the same in every run and epoch."""
+        mode = self.tags.get("mode", "")
+        return whatever_the_mode(self.sample, mode), mode
+
+    @property
+    def cluster(self) -> str:
+        """What this case shares with others: the value of its tag `cluster`, or its sample."""
+        return self.tags.get("cluster", self.sample)
+
+    @property
+    def model_usage(self) -> Usage:
+        """What the model under test took by itself."""
+        return self.usage - self.judge_usage - self.simulator_usage
+
+    @classmethod
+    def of(cls, record: Record) -> Row:
+        """Take what a tally keeps from a record."""
+        return cls(*(getattr(record, name) for name in _ROW_FIELDS))
+
+    def with_scores(self, scores: Mapping[str, float]) -> Row:
+        """The same case with other scores."""
+        return replace(self, scores=scores)
+
+
+_ROW_FIELDS = tuple(item.name for item in fields(Row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,120 +101,66 @@ class Tally:
     """Rows of one benchmark, in the order of their case ids whatever order they came in.
 
     Attributes:
-        rows: one a case; those of a run that was read are `PackedRows`.
+        rows: one per case.
     """
 
-    rows: Sequence[Row] = ()
+    rows: tuple[Row, ...] = ()
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Tally:
-        """A tally of these rows."""
+        """Make a tally of these rows."""
         return cls(tuple(sorted(rows, key=lambda row: row.case)))
 
     def __add__(self, other: Tally) -> Tally:
-        """The tally of both: addition is associative and does not depend on the order."""
+        """Add the rows of both; addition is associative and does not depend on the order."""
         return Tally.of((*self.rows, *other.rows))
 
     def __len__(self) -> int:
-        """The number of cases, errors included."""
+        """Count the cases, errors included."""
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Row]:
-        """The rows."""
+        """Iterate over the rows."""
         return iter(self.rows)
 
-    def each(self, attribute: str) -> Iterator[Any]:
-        """One attribute of each row, in the order of the rows; cheaper than the rows themselves."""
-        rows = self.rows
-        return rows.each(attribute) if isinstance(rows, PackedRows) else map(attrgetter(attribute), rows)
-
-    def pick(self, places: Sequence[int]) -> Tally:
-        """The rows at these places, in this order, which must be theirs."""
-        rows = self.rows
-        return Tally(
-            rows.pick(places) if isinstance(rows, PackedRows) else tuple(rows[place] for place in places)
-        )
-
     def count(self, outcome: Outcome) -> int:
-        """How many rows have this outcome."""
-        return sum(own == outcome for own in self.each("outcome"))
-
-    @property
-    def samples_are_apart(self) -> bool:
-        """Whether each row surely has a sample of its own, as far as that can be told without looking at them all."""
-        return isinstance(self.rows, PackedRows) and self.rows.samples_are_apart()
+        """Count the rows with this outcome."""
+        return sum(row.outcome == outcome for row in self.rows)
 
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
-        """The rows that have all these tags and, if given, that `keep` accepts."""
-        places: Iterable[int] = range(len(self.rows))
-        if tags:
-            wanted = tags.items()
-            places = (place for place, own in enumerate(self.each("tags")) if wanted <= own.items())
-        if keep:
-            places = (place for place in places if keep(self.rows[place]))
-        return self.pick(array("I", places))
-
-    def groups(self, tag: str) -> dict[str, Tally]:
-        """A tally for each value of a tag, in the order of the values; rows without the tag are left out."""
-        found: dict[str, array[int]] = {}
-        for place, tags in enumerate(self.each("tags")):
-            if tag in tags:
-                found.setdefault(tags[tag], array("I")).append(place)
-        return {value: self.pick(found[value]) for value in sorted(found)}
-
-    def metrics(self) -> tuple[str, ...]:
-        """The names of all scores, in order of first appearance."""
-        return tuple(dict.fromkeys(name for names in dict.fromkeys(self._score_names()) for name in names))
-
-    def _score_names(self) -> Iterator[tuple[str, ...]]:
-        rows = self.rows
-        return rows.score_names() if isinstance(rows, PackedRows) else (tuple(row.scores) for row in rows)
-
-    def scored(self, metric: str) -> Tally:
-        """The rows that are not errors and have this score."""
-        both = zip(self.each("outcome"), self._score_names(), strict=True)
-        return self.pick(
-            array(
-                "I",
-                (
-                    place
-                    for place, (outcome, names) in enumerate(both)
-                    if outcome != "error" and metric in names
-                ),
-            )
+        """Select the rows that have all these tags and, if given, that `keep` accepts."""
+        wanted = tags.items()
+        return Tally(
+            tuple(row for row in self.rows if wanted <= row.tags.items() and (keep is None or keep(row)))
         )
 
-    def scores_of(self, metric: str) -> Iterator[float | None]:
-        """One score of each row, errors included; None where a row has none."""
-        rows = self.rows
-        if isinstance(rows, PackedRows):
-            return rows.scores_of(metric)
-        return (row.scores.get(metric) for row in rows)
+    def groups(self, tag: str) -> dict[str, Tally]:
+        """Make a tally per value of a tag, in the order of the values; rows without the tag are left out."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if tag in row.tags:
+                found.setdefault(row.tags[tag], []).append(row)
+        return {value: Tally(tuple(found[value])) for value in sorted(found)}
+
+    def metrics(self) -> tuple[str, ...]:
+        """List the names of all scores, in order of first appearance."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.scores))
+
+    def ran(self) -> Tally:
+        """Select the rows that passed or failed."""
+        return self.where(lambda row: row.outcome in {"passed", "failed"})
+
+    def scored(self, metric: str) -> Tally:
+        """Select the rows that are not errors and have this score."""
+        return self.where(lambda row: row.outcome != "error" and metric in row.scores)
 
     def values(self, metric: str) -> list[float]:
-        """One value for each row of `scored(metric)`."""
-        return self.scored(metric)._scores(metric)  # noqa: SLF001 - another of this class
-
-    def _scores(self, metric: str) -> list[float]:
-        """The score of each row, all of which have it."""
-        rows = self.rows
-        if isinstance(rows, PackedRows):
-            return [value for value in rows.scores_of(metric) if value is not None]
-        return [row.scores[metric] for row in rows]
+        """List one value per row of `scored(metric)`."""
+        return [row.scores[metric] for row in self.scored(metric)]
 
     def clusters(self, metric: str) -> list[str]:
-        """The cluster of each value: its sample, or what its samples share (the tag `cluster`)."""
-        return list(self.scored(metric)._cluster_names())  # noqa: SLF001 - another of this class
-
-    def _cluster_names(self) -> Iterator[str]:
-        both = zip(self.each("tags"), self.each("sample"), strict=True)
-        return (tags.get("cluster", sample) for tags, sample in both)
-
-    def _clusters(self) -> Sequence[Hashable]:
-        """Something for each row that is equal for rows of one cluster alone: numbers where all are apart."""
-        if self.samples_are_apart and not any("cluster" in tags for tags in self.each("tags")):
-            return range(len(self.rows))
-        return list(self._cluster_names())
+        """List the cluster of each value: its sample, or what its samples share (the tag `cluster`)."""
+        return [row.cluster for row in self.scored(metric)]
 
     def mean(self, metric: str) -> float | None:
         """The plain mean, or None where nothing was measured."""
@@ -163,7 +187,7 @@ class Tally:
             None where nothing was measured; without an interval where all values come from one cluster.
         """
         scored = self.scored(metric)
-        return scored.estimate_of(scored._scores(metric), confidence, bounds)  # noqa: SLF001 - of this class
+        return scored.estimate_of([row.scores[metric] for row in scored], confidence, bounds)
 
     def estimate_of(
         self, values: Sequence[float], confidence: float = 0.95, bounds: tuple[float, float] | None = None
@@ -171,7 +195,7 @@ class Tally:
         """As `estimate`, of other values: one for each row."""
         if not values:
             return None
-        clusters = self._clusters()
+        clusters = [row.cluster for row in self.rows]
         mean = math.fsum(values) / len(values)
         interval = _interval(values, clusters, confidence, bounds)
         if interval is None:
@@ -192,7 +216,7 @@ def _interval(
     from evalsuite import stats
 
     shares = all(value in (0.0, 1.0) for value in values)
-    apart = len(values) if isinstance(clusters, range) else len(set(clusters))
+    apart = len(set(clusters))
     if shares and apart == len(values):
         # What the general one comes to; by itself it needs no numpy, whose import takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite import stats
 from evalsuite.core.types import Metric
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 from evalsuite.stats.multiplicity import holm
 from tests.page.conftest import summary
 

@@ -12,9 +12,9 @@ from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import Record, Transcript, Usage
 from evalsuite.results.record_file import RECORDS
-from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import Run, load_run
+from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

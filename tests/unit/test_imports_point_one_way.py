@@ -39,7 +39,6 @@ DOORS = {"plugin", "commands"}
 
 UPWARD = {
     "evalsuite.core.protocols -> evalsuite.output.reports.section",
-    "evalsuite.core.protocols -> evalsuite.results.estimate",
     "evalsuite.core.protocols -> evalsuite.results.tally",
     "evalsuite.engine.bound -> evalsuite.plugin.collection.decorator",
     "evalsuite.engine.fingerprints -> evalsuite.plugin.collection.cases",

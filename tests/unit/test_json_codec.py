@@ -120,13 +120,16 @@ def test_a_transcript_comes_back_equal(transcript: Transcript) -> None:
 def test_a_record_comes_back_equal_and_takes_one_line(record: Record) -> None:
     line = json_codec.dumps(json_codec.encode_record(record))
     assert "\n" not in line
-    assert json_codec.decode_record(json.loads(line)) == record
+    assert json_codec.decode_record(line) == record
 
 
 @given(records)
 @modest
 def test_fields_of_a_later_version_are_passed_over(record: Record) -> None:
-    assert json_codec.decode_record({**json_codec.encode_record(record), "mood": "good"}) == record
+    assert (
+        json_codec.decode_record(json_codec.dumps({**json_codec.encode_record(record), "mood": "good"}))
+        == record
+    )
 
 
 @given(objects)
@@ -139,16 +142,16 @@ def test_equal_data_is_equal_text_whatever_the_order(data: dict[str, Any]) -> No
 def test_a_record_without_a_field_that_every_record_has_cannot_be_read(missing: str) -> None:
     given = json_codec.encode_record(Record("c", "b", "s", 1, "m", "passed"))
     del given[missing]
-    with pytest.raises((KeyError, TypeError), match=missing):
-        json_codec.decode_record(given)
+    with pytest.raises(ValueError, match=missing):
+        json_codec.decode_record(json_codec.dumps(given))
 
 
 @pytest.mark.parametrize("empty", [{}, [], "", 0])
 def test_a_record_whose_transcript_is_empty_rather_than_null_cannot_be_read(empty: Any) -> None:
     plain = json_codec.encode_record(Record("c", "b", "s", 1, "m", "passed"))
     plain["transcript"] = empty
-    with pytest.raises((KeyError, TypeError)):
-        json_codec.decode_record(plain)
+    with pytest.raises(ValueError, match="transcript"):
+        json_codec.decode_record(json_codec.dumps(plain))
 
 
 def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
     from evalsuite.output.reports.section import Cell
-    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Row
 
     Ballot = Mapping[str, Any]
 

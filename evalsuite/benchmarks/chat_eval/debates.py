@@ -10,8 +10,7 @@ from evalsuite.output.reports.section import Passage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import RunView, Tally
+    from evalsuite.results.tally import Row, RunView, Tally
 
 SHOWN = 2
 """Judgements shown for each judge; all of them are in records.jsonl."""

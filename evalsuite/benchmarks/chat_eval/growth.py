@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
     from evalsuite.benchmarks.chat_eval.modes import JudgingMode
     from evalsuite.output.reports.section import Style
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Estimate, Tally
 
     Lines = Mapping[str, Mapping[int, Tally]]
 

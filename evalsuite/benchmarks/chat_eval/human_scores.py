@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Literal
 
 from evalsuite.benchmarks.chat_eval.overlap import OVERLAP
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 from evalsuite.stats.clustering import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Row, Tally
 
 Coefficient = Literal["spearman", "kendall"]
 

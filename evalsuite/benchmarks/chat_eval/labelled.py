@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.output.reports.judges import Corrected
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Row, Tally
 
 WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
 

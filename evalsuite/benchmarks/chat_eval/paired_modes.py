@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from evalsuite.output.reports.judges.gains import Gain
     from evalsuite.output.reports.section import Cell
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import RunView, Tally
+    from evalsuite.results.tally import Row, RunView, Tally
 
 _Answers = tuple[str, str, str]
 """Of one comparison what people say, what one mode says, and what the other says."""

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import RunView, Tally
+    from evalsuite.results.tally import Estimate, RunView, Tally
 
 TITLE = "Head-to-Tail: what is known of the popular and of the rest"
 PREFACE = (

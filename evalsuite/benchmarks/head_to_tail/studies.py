@@ -14,15 +14,13 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.benchmarks.head_to_tail.paper_results import against_published, models, published, table_10
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.output.reports.section import Column, Table
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import RunView
+    from evalsuite.results.tally import Row, RunView
 
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 _RATES = ("accuracy", "hallucination", "missing")

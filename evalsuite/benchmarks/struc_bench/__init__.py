@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import JudgedScorer, Scorer, Setup, Solver
     from evalsuite.output.reports.section import Section
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import RunView, Tally
+    from evalsuite.results.tally import Estimate, RunView, Tally
 
 
 def _solver(setup: Setup) -> Solver:

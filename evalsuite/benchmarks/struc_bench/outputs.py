@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Record
     from evalsuite.output.reports.table_rows import LabelledCases
-    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Row
 
 RANKED_BY = "table_score"
 

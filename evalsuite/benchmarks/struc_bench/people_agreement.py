@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS
 from evalsuite.output.reports.section import Column, Table
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evalsuite.output.reports.section import Cell
-    from evalsuite.results.rows import Row
+    from evalsuite.results.tally import Row
     from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation
 
 RESAMPLES = 300

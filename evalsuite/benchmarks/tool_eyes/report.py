@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record, Transcript
     from evalsuite.output.reports.section import Block, Cell
     from evalsuite.output.reports.table_rows import LabelledCases
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import RunView, Tally
+    from evalsuite.results.tally import Row, RunView, Tally
 
 _TITLE = "ToolEyes: using tools, from the form of a call to the answer"
 _PREFACE = (

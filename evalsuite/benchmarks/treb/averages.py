@@ -13,13 +13,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Row, Tally
 
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.core.types import Record
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Row, Tally
 
 
 def chosen(tally: Tally, modes: Sequence[str]) -> list[Row]:

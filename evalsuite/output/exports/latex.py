@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.output.reports.markdown import one_line, plain_text
 from evalsuite.output.reports.table_looks import without_unmeasured
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.decisions.verdict import estimate_of
 
 if TYPE_CHECKING:
-    from evalsuite.results.estimate import Estimate
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Estimate
 
 WIDTH = 2 * NormalDist().inv_cdf(0.975)
 """Standard errors that a 95% interval is wide."""

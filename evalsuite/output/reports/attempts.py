@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import compress
 from typing import TYPE_CHECKING
 
 from evalsuite.output.reports.section import Column, Table
@@ -40,10 +39,7 @@ def attempts_table(views: Sequence[RunView]) -> Table | None:
 
 def _fewest_attempts(tally: Tally) -> int:
     """The fewest attempts that any sample has."""
-    ran = [outcome in {"passed", "failed"} for outcome in tally.each("outcome")]
-    if tally.samples_are_apart:
-        return int(any(ran))
-    attempts = Counter(compress(tally.each("sample"), ran))
+    attempts = Counter(row.sample for row in tally.ran())
     return min(attempts.values(), default=0)
 
 

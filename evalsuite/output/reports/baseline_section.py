@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.output.reports.section import Cell, Column, Passage, Section, Table
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from evalsuite.decisions.baseline_result import Against

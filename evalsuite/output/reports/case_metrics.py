@@ -12,7 +12,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.metrics import classification
 from evalsuite.output.reports.generic import generic_section
 from evalsuite.output.reports.section import Chart, Column, Section, Series, Table
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from evalsuite.results.tally import RunView, Tally

@@ -22,20 +22,18 @@ from evalsuite.output.reports.report import benchmark_section, view
 from evalsuite.output.reports.section import Block, Cell, Chart, Column, Section, Table
 from evalsuite.output.reports.summary import plain_tables
 from evalsuite.output.reports.table_looks import best_of, distinct
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import whatever_the_mode
 from evalsuite.results.run_folders import replace_text
 from evalsuite.results.runs import load_run
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evalsuite.core.declarations import Declarations
-    from evalsuite.results.rows import Question
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Bench, Run
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Question, Tally
 
 GLANCE = "At a glance"
 
@@ -212,9 +210,9 @@ def _digest(tallies: Sequence[Tally], metric: str) -> bytes:
     """Equal for two metrics only if they have the same values in the same cases."""
     whole = hashlib.sha256()
     for tally in tallies:
-        for scores in tally.each("scores"):
+        for row in tally:
             # Adding zero makes one of both zeros.
-            whole.update(struct.pack("<d", scores[metric] + 0.0) if metric in scores else b"none")
+            whole.update(struct.pack("<d", row.scores[metric] + 0.0) if metric in row.scores else b"none")
     return whole.digest()
 
 
@@ -248,13 +246,11 @@ def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, str, flo
     scored = tally.scored(metric)
     scores: dict[Question, float | list[float]] = {}
     clusters: dict[Question, str] = {}
-    columns = zip(scored.each("sample"), scored.each("tags"), tally.values(metric), strict=True)
-    for sample, tags, score in columns:
-        mode = tags.get("mode", "")
-        question = whatever_the_mode(sample, mode), mode
+    for row in scored:
+        question, score = row.question, row.scores[metric]
         earlier = scores.setdefault(question, score)
         if question not in clusters:
-            clusters[question] = tags.get("cluster", sample)
+            clusters[question] = row.cluster
         else:
             scores[question] = [*(earlier if isinstance(earlier, list) else [earlier]), score]
     for question, own in scores.items():

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Outcome
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.results.rows import Row
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Row
 
 OF_ONE_GATE = 3
 """Cases shown behind one missed gate."""
@@ -55,8 +55,7 @@ def cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
 
 def _uncovered(run: Run, outcome: Outcome) -> Iterator[str]:
     """The ids of cases with this outcome that nothing excuses."""
-    columns = zip(run.each("case"), run.each("outcome"), run.each("excused"), strict=True)
-    return (case for case, own, excused in columns if own == outcome and excused is None)
+    return (row.case for row in run.all_rows() if row.outcome == outcome and row.excused is None)
 
 
 def blocks(cases: Sequence[str], run: Run, baseline: Run | None) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from evalsuite.output.reports.judges import judge_blocks
 from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
-from evalsuite.results.guarded_metric import failure_of
+from evalsuite.results.runs import failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.results.estimate import Estimate
-    from evalsuite.results.tally import RunView, Tally
+    from evalsuite.results.tally import Estimate, RunView, Tally
 
     DerivedMetric = Callable[[Tally], Estimate | None]
 
@@ -105,7 +104,7 @@ def _failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
 
 def _tags(tally: Tally) -> list[str]:
     # What the tag `cluster` holds is shared by cases for the sake of their intervals; it groups nothing.
-    tags = sorted({tag for tags in tally.each("tags") for tag in tags} - {"cluster"})
+    tags = sorted({tag for row in tally for tag in row.tags} - {"cluster"})
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 

@@ -10,8 +10,8 @@ from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.markdown import escape, render
 from evalsuite.output.reports.plots import draw_all
 from evalsuite.output.reports.section import Cell, Chart, Column, Section, Series, Table
-from evalsuite.results.estimate import Estimate
 from evalsuite.results.run_folders import replace_text
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from evalsuite.core.errors import CONTROL, for_terminal
 from evalsuite.core.shortening import both_ends
 from evalsuite.output.reports.section import Block, Cell, Chart, Column, Passage, Section, Table
 from evalsuite.output.reports.table_looks import without_unmeasured
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.output.reports.markdown import ABSENT
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -62,7 +62,7 @@ def _shares(views: Sequence[RunView]) -> list[str]:
 
 def _groups(views: Sequence[RunView]) -> dict[str, list[str]]:
     """The values of each tag, over all runs."""
-    tags = sorted({tag for view in views for own in view.tally.each("tags") for tag in own})
+    tags = sorted({tag for view in views for row in view.tally for tag in row.tags})
     return {tag: sorted({value for view in views for value in view.tally.groups(tag)}) for tag in tags}
 
 

@@ -129,7 +129,7 @@ def _of_user(settings: Mapping[str, Any]) -> list[list[Cell]]:
 
 def _of_judge(run: Run) -> list[list[Cell]]:
     """The judge's part of what all cases used, stored answers included."""
-    usage = sum((usage for usage in run.each("judge_usage") if usage.calls), Usage())
+    usage = sum((row.judge_usage for row in run.all_rows() if row.judge_usage.calls), Usage())
     if not usage.calls:
         return []
     cost = f", ${usage.cost:.4f}" if usage.cost else ""
@@ -201,11 +201,11 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
 def _errors(run: Run) -> list[Section]:
     """Errors, those of one cause together, with the message of the first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for case, outcome in zip(run.each("case"), run.each("outcome"), strict=True):
-        if outcome == "error":
-            record = run.read(case)
+    for row in run.all_rows():
+        if row.outcome == "error":
+            record = run.read(row.case)
             message = record.error or ""
-            groups[record.cause or "unknown", _same_words(message)].append((message, case))
+            groups[record.cause or "unknown", _same_words(message)].append((message, row.case))
     if not groups:
         return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
@@ -247,8 +247,7 @@ def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
 
 def _ranked(cases: Tally, metric: str) -> Iterator[tuple[bool, float, str]]:
     """What orders the cases: those below their threshold first, then by score."""
-    columns = zip(cases.each("outcome"), cases.values(metric), cases.each("case"), strict=True)
-    return ((outcome != "failed", score, case) for outcome, score, case in columns)
+    return ((row.outcome != "failed", row.scores[metric], row.case) for row in cases)
 
 
 def _passage(record: Record, metric: str) -> Passage:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.output.reports.section import Cell, Table
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -84,7 +84,7 @@ def _against(against: Against) -> dict[str, Any]:
 
 
 def _benchmark(measured: Measured) -> dict[str, Any]:
-    tags = sorted({tag for own in measured.tally.each("tags") for tag in own})
+    tags = sorted({tag for row in measured.tally for tag in row.tags})
     metrics = _metrics(measured, measured.tally)
     # Read before the tags: a derived metric keeps the failure of its last computation alone.
     failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}

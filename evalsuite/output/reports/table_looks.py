@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -20,7 +20,7 @@ def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
         tally: its cases, with the fact `finish`.
         declared: the benchmark's name where it is declared, as in `@benchmark(TREB)`.
     """
-    cut = sum(facts.get("finish") == "length" for facts in tally.each("facts"))
+    cut = sum(row.facts.get("finish") == "length" for row in tally)
     if cut:
         yield Passage(
             "",
@@ -36,7 +36,7 @@ def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
         label: of the run or the judge.
         tally: its cases, with the fact `cut_off` where an answer of a judge was.
     """
-    cut = sum(bool(facts.get("cut_off")) for facts in tally.each("facts"))
+    cut = sum(bool(row.facts.get("cut_off")) for row in tally)
     if cut:
         yield Passage(
             "",

@@ -17,8 +17,8 @@ from evalsuite.engine.open_run import OpenRun, remarks
 from evalsuite.engine.run_gateway import RunGateway
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.provenance import versions
-from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import COMMENT, REPORT, find_folder
+from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -222,7 +222,7 @@ class Controller:
         record = json.loads(line)
         self._look_at(record)
         if self.early.possible:
-            self._count(decode_record(record))
+            self._count(decode_record(line))
 
     def _count(self, record: Record) -> None:
         """Counts a record towards ending the session early."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,7 @@ class Watchers:
         """Shows a record, given as its line of `records.jsonl`."""
         if self._wants_records:
             with self._guarded("pytest_evalsuite_record"):
-                record = decode_record(json.loads(line))
+                record = decode_record(line)
                 self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
 
     def sections(self, run: Run, verdict: Verdict) -> list[Section]:

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from evalsuite.decisions.verdict import Status, judge_run
-from evalsuite.results.rows import Row
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import Bench, Run
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 
 REPETITIONS = 60
 METRICS = ("right", "brief")

@@ -18,7 +18,7 @@ from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.verdict import Status, judge_run
 from evalsuite.output.reports.baseline_section import baseline_section
 from evalsuite.output.reports.markdown import render
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

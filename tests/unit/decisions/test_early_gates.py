@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.sequential_gates import EarlyGate, EarlyStop
-from evalsuite.results.rows import Row
+from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Outcome

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.sequential_gates import EarlyGate, EarlyStop, at_the_end
-from evalsuite.results.rows import Row
+from evalsuite.results.tally import Row
 from evalsuite.stats import share_interval
 
 if TYPE_CHECKING:

@@ -15,9 +15,7 @@ from evalsuite.decisions.conditions import COMPARISONS, Gate, parse_gate
 from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import Measured, all_tags
 from evalsuite.decisions.misspelt import near
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable

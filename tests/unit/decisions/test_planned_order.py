@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planned_order import PlannedOrder, dealt, spread
 from evalsuite.decisions.sequential_gates import EarlyStop
-from evalsuite.results.rows import Row
+from evalsuite.results.tally import Row
 
 
 @given(st.lists(st.integers(0, 30), unique=True), st.randoms())

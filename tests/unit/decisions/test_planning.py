@@ -12,7 +12,7 @@ from evalsuite.core.types import SHARE
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
 from evalsuite.output.reports.plan_section import advice
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,9 +8,8 @@ import pytest
 
 from evalsuite.decisions.measured import pass_rate
 from evalsuite.decisions.verdict import Status, judge_run, short_samples
-from evalsuite.results.rows import Row
 from evalsuite.results.runs import load_run
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Outcome, Record

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalsuite.output.reports.attempts import attempts_table
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 
 def view(label: str, **samples: str) -> RunView:

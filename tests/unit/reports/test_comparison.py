@@ -12,7 +12,7 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
 from evalsuite.output.reports.compare import compare_runs, label_runs, paired_table, write_comparison
 from evalsuite.output.reports.section import Chart, Table
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 from evalsuite.stats import paired_difference
 from evalsuite.stats.paired_shares import tango_interval
 

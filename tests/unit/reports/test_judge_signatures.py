@@ -8,8 +8,7 @@ from evalsuite.decisions.changed_signatures import changed_signatures
 from evalsuite.decisions.pairing import common_questions
 from evalsuite.output.reports.judges.signatures import signatures_table
 from evalsuite.results.judge_signatures import SIGNATURES
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Row, RunView, Tally
 
 
 def tally(*facts: Any) -> Tally:

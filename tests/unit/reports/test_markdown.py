@@ -26,7 +26,7 @@ from evalsuite.output.reports.markdown import (
     unescape,
 )
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 # What would be markup, broken or whole, is tried more often than chance would.
 hostile = st.lists(

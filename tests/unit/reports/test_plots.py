@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.output.reports.plots import draw, draw_all
 from evalsuite.output.reports.section import Chart, Series
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,8 +21,7 @@ from evalsuite.results.judge_labels import (
     kappa,
     rho,
 )
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

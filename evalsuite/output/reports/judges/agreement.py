@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evalsuite.output.reports.judges.ballots import judged
 from evalsuite.output.reports.section import Column, Table
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

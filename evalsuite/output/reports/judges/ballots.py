@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.results.rows import Row
-    from evalsuite.results.tally import Tally
+    from evalsuite.results.tally import Row, Tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,11 @@ def judge_blocks(views: Sequence[RunView]) -> list[Table]:
 
 def prefixes(tally: Tally) -> list[str]:
     """The prefixes of the judges that left ballots, none being the empty one; in order."""
-    plain = {""} if any(facts.get("ballots") for facts in tally.each("facts")) else set()
+    plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
     nested = {
         name
-        for facts in tally.each("facts")
-        for name, fact in facts.items()
+        for row in tally
+        for name, fact in row.facts.items()
         if isinstance(fact, Mapping) and fact.get("ballots")
     }
     return sorted(plain | nested)

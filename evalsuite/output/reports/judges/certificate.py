@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from evalsuite.output.reports.judges.agreement import Question
     from evalsuite.output.reports.section import Cell
-    from evalsuite.results.estimate import Estimate
     from evalsuite.results.judge_labels import LabelPair
+    from evalsuite.results.tally import Estimate
 
 PLAIN = "rubric"
 """The name of a score that nobody has named."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite.output.reports.judges.shares import mean_of_scores
 from evalsuite.output.reports.section import Column, Table
-from evalsuite.results.estimate import Estimate
 from evalsuite.results.judge_labels import FEWEST
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

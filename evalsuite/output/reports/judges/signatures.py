@@ -72,13 +72,13 @@ def signatures_table(views: Sequence[RunView]) -> Table | None:
 
 def _signed(tally: Tally) -> dict[str, _Signed]:
     signed: dict[str, _Signed] = {}
-    for facts, tags in zip(tally.each("facts"), tally.each("tags"), strict=True):
-        for signature, scores in scores_by_signature(facts).items():
+    for row in tally:
+        for signature, scores in scores_by_signature(row.facts).items():
             cases = signed.setdefault(signature, _Signed())
-            cases.modes |= dict.fromkeys([tags["mode"]] if "mode" in tags else [])
+            cases.modes |= dict.fromkeys([row.tags["mode"]] if "mode" in row.tags else [])
             cases.scores |= dict.fromkeys(scores)
             cases.cases += 1
-            cases.little += _little(facts, signature, scores)
+            cases.little += _little(row.facts, signature, scores)
     return dict(sorted(signed.items(), key=lambda item: (*item[1].scores, *item[1].modes, item[0])))
 
 

@@ -14,8 +14,7 @@ from evalsuite.core.errors import ModelError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Completion, Record, Score
 from evalsuite.results.judge_signatures import SIGNATURES
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Row, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,7 @@ from typing import Any
 
 from evalsuite.benchmarks.chat_eval.changed_minds import changed_minds, two_ballots
 from evalsuite.benchmarks.chat_eval.judge_settings import judge_settings
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Row, RunView, Tally
 
 MODE = "paper:one_by_one:3turns:ballots"
 

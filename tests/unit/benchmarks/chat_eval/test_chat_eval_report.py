@@ -13,9 +13,7 @@ from evalsuite.benchmarks.chat_eval.labelled import corrected
 from evalsuite.benchmarks.chat_eval.report import report
 from evalsuite.output.reports.judges.signatures import signatures_table
 from evalsuite.output.reports.section import Chart, Passage, Table
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 from evalsuite.stats import cohen_kappa, kendall, spearman
 from evalsuite.stats.sameness import kappa_floor
 

@@ -8,8 +8,7 @@ import pytest
 
 from evalsuite.benchmarks.chat_eval.paired_modes import paired_modes
 from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Row, RunView, Tally
 from evalsuite.stats import spearman
 
 

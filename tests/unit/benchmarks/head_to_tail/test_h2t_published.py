@@ -17,9 +17,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     table_14,
 )
 from evalsuite.output.reports.section import Passage, Table
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,9 +9,7 @@ import pytest
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.output.reports.section import Chart, Passage, Section, Table
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Outcome

@@ -20,9 +20,7 @@ from evalsuite.benchmarks.head_to_tail.studies import (
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Transcript
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts, corpus_bleu
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 
 TEXTS = st.lists(st.sampled_from(["|", "Gulls", "Otters", "7", "88", "the", ".", "\n", "12:00", "5%"])).map(
     " ".join

@@ -19,8 +19,7 @@ from evalsuite.benchmarks.struc_bench.human_scores import (
 from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
+from evalsuite.results.tally import Estimate, Row
 from evalsuite.stats import krippendorff_alpha
 
 if TYPE_CHECKING:

@@ -13,9 +13,7 @@ from evalsuite.benchmarks.struc_bench.report import report
 from evalsuite.core.types import Record, Transcript
 from evalsuite.output.reports.markdown import render, render_table
 from evalsuite.output.reports.section import Block, Chart, Passage, Section, Table
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Outcome

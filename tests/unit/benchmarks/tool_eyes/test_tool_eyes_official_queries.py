@@ -16,8 +16,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import SCENARIOS, load
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Score
 from evalsuite.output.reports.section import Table
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Row, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,9 +17,7 @@ from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Transcript
 from evalsuite.output.reports.markdown import render
 from evalsuite.output.reports.section import Chart, Passage, Section, Table
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 FACTS: dict[str, Any] = {
     "turns": 2,

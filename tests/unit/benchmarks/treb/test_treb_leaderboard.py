@@ -16,8 +16,7 @@ from evalsuite.benchmarks.treb.submission import chosen, submitted
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Record, Transcript
 from evalsuite.output.reports.section import Table
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Row, RunView, Tally
 
 PLACES = {"TU": "Table Retrieval", "TBO": "Table Query", "TCO": "Table General Operations"}
 PLACES |= {"DA": "Table Outlier Detection", "ADA": "Multi-step Retrieval"}

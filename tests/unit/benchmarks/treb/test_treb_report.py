@@ -12,9 +12,7 @@ from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.averages import column_mean, overall
 from evalsuite.benchmarks.treb.report import report
 from evalsuite.output.reports.section import Chart, Passage, Table
-from evalsuite.results.estimate import Estimate
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 ALL = {"rouge_l": 0.5, "bleu": 0.25, "judge": 0.75}
 

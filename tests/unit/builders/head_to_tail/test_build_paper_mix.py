@@ -12,8 +12,7 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX, against_published
 from evalsuite.core.protocols import Setup
 from evalsuite.output.reports.section import Passage, Table
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 from tests.unit.builders.head_to_tail.paper_dumps import DUMPS
 
 if TYPE_CHECKING:

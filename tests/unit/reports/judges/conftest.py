@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 
 
 def ballot(

@@ -10,7 +10,7 @@ from evalsuite.output.reports.judges import bias_table
 from evalsuite.output.reports.judges.ballots import judged
 from evalsuite.output.reports.judges.bias import Bias, biases, family
 from evalsuite.output.reports.judges.shares import share
-from evalsuite.results.estimate import Estimate
+from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval
 
 FLIPS, FIRST, LONGER, FAMILY = range(4)

@@ -6,8 +6,7 @@ from typing import Any
 
 from evalsuite.output.reports.generic import generic_section
 from evalsuite.output.reports.judges import judge_blocks
-from evalsuite.results.rows import Row
-from evalsuite.results.tally import RunView
+from evalsuite.results.tally import Row, RunView
 
 
 def view(tally: Any) -> RunView:

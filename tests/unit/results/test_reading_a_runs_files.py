@@ -1,0 +1,89 @@
+"""A file of a run with one wrong value is one message that names the value."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalsuite
+from evalsuite.core.errors import RunError
+from evalsuite.core.json_codec import decode_record, dumps, encode_record, record_schema
+from evalsuite.core.settings import Settings
+from evalsuite.core.types import Record, Transcript
+from evalsuite.results.run_folders import RunFolder
+
+RECORD = encode_record(
+    Record("c", "b", "1", 1, "m", "passed", scores={"s": 1.0}, transcript=Transcript("answer"))
+)
+
+
+def test_a_record_as_it_is_written_is_right() -> None:
+    assert encode_record(decode_record(dumps(RECORD))) == RECORD
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("scores", {"s": None}, "scores.s: Input should be a valid number, not None"),
+        ("scores", {"s": True}, "scores.s: Input should be a valid number, not True"),
+        (
+            "outcome",
+            "perfect",
+            "outcome: Input should be 'passed', 'failed', 'error' or 'skipped', not 'perfect'",
+        ),
+        ("usage", {"calls": -1}, "usage.calls: Input should be greater than or equal to 0, not -1"),
+        ("tags", [], "tags: Input should be an object, not []"),
+        ("logs", {"judge": [1]}, "logs.judge.0: Input should be an object, not 1"),
+        ("seconds", float("nan"), "seconds: Input should be a finite number, not nan"),
+    ],
+)
+def test_a_wrong_value_in_a_record_is_named(name: str, wrong: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        decode_record(dumps({**RECORD, name: wrong}))
+
+
+def test_what_a_run_knows_of_itself_is_right_as_it_is_written_and_named_where_it_is_wrong(
+    tmp_path: Path,
+) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_info({"settings": Settings().plain(), "seconds": 1.0})
+    assert folder.info()["seconds"] == 1.0
+    folder.write_info({"settings": Settings().plain() | {"min_paired": "most"}})
+    with pytest.raises(
+        RunError, match=r"run\.json is damaged: settings\.min_paired: Input should be a valid number"
+    ):
+        folder.info()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        (
+            "metrics",
+            {"b": {"m": {"better": "more"}}},
+            "metrics.b.m.better: Input should be 'higher' or 'lower'",
+        ),
+        (
+            "metrics",
+            {"b": {"m": {"range": [1, 0]}}},
+            "metrics.b.m: Value error, a metric's range needs two numbers",
+        ),
+        ("early", {"cases": 1, "planned": 2}, "early.gates: Field required"),
+    ],
+)
+def test_a_field_that_is_missing_or_wrong_in_run_json_is_named(
+    tmp_path: Path, name: str, wrong: Any, message: str
+) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_info({name: wrong})
+    with pytest.raises(RunError, match=re.escape(message)):
+        folder.info()
+
+
+def test_the_published_schema_is_the_one_that_records_are_read_by() -> None:
+    published = json.loads((Path(evalsuite.__file__).parent / "schemas" / "record.json").read_text("utf-8"))
+    assert published == record_schema()
