@@ -100,7 +100,10 @@ def before(messages):
 def after(messages):
     return {"0": "0", "1": "1 3", "2": "no"}.get(messages[-1]["content"], "no")
 """,
-        test_numbers=NUMBERS.replace("exact_match", "token_f1").replace('"LAST", 40', '"LAST", 3'),
+        test_numbers=NUMBERS.replace("exact_match, generate", "generate, scorers")
+        .replace("exact_match()", "scorers.token_f1()")
+        .replace("exact_match", "token_f1")
+        .replace('"LAST", 40', '"LAST", 3'),
     )
     numbers.run(model("before"), "--run=base", "--gate=numbers.token_f1 >= 0")
     numbers.run(model("after"), "--baseline=base", "--gate=numbers.token_f1 >= 0")
