@@ -1,4 +1,4 @@
-"""Builders: they make a benchmark's data from its sources, for `evalsuite build NAME`."""
+"""Builders, which make a benchmark's data from its sources for `evalsuite build NAME`."""
 
 BUILDERS = {
     "head-to-tail": "questions from IMDb, Goodreads, MAG, DBLP or DBpedia",
@@ -7,4 +7,4 @@ BUILDERS = {
     ),
     "treb": "question-answer pairs from a folder of CSV tables",
 }
-"""What each builder makes, by its name on the command line; its package has the name with underscores."""
+"""Products of the builders by their names on the command line; packages have underscores instead of hyphens."""

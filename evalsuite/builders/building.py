@@ -1,4 +1,4 @@
-"""A build's progress bar, private folder and whole output files."""
+"""Progress bar, private folder and output files of a build."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def bytes_of(files: Iterable[Path]) -> int:
-    """Bytes of all files as they lie on the disk, one once for each time it is named; missing ones have none."""
+    """Sum the sizes of files, counting a file each time it is listed; missing files have size 0."""
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
 class BuildProgress:
-    """A bar with rate and time left; none where tqdm is not installed.
+    """A progress bar with rate and remaining time; nothing if tqdm is not installed.
 
     Args:
-        total: how much there is to do.
-        unit: of what; `B` is shown in kB and MB.
+        total: amount of work.
+        unit: unit of the work; `B` is shown in kB and MB.
     """
 
     def __init__(self, total: int, unit: str) -> None:
@@ -37,41 +37,41 @@ class BuildProgress:
         except ImportError:
             self._bar = None
         else:
-            # None shows the bar on a terminal only: a CI log stays quiet.
+            # None shows the bar on a terminal only, not in a CI log.
             self._bar = tqdm(total=total, unit=unit, unit_scale=unit == "B", disable=None, leave=False)
 
     def __enter__(self) -> Self:
-        """The bar."""
+        """Return the bar."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Shows how far it came, and takes the bar off the terminal."""
-        # A bar draws itself at intervals, and a short build may end within the first.
+        """Draw the final state and remove the bar."""
+        # Draw now, because a short build may end within the first interval of the bar.
         if self._bar is not None:
             self._bar.refresh()
             self._bar.close()
 
     def begin(self, stage: str) -> None:
-        """Says what is being done now."""
+        """Show the name of the current stage."""
         if self._bar is not None:
             self._bar.set_description(stage)
 
     def advance(self, count: int) -> None:
-        """So much more is done."""
+        """Add completed work."""
         if self._bar is not None:
             self._bar.update(count)
 
 
 @contextmanager
 def building(target: Path) -> Iterator[Path]:
-    """A private folder beside a file that is going to be written, for as long as it takes.
+    """Provide a private folder beside a file that is going to be written.
 
-    Its name follows from the file's: what a killed build left behind goes when the next one begins.
+    The folder's name depends on the file's, so the next build removes what a killed build left.
 
     Raises:
-        SettingsError: it cannot be made, the file is a folder, or another build of it is under way.
+        SettingsError: the folder cannot be made, the file is a folder, or another build of it is running.
     """
     if target.is_dir():
         raise SettingsError(f"cannot write {target}: it is a folder; name a file")
@@ -91,15 +91,15 @@ def building(target: Path) -> Iterator[Path]:
 
 
 def write(text: str, target: Path, folder: Path) -> None:
-    """Writes a file in a private folder, and puts it where it belongs only when it is on the disk.
+    """Write a file in a private folder, and move it to its place only when it is on the disk.
 
     Args:
-        text: what to write.
-        target: where it belongs.
-        folder: on the same disk.
+        text: the file's content.
+        target: the file's final path.
+        folder: a private folder on the same disk.
 
     Raises:
-        SettingsError: it cannot be written.
+        SettingsError: the file cannot be written.
     """
     draft = folder / target.name
     try:
@@ -117,7 +117,7 @@ def write(text: str, target: Path, folder: Path) -> None:
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Turns a polite kill into an exception, so that what lies on the disk is cleared away."""
+    """Turn SIGTERM into an exception, so that files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

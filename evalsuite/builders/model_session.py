@@ -1,4 +1,4 @@
-"""A model for a build: the gateway outside of any run, with its limits, retries and stored answers."""
+"""A model for a build: the gateway without a run, with its limits, retries and stored answers."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ TAKEN = (
 def add_model_options(
     parser: _ActionsContainer, *, required: bool = True, without: Sequence[str] = ()
 ) -> None:
-    """Adds the options of `TAKEN`, with their usual help texts.
+    """Add the options of `TAKEN`, with their usual help texts.
 
     Args:
-        parser: of the command, or a group of its options.
+        parser: the command's parser, or a group of its options.
         required: whether the model must be named.
-        without: names of options that the command has in a form of its own.
+        without: names of options that the command defines itself.
     """
     for option in OPTIONS:
         if option.name in TAKEN and option.name not in without:
@@ -55,7 +55,7 @@ def add_model_options(
 
 
 def model_settings(values: Mapping[str, Any]) -> Settings:
-    """The settings among a command's arguments.
+    """Read the settings among a command's arguments.
 
     Raises:
         SettingsError: a value is malformed.
@@ -63,11 +63,11 @@ def model_settings(values: Mapping[str, Any]) -> Settings:
     return read_settings({name: values.get(name) for name in TAKEN})
 
 
-class DescribingSession:
-    """Asks one model in a background loop, so that the main thread is free to be interrupted.
+class ModelSession:
+    """Asks one model in a background loop, so that the main thread can be interrupted.
 
     Args:
-        settings: which model, and the limits.
+        settings: the model and the limits.
         store: the SQLite file of the answers.
     """
 
@@ -97,7 +97,7 @@ class DescribingSession:
         return open_gateway(settings, Answers.open(store))
 
     async def ask(self, request: Request) -> Completion:
-        """Asks the gateway; answers that were cut off for their length are counted."""
+        """Ask the gateway; count answers that were truncated."""
         if self._gateway is None:
             raise RuntimeError("the session is not open")
         completion = await self._gateway.ask(request)
@@ -105,7 +105,7 @@ class DescribingSession:
         return completion
 
     def do(self, work: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
-        """Runs work that asks the model, and waits for it."""
+        """Run work that asks the model, and wait for it."""
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self._settings
@@ -115,14 +115,14 @@ class DescribingSession:
         self._background.run(work(model))
 
     def close(self) -> None:
-        """Ends calls under way, after a moment for those already paid for, and keeps their answers."""
+        """Wait shortly for pending calls, which are paid for, keep their answers, and cancel the rest."""
         if self._gateway is not None:
             self._background.run(self._close(self._gateway))
         self._background.close()
 
     async def _close(self, gateway: Gateway) -> None:
         await gateway.aclose()
-        # A model that was never reached leaves nothing behind.
+        # Remove an empty store, because the model was never reached.
         if self._is_empty(self._store):
             self._store.unlink()
 
@@ -137,18 +137,18 @@ class DescribingSession:
 
 
 @contextmanager
-def session(settings: Settings, store: Path) -> Iterator[DescribingSession]:
-    """A session for as long as the block runs.
+def session(settings: Settings, store: Path) -> Iterator[ModelSession]:
+    """Open a session for the duration of the block.
 
     Raises:
-        ModelError: the model cannot be reached at all.
+        ModelError: the model cannot be reached.
         RunError: the store cannot be opened.
         SettingsError: the model's name or a price is invalid.
     """
-    # As pytest does with its root directory, so that `function:package.module:name` is importable.
+    # Like pytest's root directory, so that `function:package.module:name` is importable.
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    opened = DescribingSession(settings, store)
+    opened = ModelSession(settings, store)
     try:
         yield opened
     finally:

@@ -1,8 +1,8 @@
-"""Head-to-Tail made from the knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
+"""Builds Head-to-Tail from knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
 
-The way of a dump: `dump_reader` decompresses it into a pipe, `dumps` makes it a table, the source's own module
-(`imdb`, `goodreads`, `mag`, `dblp`, `dbpedia`) counts popularity and draws lots (`popularity`, `drawing`),
-asks in words (`questions`), and `selection` takes equally many of each template; `output` writes them.
+`dump_reader` decompresses a dump into a pipe, and `workspace` reads it as a table. The source's own module (`imdb`,
+`goodreads`, `mag`, `dblp`, `dbpedia`) makes questions (`questions`). `drawing` cuts entities by popularity, draws lots,
+and chooses equally many questions of each template. `command` writes them.
 """
 
 from __future__ import annotations

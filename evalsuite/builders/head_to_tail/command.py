@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Adds what `run` needs to know."""
+    """Add the command's arguments."""
     parser.add_argument("source", choices=sorted(SOURCES), help="the knowledge source")
     parser.add_argument(
         "--from",
@@ -61,13 +61,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Builds, and says what was built.
+    """Build the questions and report their number.
 
     Returns:
         0.
 
     Raises:
-        DatasetError: a file of the source is missing, damaged or not what it should be.
+        DatasetError: a file of the source is missing, damaged or malformed.
         SettingsError: the output cannot be written, or the arguments do not fit the source.
     """
     origin = SOURCES[args.source]
@@ -83,12 +83,12 @@ def run(args: Namespace) -> int:
                 target=origin.target,
             )
         count = _count(selection, args.folder)
-        page = stats_page(args.source, args.seed, selection, source.partitions, source.dropped)
+        page = _write_stats(args.source, args.seed, selection, source.partitions, source.dropped)
         write(page, stats_path(args.to), folder)
         if source.template_popularity:
-            table = predicates(selection, source.template_popularity, source.partitions["predicate"])
+            table = _write_predicates(selection, source.template_popularity, source.partitions["predicate"])
             write(table, predicates_path(args.to), folder)
-        write(published(selection, source.partitions), args.to, folder)
+        write(_write_published(selection, source.partitions), args.to, folder)
     sys.stdout.write(f"{count:,} questions in {args.to}, counted in {stats_path(args.to)}\n")
     return 0
 
@@ -112,9 +112,9 @@ class Origin:
     """A knowledge source.
 
     Attributes:
-        files: their names, in the order of reading; one that is read twice stands here twice.
-        target: how many questions are made for each bucket unless a number a template is given.
-        paper_cap: how many questions of a template in a bucket the paper's scripts make at most.
+        files: names in the order of reading; a file that is read twice is listed twice.
+        target: number of questions per bucket unless a number per template is given.
+        paper_cap: maximum number of questions per template and bucket in the paper's scripts.
         read: reads the files of a folder into a workspace; the last argument is the user's file of
             templates, if any.
     """
@@ -126,7 +126,7 @@ class Origin:
 
 
 def _plain(read: Callable[[Workspace, Path], QuestionSource]) -> Read:
-    """A source whose templates are not for the user to choose."""
+    """Adapt a source that takes no templates from the user."""
 
     def reads(workspace: Workspace, folder: Path, templates: Path | None) -> QuestionSource:
         if templates:
@@ -145,17 +145,17 @@ SOURCES = {
 }
 
 
-def published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
-    """The questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
+def _write_published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
+    """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
-    Within a bucket the most popular come first. Entities of different types are put in one order by how
-    much of their own type's popularity is above them. An answer is a list where several are right.
+    Within a bucket, questions are sorted by popularity, most popular first. Entities of different types are compared by
+    the share of popularity above them. Several right answers are a list.
     """
     return "{\n" + ",\n".join(_write_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
 
 
-def predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
-    """How popular the predicates asked about are themselves (the paper's Table 6): tab-separated lines."""
+def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
+    """Write the popularity of the predicates (the paper's Table 6) as tab-separated lines."""
     lines = ["\t".join(HEADER)]
     for template, buckets in selection.questions.items():
         if any(buckets.values()):
@@ -193,21 +193,21 @@ def _write_line(template: QuestionTemplate, candidate: Candidate) -> str:
     return json.dumps([candidate.entity, template.id, candidate.question, answer], ensure_ascii=False)
 
 
-def stats_page(
+def _write_stats(
     source: str,
     seed: int,
     selection: Selection,
     partitions: Mapping[str, Partition],
     dropped: Mapping[str, str],
 ) -> str:
-    """Markdown: shares of head, torso and tail by type of entity, questions by template, and what is not asked.
+    """Write the statistics as Markdown: shares of head, torso and tail, questions by template, and dropped templates.
 
     Args:
         source: the knowledge source.
-        seed: of the choice among questions.
-        selection: what is asked.
-        partitions: by type of entity.
-        dropped: templates that are not asked at all, by id, each with the reason.
+        seed: the seed of the choice among questions.
+        selection: the chosen questions.
+        partitions: the entities by type.
+        dropped: the reason for each template that is not used, by id.
     """
     reasons = {**dropped, **{template.id: _lacking(buckets) for template, buckets in selection.empty.items()}}
     parts = [

@@ -1,4 +1,9 @@
-"""DBLP: people in computer science by the number of their works, asked about their theses."""
+"""DBLP: people in computer science by the number of their works, asked about their theses.
+
+dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. A parser that expands entities could
+be made to expand a small file into gigabytes, or to read other files. So the document type is removed, and each
+reference is replaced by its character's number before parsing. dblp's own DTD declares nothing but characters.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,13 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.head_to_tail.drawing import draw, drawn, lot_sql, new_draw, partition
+from evalsuite.builders.head_to_tail.drawing import (
+    candidates_drawn,
+    cut_by_popularity,
+    draw,
+    lot_sql,
+    start_draw,
+)
 from evalsuite.builders.head_to_tail.dump_reader import decompressed, locate
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.workspace import rows_as_table
@@ -38,13 +49,13 @@ TEMPLATES = {
 }
 # dblp numbers people who share a name: Wei Wang 0001.
 _PLAIN = r"regexp_replace(name, ' \d{4}$', '')"
-# Between the schools of one thesis; it stands in no XML document.
+# Separates the schools of one thesis; it cannot occur in XML.
 _SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
 class Thesis:
-    """The only thesis of its kind that a person wrote."""
+    """The only thesis of its kind by a person."""
 
     person: str
     kind: str
@@ -52,8 +63,8 @@ class Thesis:
     year: int
     schools: tuple[str, ...]
 
-    def asked(self, subject: str) -> RawQuestion:
-        """The question about its title, year or school, and the answers."""
+    def question(self, subject: str) -> RawQuestion:
+        """Make the question about its title, year or school, and the answers."""
         word = THESES[self.kind][1]
         school = f" ({self.schools[0]})" if self.schools else ""
         questions: dict[str, tuple[str, Iterable[Answer | None]]] = {
@@ -74,11 +85,11 @@ class Dblp:
     """The dump, read into a workspace.
 
     Args:
-        workspace: where to.
-        folder: where the file is.
+        workspace: the workspace to read it into.
+        folder: the folder with the file.
 
     Raises:
-        DatasetError: it is missing, damaged or of another shape.
+        DatasetError: the file is missing, damaged or malformed.
     """
 
     templates = paper_templates = tuple(TEMPLATES)
@@ -88,11 +99,11 @@ class Dblp:
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace = workspace
         self._read(locate(folder, FILES[0]))
-        self.partitions = {"person": partition(workspace, "person")}
+        self.partitions = {"person": cut_by_popularity(workspace, "person")}
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Entities who wrote a thesis of the template's kind."""
-        new_draw(self._workspace)
+        """Draw people who wrote a thesis of the template's kind."""
+        start_draw(self._workspace)
         for template in sizes:
             kind, _ = TEMPLATES[template]
             pool = f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{kind}') USING (id))"
@@ -102,9 +113,9 @@ class Dblp:
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             kind, subject = TEMPLATES[template]
             if thesis := theses.get((entity, kind)):
-                yield thesis.asked(subject)
+                yield thesis.question(subject)
 
-        return drawn(self._workspace, sizes, ask)
+        return candidates_drawn(self._workspace, sizes, ask)
 
     def _read(self, path: Path) -> None:
         self._workspace.progress.begin(path.name)
@@ -117,7 +128,7 @@ class Dblp:
             SELECT name AS id, count(*) AS popularity, {lot_sql(self._workspace.seed, "name")} AS lot
             FROM credited GROUP BY name
         """)
-        # A second thesis of a kind, or a second person of the name, and it is not clear which is meant.
+        # A second thesis of the kind, or a second person of the name, would be ambiguous.
         self._workspace.sql(f"""
             CREATE TABLE thesis AS
             WITH author AS (
@@ -148,7 +159,7 @@ class Dblp:
 
 
 def _credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """A row for each person of each work up to the last year; that of a thesis by one person says more."""
+    """Yield a row for each person of each work up to the last year; a thesis by one person has more columns."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue
@@ -170,7 +181,7 @@ WORKS = (
     "phdthesis",
     "proceedings",
 )
-# Pages about persons; they are no works, but are taken off the tree like them.
+# Pages about persons, which are removed from the tree like works.
 _OTHERS = ("person", "www")
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}
 _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
@@ -181,7 +192,7 @@ _LONGEST_MARK = 9
 _ROOT = re.compile(rb"<dblp[\s>]")
 _LONGEST_REFERENCE = 64
 _LONGEST_PROLOGUE = 1 << 20
-# So much without a single record is no dblp.xml, and would stay in memory.
+# Maximum bytes without a record, because they stay in memory.
 _LONGEST_RECORD = 1 << 23
 
 
@@ -190,11 +201,11 @@ class Work:
     """A publication.
 
     Attributes:
-        kind: dblp's word for it (`article`, `phdthesis`, ...).
+        kind: dblp's element name (`article`, `phdthesis`, ...).
         people: authors and editors as dblp names them, homonyms numbered.
-        title: without markup and final stop; empty where there is none.
-        year: None where there is none.
-        schools: of a thesis.
+        title: without markup and final full stop; empty if missing.
+        year: None if missing.
+        schools: the institutions of a thesis.
     """
 
     kind: str
@@ -205,19 +216,18 @@ class Work:
 
 
 def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
-    """The works of dblp.xml.
+    """Yield the works of dblp.xml.
 
     Args:
-        blocks: of the file.
-        path: the file, for the words of an error; a `dblp.dtd` beside it may declare further characters.
+        blocks: the file's content.
+        path: the file, for messages; a `dblp.dtd` beside it may declare further characters.
 
     Raises:
-        DatasetError: it is no well-formed XML, ends too early, or refers to an entity that stands for
-            anything but a character.
+        DatasetError: the file is not well-formed XML, ends too early, or refers to an entity that is not a character.
     """
     from lxml import etree
 
-    # All of these are off by nature of what is fed; they are said again in case that changes.
+    # The input has no entities and no DTD; these options are a second defence.
     parser = etree.XMLPullParser(
         events=("end",), tag=(*WORKS, *_OTHERS), resolve_entities=False, no_network=True, load_dtd=False
     )
@@ -239,10 +249,10 @@ def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
 
 
 def _taken(parser: Any) -> Iterator[Work | None]:
-    """The records that have ended: works, and None for others."""
+    """Yield the records that have ended: works, and None for others."""
     for _, element in parser.read_events():
         yield _work(element) if element.tag in WORKS else None
-        # What has been read must not stay in memory, nor the empty places of it in its parent.
+        # Free the element, and its predecessors in the parent.
         element.clear()
         while (before := element.getprevious()) is not None:
             element.getparent().remove(before)
@@ -260,11 +270,11 @@ def _work(element: Any) -> Work:
 
 
 def _characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
-    """The document without its type, with a number for each named character."""
+    """Yield the document without its type, with a number for each named character."""
     prologue, blocks = _prologue(iter(blocks), path)
     declared = _declared(prologue, path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
-    # As many lines as were cut off, so that the parser counts them as the file has them.
+    # Keep the number of lines, so that the parser's line numbers are those of the file.
     yield head + b"\n" * (line := prologue.count(b"\n"))
     for text, is_literal in _sections(blocks):
         yield (
@@ -276,9 +286,9 @@ def _characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
 
 
 def _sections(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """The document in pieces, each with whether it is literal: within a comment or CDATA, `&x;` refers to nothing.
+    """Yield the document in pieces, each with whether it is literal (a comment or CDATA, without references).
 
-    No mark or reference is cut in two.
+    No piece ends within a mark or reference.
     """
     closing, rest = b"", b""
     for block in chain(blocks, (b"",)):
@@ -286,7 +296,7 @@ def _sections(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         while text:
             if closing:
                 end = text.find(closing)
-                # The mark that closes may have begun in this block.
+                # Keep the last two bytes, because the closing mark may begin there.
                 cut = end + len(closing) if end >= 0 else len(text) - (min(len(text), 2) if block else 0)
                 yield text[:cut], True
                 text, rest = (text[cut:], b"") if end >= 0 else (b"", text[cut:])
@@ -302,7 +312,7 @@ def _sections(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 
 def _uncut(text: bytes) -> int:
-    """Up to where a piece of text surely holds no mark or reference that has only begun."""
+    """Find the end of the text that has no incomplete mark or reference."""
     mark, reference = text.rfind(b"<", -_LONGEST_MARK), text.rfind(b"&", -_LONGEST_REFERENCE)
     begun = ((mark, b">"), (reference, b";"))
     return min((place for place, end in begun if place >= 0 and end not in text[place:]), default=len(text))
@@ -321,7 +331,7 @@ def _prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[byte
 
 
 def _declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:
-    """Characters by name: HTML's, which are dblp's, and what a DTD declares that is a single character."""
+    """Map names to characters: those of HTML, and those that a DTD declares."""
     beside = path.with_name("dblp.dtd")
     dtd = beside.read_bytes() if beside.is_file() else b""
     characters = {name.encode(): number for name, number in name2codepoint.items()}

@@ -1,4 +1,7 @@
-"""DBpedia: all entities by the number of their triples, asked about their predicates."""
+"""DBpedia: all entities by the number of their triples, asked about their predicates.
+
+As in the paper, attributes are not used that are unspecific, dynamic, specific to the source, or not text.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import expect, read_json
-from evalsuite.builders.head_to_tail.drawing import draw_all, drawn, lot_sql, new_draw, partition
+from evalsuite.builders.head_to_tail.drawing import (
+    candidates_drawn,
+    cut_by_popularity,
+    draw_all,
+    lot_sql,
+    start_draw,
+)
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.workspace import quoted, triples
@@ -28,9 +37,9 @@ if TYPE_CHECKING:
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"
-# Of a predicate many entities have several values, which is one question.
+# Factor on the number of entities to draw, because many entities have several values of a predicate.
 _MORE = 4
-# "Mercury (planet)": the part in brackets tells namesakes apart and need not be said.
+# "Mercury (planet)": the disambiguation is optional in an answer.
 _BRACKETS = re.compile(r"\s+\([^()]*\)$")
 
 
@@ -38,13 +47,13 @@ class Dbpedia:
     """The dump, read into a workspace.
 
     Args:
-        workspace: where to.
-        folder: where the file is.
-        templates: a JSON object of a question for each predicate, in which `_` stands for the entity; the
+        workspace: the workspace to read it into.
+        folder: the folder with the file.
+        templates: a JSON object with a question for each predicate, where `_` is replaced by the entity; the
             shipped one by default.
 
     Raises:
-        DatasetError: a file is missing, damaged or of another shape.
+        DatasetError: a file is missing, damaged or malformed.
     """
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
@@ -54,27 +63,27 @@ class Dbpedia:
         self.dropped = dropped_templates(templates or TEMPLATES)
         self._read(locate(folder, FILES[0]))
         self.partitions = {
-            "entity": partition(workspace, "entity"),
-            "predicate": partition(workspace, "predicate"),
+            "entity": cut_by_popularity(workspace, "entity"),
+            "predicate": cut_by_popularity(workspace, "predicate"),
         }
         self.template_popularity: dict[str, int] = dict(workspace.sql("SELECT id, popularity FROM predicate"))
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Entities of which the template's predicate says something."""
-        new_draw(self._workspace)
+        """Draw entities that have the template's predicate."""
+        start_draw(self._workspace)
         pool = "(FROM asked JOIN entity ON entity.id = asked.subject)"
         more = {template: size * _MORE for template, size in sizes.items()}
         draw_all(self._workspace, pool, self.partitions["entity"], more)
         values, twice = self._values_drawn(), self._indistinct()
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            if entity not in twice and not is_list(name := named(entity)):
-                yield self._questions[template].replace("_", name), answers(values[template.id, entity])
+            if entity not in twice and not _is_list(name := _name_of(entity)):
+                yield self._questions[template].replace("_", name), _answers_of(values[template.id, entity])
 
-        return drawn(self._workspace, sizes, ask)
+        return candidates_drawn(self._workspace, sizes, ask)
 
     def _read(self, path: Path) -> None:
-        """Entities go by what follows the prefix that all have; other objects than entities are null."""
+        """Read triples; entities are named without the common prefix, other objects are null."""
         skip = len(_RESOURCE)
         with triples(self._workspace, path) as stream:
             self._workspace.sql(f"""
@@ -83,7 +92,7 @@ class Dbpedia:
                        CASE WHEN starts_with(object, '{_RESOURCE}') THEN object[{skip + 1}:-2] END AS object
                 FROM {stream} WHERE starts_with(subject, '{_RESOURCE}')
             """)
-        # What has two low lines in a row is a node between entities, made by the extraction, and no entity.
+        # A name with two underscores in a row is an intermediate node of the extraction, not an entity.
         self._workspace.sql(f"""
             CREATE TABLE entity AS
             SELECT id, count(*) AS popularity, {lot_sql(self._workspace.seed, "id")} AS lot
@@ -113,7 +122,7 @@ class Dbpedia:
         return {(template, subject): objects for template, subject, objects in rows}
 
     def _indistinct(self) -> set[str]:
-        """Entities that were drawn and whose name differs from another's in the case of letters only."""
+        """Find drawn entities whose name differs from another's in case only."""
         rows = self._workspace.sql("""
             SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
             JOIN (
@@ -127,13 +136,13 @@ class Dbpedia:
 
 
 def read_templates(path: Path) -> dict[QuestionTemplate, str]:
-    """Questions by predicate, in the published shape `{"<predicate's IRI>": "Who directed _?"}`.
+    """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
-    Predicates that make no question are left out, whatever a file asks (`UNFIT`). Where the answer changes with
-    the years (`CHANGING`), the question is ours: it asks for somebody who is or was, so that every value is right.
+    Unsuitable predicates (`UNFIT`) are left out. If the answer changes over time (`CHANGING`), the shipped question is
+    used, because it asks for somebody who is or was, so every value is right.
 
     Raises:
-        DatasetError: the file is not of this shape.
+        DatasetError: the file is malformed.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
@@ -152,25 +161,25 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
 
 
 def dropped_templates(path: Path) -> dict[str, str]:
-    """The predicates of a file of templates that are not asked about, each with the reason."""
+    """List the predicates of a file of templates that are not used, each with the reason."""
     return {predicate: UNFIT[predicate] for predicate in read_json(path, dict) if predicate in UNFIT}
 
 
-def named(entity: str) -> str:
-    """An entity's name, from the last part of its IRI."""
+def _name_of(entity: str) -> str:
+    """Return an entity's name, from the last part of its IRI."""
     return unquote(entity).replace("_", " ").strip()
 
 
-def is_list(name: str) -> bool:
-    """Whether an entity is an article about many things rather than a thing."""
+def _is_list(name: str) -> bool:
+    """Tell whether an entity is a list article."""
     return name.startswith(("List of ", "Lists of ", "Index of ", "Outline of "))
 
 
-def answers(objects: list[str | None]) -> list[str | None]:
-    """All names of all values; none where one of them is no entity that has a name."""
-    if any(each is None or "__" in each or is_list(named(each)) for each in objects):
+def _answers_of(objects: list[str | None]) -> list[str | None]:
+    """Return all names of all values; none if a value is not an entity with a name."""
+    if any(each is None or "__" in each or _is_list(_name_of(each)) for each in objects):
         return []
-    names = [named(each) for each in objects if each]
+    names = [_name_of(each) for each in objects if each]
     return [variant for name in names for variant in (_BRACKETS.sub("", name), name)]
 
 
@@ -203,10 +212,10 @@ _ELSEWHERE = {
     "<http://xmlns.com/foaf/0.1/homepage>": "no text",
     "<http://xmlns.com/foaf/0.1/logo>": "no text",
 }
-# Each with its reason.
+# Unsuitable predicates with their reasons.
 UNFIT = {_ONTOLOGY.format(name): reason for reason, names in _REASONS.items() for name in names} | _ELSEWHERE
-# Predicates whose values change or are of many kinds, but of which a question can be asked that stays right: the
-# shipped file's, which takes the place of whatever a user's file asks.
+# Predicates whose values change or vary in kind. The shipped file's question, whose answer stays right, replaces the
+# one in a user's file.
 CHANGING = {
     _ONTOLOGY.format(name)
     for name in (

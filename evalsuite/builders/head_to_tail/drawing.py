@@ -1,4 +1,9 @@
-"""Draws questions: popularity buckets, lots by the seed, and equally many questions per template."""
+"""Draws questions: popularity buckets, lots by the seed, and equally many questions per template.
+
+Each entity has a lot, 64 bits of an MD5 sum of the seed and its identifier. Each template has a salt of the same kind,
+and asks first where lot XOR salt is smallest. So each template draws evenly from all entities, independently of other
+templates, of the order of a file and of the number of processors.
+"""
 
 from __future__ import annotations
 
@@ -23,36 +28,36 @@ if TYPE_CHECKING:
 # ruff: noqa: S608 - queries are put together from names of this package, never from what a dump says
 
 
-# The database keeps fewer than this in order; where more are wanted, all are taken.
+# Maximum number of entities that the database keeps in order; for a larger draw, all are taken.
 _MOST_IN_ORDER = 1_000_000
 
 
 def lot(seed: int, *parts: str) -> int:
-    """The lot of an entity, or the salt of a template: 64 bits."""
+    """Compute the lot of an entity, or the salt of a template: 64 bits."""
     return int.from_bytes(hashlib.md5(_text(seed, parts), usedforsecurity=False).digest()[8:], "little")
 
 
 def lot_sql(seed: int, expression: str) -> str:
-    """The SQL of `lot`, for the text that an SQL expression gives."""
-    # This is the second half of the sum's 16 bytes, read as a little-endian number.
+    """Write the SQL of `lot` for an SQL expression of type text."""
+    # This function reads the second half of the sum's 16 bytes as a little-endian number.
     return f"md5_number_lower('{seed}:' || {expression})"
 
 
-def bucket_sql(cut: Partition) -> str:
-    """The SQL of the name of the bucket in which the column `popularity` puts an entity."""
+def _bucket_sql(cut: Partition) -> str:
+    """Write the SQL that finds the bucket by the column `popularity`."""
     floors = [(bucket, cut.floor(bucket)) for bucket in BUCKETS[:-1]]
     cases = " ".join(f"WHEN popularity >= {floor} THEN '{bucket}'" for bucket, floor in floors)
     return f"CASE {cases} ELSE '{BUCKETS[-1]}' END"
 
 
-def partition(workspace: Workspace, entities: str) -> Partition:
-    """Cuts the entities of a relation by their column `popularity`."""
+def cut_by_popularity(workspace: Workspace, entities: str) -> Partition:
+    """Cut the entities of a relation by their column `popularity`."""
     rows = workspace.sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")
     return Partition(dict(rows))
 
 
-def new_draw(workspace: Workspace) -> None:
-    """An empty table `drawn`, and `pools` that will say where all entities were drawn."""
+def start_draw(workspace: Workspace) -> None:
+    """Create the empty tables `drawn`, and `pools`, which marks exhausted pools."""
     workspace.sql(
         "CREATE OR REPLACE TABLE drawn (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT,"
         " lot UBIGINT)"
@@ -61,27 +66,27 @@ def new_draw(workspace: Workspace) -> None:
 
 
 def draw(workspace: Workspace, template: QuestionTemplate, pool: str, cut: Partition, size: int) -> None:
-    """Adds to `drawn` the first `size` entities of a pool in each bucket.
+    """Add to `drawn` the first `size` entities of a pool in each bucket.
 
     Args:
-        workspace: where the tables are.
-        template: what is going to be asked.
+        workspace: the workspace with the tables.
+        template: the template to draw for.
         pool: a relation with the columns `id`, `popularity` and `lot`.
-        cut: how the entities of the pool's type are cut.
-        size: how many entities of each bucket.
+        cut: the partition of the pool's type of entity.
+        size: number of entities per bucket.
     """
     columns = f"{quoted(template.id)} AS template, {lot(workspace.seed, template.id)}::UBIGINT AS salt"
     _draw(workspace, f"(SELECT *, {columns}, {size} AS size FROM {pool})", cut, size)
 
 
 def draw_all(workspace: Workspace, pool: str, cut: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
-    """Does for many templates what `draw` does for one, in one go.
+    """Do what `draw` does, for many templates at once.
 
     Args:
-        workspace: where the tables are.
+        workspace: the workspace with the tables.
         pool: a relation with the columns `template` (its id), `id`, `popularity` and `lot`.
-        cut: how the entities of the pool's type are cut.
-        sizes: how many entities of each bucket, by template.
+        cut: the partition of the pool's type of entity.
+        sizes: number of entities per bucket, by template.
     """
     salts = ", ".join(
         f"({quoted(template.id)}, {lot(workspace.seed, template.id)}::UBIGINT, {size})"
@@ -92,7 +97,7 @@ def draw_all(workspace: Workspace, pool: str, cut: Partition, sizes: Mapping[Que
 
 
 def _draw(workspace: Workspace, salted: str, cut: Partition, size: int) -> None:
-    pool = f"(SELECT *, xor(lot, salt) AS ticket, {bucket_sql(cut)} AS bucket FROM {salted})"
+    pool = f"(SELECT *, xor(lot, salt) AS ticket, {_bucket_sql(cut)} AS bucket FROM {salted})"
     if size < _MOST_IN_ORDER:
         workspace.sql(f"""
             CREATE OR REPLACE TEMP TABLE first AS
@@ -113,29 +118,29 @@ def _draw(workspace: Workspace, salted: str, cut: Partition, size: int) -> None:
         workspace.sql("INSERT INTO pools SELECT DISTINCT template, bucket, true FROM drawn")
 
 
-def drawn_for(*templates: QuestionTemplate) -> str:
-    """The SQL of a relation of the `id` of every entity that was drawn for one of these templates."""
+def ids_drawn_for(*templates: QuestionTemplate) -> str:
+    """Write the SQL of a relation of the `id` of every entity that was drawn for one of these templates."""
     names = ", ".join(quoted(template.id) for template in templates)
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 
-def drawn(
+def candidates_drawn(
     workspace: Workspace,
     templates: Iterable[QuestionTemplate],
     ask: Callable[[QuestionTemplate, str], Iterable[RawQuestion]],
 ) -> Draw:
-    """The candidates of all that was drawn.
+    """Make the candidates of all entities drawn.
 
     Args:
-        workspace: where it was drawn.
-        templates: those drawn for, in their order.
-        ask: the questions of a template about an entity, by its id.
+        workspace: the workspace of the draw.
+        templates: the templates of the draw, in their order.
+        ask: makes the questions of a template about an entity, by its id.
     """
     left = {(template, bucket) for template, bucket, done in workspace.sql("FROM pools") if not done}
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
     for name, bucket, entity, popularity, ticket in workspace.sql("FROM drawn"):
-        # Second questions come after the first ones of all entities, of which there are more to draw.
+        # Unless the pool is exhausted, take one question per entity, because more entities can be drawn.
         turns = 1 if (name, bucket) in left else None
         fitting = islice(_fitting(ask(by_id[name], entity)), turns)
         candidates[name, bucket] += [
@@ -164,11 +169,11 @@ def _text(seed: int, parts: tuple[str, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A bucket's part of a type of entity.
+    """A bucket's share of a type of entity.
 
     Attributes:
-        entities: how many entities it holds.
-        popularity: their popularity, summed.
+        entities: number of entities.
+        popularity: sum of their popularity.
     """
 
     entities: int = 0
@@ -178,13 +183,12 @@ class Share:
 class Partition:
     """Entities of one type in three buckets, each with about a third of all popularity.
 
-    Entities are sorted by popularity, the most popular first, and their popularity is summed up in that
-    order. The head is the shortest beginning that reaches a third of the whole, the torso goes on to two
-    thirds, the tail is the rest (the paper's rule). Equal popularity is never cut apart. Where all
-    popularity is zero, all is tail.
+    By the paper's rule, entities are sorted by popularity, most popular first. The head is the shortest prefix with at
+    least a third of the total popularity, the torso goes on to two thirds, the tail is the rest. Entities of equal
+    popularity are in one bucket. If all popularity is zero, all are in the tail.
 
     Args:
-        entities: how many entities there are of each popularity (whole, at least 0).
+        entities: number of entities of each popularity (whole, at least 0).
     """
 
     def __init__(self, entities: Mapping[int, int]) -> None:
@@ -194,7 +198,7 @@ class Partition:
         self.total = max(self._until.values(), default=0)
 
     def above(self, popularity: int) -> Fraction:
-        """The share in [0, 1] of all popularity that more popular entities have; 0 for the top.
+        """Return the share in [0, 1] of all popularity that more popular entities have; 0 for the top.
 
         Raises:
             KeyError: no entity has this popularity.
@@ -203,7 +207,7 @@ class Partition:
         return Fraction(self._until[popularity] - own, self.total) if self.total else Fraction(1)
 
     def bucket(self, popularity: int) -> str:
-        """Where the entities of this popularity belong.
+        """Return the bucket of entities of this popularity.
 
         Raises:
             KeyError: no entity has this popularity.
@@ -211,16 +215,16 @@ class Partition:
         return BUCKETS[min(int(3 * self.above(popularity)), 2)]
 
     def floor(self, bucket: str) -> int:
-        """The least popularity that still belongs to this bucket or to one above it.
+        """Return the least popularity in this bucket or a higher one.
 
-        Above all popularities where these buckets are empty: no entity reaches it.
+        If these buckets are empty, it is greater than all popularities.
         """
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
 
     def shares(self) -> dict[str, Share]:
-        """What each bucket holds."""
+        """Return the share of each bucket."""
         shares = dict.fromkeys(BUCKETS, Share())
         for each, count in self._entities.items():
             name = self.bucket(each)
@@ -229,7 +233,7 @@ class Partition:
         return shares
 
 
-# How much the draw of a template grows when its candidates do not suffice.
+# Growth of a template's draw if its candidates do not suffice.
 GROWTH = 4
 
 
@@ -238,34 +242,34 @@ class QuestionSource(Protocol):
 
     @property
     def templates(self) -> Sequence[QuestionTemplate]:
-        """What is asked by default; where two templates make the same question, the earlier one has it."""
+        """Return the default templates; if two make the same question, the earlier one keeps it."""
         ...
 
     @property
     def paper_templates(self) -> Sequence[QuestionTemplate]:
-        """What the paper asks."""
+        """Return the paper's templates."""
         ...
 
     @property
     def dropped(self) -> Mapping[str, str]:
-        """Templates of the user's that are not asked at all, by id, each with the reason."""
+        """Return the reason for each of the user's templates that is not used, by id."""
         ...
 
     @property
     def partitions(self) -> Mapping[str, Partition]:
-        """By type of entity."""
+        """Return the partition of each type of entity."""
         ...
 
     @property
     def template_popularity(self) -> Mapping[str, int]:
-        """By template id how popular what it asks for is, where that differs and is known."""
+        """Return the popularity of what a template asks for, by its id, where it is known."""
         ...
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """The questions about so many entities in each bucket, those that the seed puts first.
+        """Draw questions about so many entities in each bucket, in the order of the seed.
 
         Args:
-            sizes: at least how many entities to draw, by template; fewer where there are no more. Nothing is
+            sizes: minimum number of entities by template; fewer if there are no more. Nothing is
                 drawn for other templates.
         """
         ...
@@ -273,12 +277,12 @@ class QuestionSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The questions asked.
+    """The chosen questions.
 
     Attributes:
-        questions: by template and bucket; equally many of a template in each bucket.
-        cap: the most that a template was allowed in a bucket.
-        empty: by template that asks nothing, the buckets in which it has no question.
+        questions: by template and bucket; a template has equally many in each bucket.
+        cap: maximum number of questions of a template in a bucket.
+        empty: the buckets without a question, by template without questions.
     """
 
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
@@ -289,40 +293,39 @@ class Selection:
 def choose(
     source: QuestionSource, templates: Sequence[QuestionTemplate], *, per_template: int | None, target: int
 ) -> Selection:
-    """Draws until every template has all that it may ask, or all that there is.
+    """Draw until every template has all questions that it may ask, or all that exist.
 
     Args:
-        source: where to draw from.
-        templates: what to ask.
-        per_template: the most questions of a template in a bucket; None for as many as it takes to come
-            to `target` in a bucket.
-        target: questions in a bucket, over all templates, where `per_template` is None.
+        source: the source to draw from.
+        templates: the templates to use.
+        per_template: maximum number of questions of a template in a bucket; None for as many as `target` needs.
+        target: number of questions in a bucket over all templates, if `per_template` is None.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw(sizes)
-        cap = per_template or level([_scarcest(buckets) for buckets in drawn.values()], target)
+        cap = per_template or find_cap([_scarcest(buckets) for buckets in drawn.values()], target)
         lacking = [template for template, buckets in drawn.items() if _lacks(buckets, cap)]
         if not lacking:
             return _select(drawn, cap)
         sizes |= {template: sizes[template] * GROWTH for template in lacking}
 
 
-def level(available: Sequence[int], target: int) -> int:
-    """The least cap with which the templates together come to the target.
+def find_cap(available: Sequence[int], target: int) -> int:
+    """Find the least cap with which the templates together reach the target.
 
     Args:
-        available: for each template how many questions there are at most.
-        target: how many are wanted of all together.
+        available: number of possible questions of each template.
+        target: number of questions wanted in total.
 
     Returns:
-        the least `cap` with `sum(min(cap, n)) >= target`; the target itself where no cap is enough.
+        the least `cap` with `sum(min(cap, n)) >= target`; the target itself if no cap is enough.
     """
     for cap in sorted(each for each in {*available, target} if each):
         reached = sum(min(cap, each) for each in available)
         if reached >= target:
-            # From the next smaller number on, each further one is asked of all templates that have it.
+            # Just below this cap, each template with at least `cap` questions contributes one per step.
             return cap - (reached - target) // sum(each >= cap for each in available)
     return target
 
@@ -332,13 +335,13 @@ def _scarcest(buckets: Mapping[str, Drawn]) -> int:
 
 
 def _lacks(buckets: Mapping[str, Drawn], cap: int) -> bool:
-    """Whether a bucket with more to draw has fewer candidates than the template will be allowed."""
+    """Tell whether a bucket that is not exhausted has fewer candidates than the template may ask."""
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
     return _scarcest(buckets) < allowed
 
 
 def _select(drawn: Draw, cap: int) -> Selection:
-    """The first candidates of each template, without questions that another template asks already."""
+    """Choose the first candidates of each template, without questions of earlier templates."""
     asked: set[str] = set()
     chosen, empty = {}, {}
     for template, buckets in drawn.items():

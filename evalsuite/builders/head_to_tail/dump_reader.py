@@ -1,4 +1,8 @@
-"""Compressed dumps as blocks of bytes, as lines, and as a pipe that a database can read."""
+"""Compressed dumps as blocks of bytes, as lines, and as a pipe that a database can read.
+
+With a named pipe, one thread decompresses while the database parses. Nothing is written to the disk, and the number
+of compressed bytes read so far is always known.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +25,20 @@ if TYPE_CHECKING:
     Check = Callable[[str], "tuple[str, str] | None"]
 
 
-# Measured: larger blocks leave the processor's cache and cost a tenth more.
+# Larger blocks exceed the processor's cache and measured 10% slower.
 BLOCK = 1 << 16
-# What comes out of a block at once: a few kilobytes made for it can hold gigabytes.
+# Maximum size of a decompressed piece, because a few malicious kilobytes can expand to gigabytes.
 PIECE = 1 << 20
-# MAG's files are packed with the longest window that zstd knows.
+# MAG's files use the longest window of zstd.
 _ZSTD_WINDOW = 1 << 31
 _ZSTD_SLICE = 1 << 10
 
 
 def locate(folder: Path, name: str) -> Path:
-    """A file as it is downloaded, or else the same file decompressed or compressed by the user.
+    """Find a file as it is downloaded, or the same file decompressed or compressed by the user.
 
     Raises:
-        DatasetError: there is none of these.
+        DatasetError: no such file exists.
     """
     plain = name.removesuffix(Path(name).suffix) if Path(name).suffix in _DECODERS else name
     for candidate in (name, plain, *(plain + suffix for suffix in _DECODERS)):
@@ -45,29 +49,29 @@ def locate(folder: Path, name: str) -> Path:
 
 
 class Decoder(Protocol):
-    """One compressed stream, decompressed piece by piece."""
+    """Decompresses one compressed stream piece by piece."""
 
     @property
     def eof(self) -> bool:
-        """Whether the compressed stream has ended."""
+        """Tell whether the compressed stream has ended."""
         ...
 
     @property
     def unused_data(self) -> bytes:
-        """What follows its end."""
+        """Return the data after its end."""
         ...
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """As much as can be known after these further compressed bytes, never much of it at once."""
+        """Decompress further bytes, in pieces of bounded size."""
         ...
 
 
 def decompressed(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """The content of a file, decompressed by what its name ends with (.gz, .bz2, .zst, else as it is).
+    """Yield the content of a file, decompressed by its suffix (.gz, .bz2, .zst; other files as they are).
 
     Args:
         path: the file; it may consist of several compressed streams, one after the other.
-        advance: told of every compressed byte that was read.
+        advance: called with the number of compressed bytes read.
 
     Raises:
         DatasetError: the file is missing, cannot be read, is damaged or ends too early.
@@ -95,7 +99,7 @@ def decompressed(path: Path, advance: Callable[[int], object]) -> Iterator[bytes
 
 
 class _Decoding:
-    """Decompresses block by block, across the streams that a file consists of."""
+    """Decompresses block by block, across the streams of a file."""
 
     def __init__(self, suffix: str) -> None:
         self._make = _DECODERS.get(suffix)
@@ -164,7 +168,7 @@ class _Zstd:
         return self._decoder.eof
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        # It cannot be told to stop after so much, but a few bytes are a few of its blocks of 128 KiB.
+        # This decoder has no output limit, but a few bytes expand to a few of its blocks of 128 KiB.
         decompressed: list[bytes] = []
         for at in range(0, len(data), _ZSTD_SLICE):
             decompressed.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
@@ -188,14 +192,14 @@ def _zstd_error() -> type[Exception]:
 
 @contextmanager
 def piped(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
-    """Feeds blocks into a named pipe while the body of the `with` reads from it, once.
+    """Write blocks into a named pipe while the body of the `with` reads from it, once.
 
-    What goes wrong with the blocks is raised at the end of the body, in place of what the body raises:
-    a reader that complains about the end of its data does so because the blocks broke off.
+    A failure of the blocks is raised at the end of the body and replaces the body's error, because a reader's complaint
+    about the end of its data is a consequence.
 
     Args:
-        blocks: taken one by one, in another thread.
-        pipe: made here, and taken away.
+        blocks: iterated in another thread.
+        pipe: path of the pipe, which is created here and removed.
     """
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []
@@ -206,7 +210,7 @@ def piped(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
                 for block in blocks:
                     out.write(block)
         except BrokenPipeError:
-            pass  # The reader has had enough, or failed; the latter is its own to tell.
+            pass  # The reader has finished, or has failed and raises its own error.
         except BaseException as error:  # noqa: BLE001 - handed over to the thread that waits
             failures.append(error)
 
@@ -216,7 +220,7 @@ def piped(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
         yield
     finally:
         while feeder.is_alive():
-            # Wakes a feeder that waits for a reader: the body may have failed before it opened the pipe.
+            # Unblock a feeder that waits for a reader, because the body may have failed before it opened the pipe.
             os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
             feeder.join(0.05)
         pipe.unlink()
@@ -224,16 +228,16 @@ def piped(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
             raise failures[0]
 
 
-# No line of a dump is longer: what is, is damaged, or made to fill the memory.
+# Maximum length of a line; a longer one is damaged or malicious.
 LONGEST = 1 << 21
-# Escapes of JSON: pairs of halves and escaped backslashes are passed over, so that what is left is half alone.
+# Escapes of JSON. Whole surrogate pairs and escaped backslashes match first, so the group `half` is a lone half.
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
 
 
 def lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines without their ends; one that is longer than any of a dump comes in pieces."""
+    """Yield the lines without their ends; a line longer than the limit comes in pieces."""
     rest = b""
     for block in blocks:
         first, *others = block.split(b"\n")
@@ -250,10 +254,10 @@ def lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes]]:
-    """The first line without its end, and all that follows it.
+    """Return the first line without its end, and the remaining blocks.
 
     Raises:
-        DatasetError: there is none, or it is not UTF-8.
+        DatasetError: there is no line, or it is not UTF-8.
     """
     start = b""
     for block in blocks:
@@ -269,10 +273,10 @@ def first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes
 
 
 def bounded(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The blocks, as long as there are lines in them.
+    """Yield the blocks while their lines are not too long.
 
     Raises:
-        EvalsuiteError: a line goes on and on; where it would end the database might lose it without a word.
+        EvalsuiteError: a line is too long; the database might silently lose a line that ends later.
     """
     length = 0
     for block in blocks:
@@ -284,7 +288,7 @@ def bounded(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def without_comments(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Blocks without the lines that begin with `#`, cut at the ends of lines."""
+    """Yield blocks without the lines that begin with `#`, split at line ends."""
     rest = b""
     for block in chain(blocks, (b"\n",)):
         whole, end, rest = (rest + block).rpartition(b"\n")
@@ -294,15 +298,14 @@ def without_comments(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def without_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Blocks without carriage returns, which stand at ends of lines or by mistake."""
+    """Yield blocks without carriage returns."""
     return (block.replace(b"\r", b"") for block in blocks)
 
 
 def whole_characters(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Blocks of JSON, cut at the ends of lines, with U+FFFD for each escaped half of a character (`\ud800`).
+    r"""Yield blocks of JSON, split at line ends, with U+FFFD for each escaped half of a surrogate pair (`\ud800`).
 
-    Such a half is no reason to give up a dump: mostly it stands in a field that nobody reads, a description cut
-    short.
+    Such halves do not invalidate a dump, because most occur in truncated descriptions that are not read.
     """
     rest = b""
     for block in chain(blocks, (b"",)):
@@ -317,12 +320,12 @@ def _replace_half(escape: re.Match[bytes]) -> bytes:
 
 
 def first_fault(path: Path, check: Check, skip: int) -> DatasetError | None:
-    """Reads a file again to find its first line that is wrong.
+    """Read a file again to find its first malformed line.
 
     Args:
         path: the file.
-        check: what is wrong with a line.
-        skip: lines at the beginning that are not checked.
+        check: finds the fault of a line.
+        skip: number of first lines that are not checked.
 
     Raises:
         DatasetError: the file cannot be read.

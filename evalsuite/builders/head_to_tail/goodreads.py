@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.head_to_tail.drawing import draw, drawn, lot_sql, new_draw, partition
+from evalsuite.builders.head_to_tail.drawing import (
+    candidates_drawn,
+    cut_by_popularity,
+    draw,
+    lot_sql,
+    start_draw,
+)
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.workspace import json_lines
@@ -31,7 +37,7 @@ PAGES = QuestionTemplate("goodreads-book-pages", "book")
 SERIES = QuestionTemplate("goodreads-book-series", "book")
 ISBN_13 = QuestionTemplate("goodreads-book-isbn13", "book")
 ISBN_10 = QuestionTemplate("goodreads-book-isbn10", "book")
-# Which books a template can be asked about, as far as their best known edition tells.
+# Conditions on the best known edition, by template.
 _BOOKS = {
     AUTHOR: "true",
     PUBLISHER: "publisher IS NOT NULL",
@@ -52,13 +58,13 @@ _TEXT = (
     "isbn",
     "isbn13",
 )
-# "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)": the name, and the series that it belongs to.
+# Splits name and series: "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)".
 _IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """One edition of a book; what it does not say is None."""
+    """One edition of a book; missing values are None."""
 
     authors: tuple[str, ...]
     name: str
@@ -70,7 +76,7 @@ class Edition:
     isbn10: str | None
 
     def is_asked(self) -> bool:
-        """Whether it came out by the last year that is asked about."""
+        """Tell whether it was published by the last year of the questions."""
         return self.year is not None and self.year <= LAST_YEAR
 
 
@@ -79,10 +85,10 @@ class Book:
     """A book in all its editions.
 
     Attributes:
-        main: the edition with the most ratings of those that can be asked about.
-        editions: all.
-        namesakes: how many books have an edition of the main one's name, this one included.
-        twins: how many of these have one of its year.
+        main: the edition with the most ratings that questions may be about.
+        editions: all editions.
+        namesakes: number of books with an edition of the main one's name, this one included.
+        twins: number of these with an edition of its year.
     """
 
     main: Edition
@@ -90,11 +96,11 @@ class Book:
     namesakes: int
     twins: int
 
-    def asked(self, template: QuestionTemplate) -> str | None:
-        """The question, or None where it is not clear which book is meant."""
+    def question(self, template: QuestionTemplate) -> str | None:
+        """Make the question, or None if the book is ambiguous."""
         name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year
         if template == YEAR:
-            # The year must not be given away, so the name alone has to do.
+            # The question must not reveal the year, so the name must be unique.
             return f"In which year did {publisher} publish {name}?" if self.namesakes == 1 else None
         if self.twins > 1:
             return None
@@ -109,7 +115,7 @@ class Book:
         }[template]
 
     def answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """All that is right, by any edition that fits the question; none where an author has no name."""
+        """Return all right answers, by any edition that fits the question; none if an author has no name."""
         same_publisher = [each for each in self.editions if each.is_asked() and self._same_publisher(each)]
         same_year = [each for each in self.editions if each.year == self.main.year]
         if template == YEAR:
@@ -132,14 +138,14 @@ class Goodreads:
     """The dump, read into a workspace.
 
     Args:
-        workspace: where to.
-        folder: where the files are.
+        workspace: the workspace to read it into.
+        folder: the folder with the files.
 
     Raises:
-        DatasetError: a file is missing, damaged or of another shape.
+        DatasetError: a file is missing, damaged or malformed.
     """
 
-    # Numbers that nobody knows by heart are asked for where the paper's mix is wanted.
+    # Identifiers are asked for in the paper's mix only.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
     template_popularity: Mapping[str, int] = MappingProxyType({})
@@ -149,11 +155,11 @@ class Goodreads:
         self._workspace = workspace
         self._read_authors(locate(folder, AUTHORS))
         self._read_books(locate(folder, BOOKS))
-        self.partitions = {"book": partition(workspace, "book")}
+        self.partitions = {"book": cut_by_popularity(workspace, "book")}
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Books that have what the template asks for."""
-        new_draw(self._workspace)
+        """Draw books that have what the template asks for."""
+        start_draw(self._workspace)
         for template in sizes:
             pool = f"(FROM book WHERE {_BOOKS[template]})"
             draw(self._workspace, template, pool, self.partitions["book"], sizes[template])
@@ -161,9 +167,9 @@ class Goodreads:
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             book = books[entity]
-            yield book.asked(template), book.answers(template, names)
+            yield book.question(template), book.answers(template, names)
 
-        return drawn(self._workspace, sizes, ask)
+        return candidates_drawn(self._workspace, sizes, ask)
 
     def _read_authors(self, path: Path) -> None:
         with json_lines(self._workspace, path, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
@@ -173,7 +179,7 @@ class Goodreads:
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
         named = f"regexp_extract(title, {_IN_SERIES}, 1)"
         with json_lines(self._workspace, path, fields) as stream:
-            # A role is given to illustrators, translators and the like, and to authors none.
+            # Illustrators, translators and the like have a role; authors have none.
             self._workspace.sql(f"""
                 CREATE TABLE edition AS
                 SELECT book_id AS id, coalesce(nullif(work_id, ''), 'book ' || book_id) AS book,
@@ -188,7 +194,7 @@ class Goodreads:
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
             """)
-        # The best edition goes by a number, as the database can spill sums and maxima, but no texts.
+        # The best edition is found by a number, because the database can spill numeric aggregates, but not texts.
         self._workspace.sql(f"""
             CREATE TABLE book AS
             SELECT book AS id, popularity, {lot_sql(self._workspace.seed, "book")} AS lot,
@@ -224,7 +230,7 @@ class Goodreads:
                  JOIN (SELECT called, year, count(*) AS many FROM namesake GROUP BY called, year) AS twin
                  ON twin.called = shown.called AND twin.year = shown.year
         """)
-        # They come in order, so the first that can be asked about is the main one.
+        # Editions are sorted, so the first that questions may be about is the main one.
         return {
             id_: Book(next(filter(Edition.is_asked, editions[id_])), tuple(editions[id_]), namesakes, twins)
             for id_, namesakes, twins in rows

@@ -7,7 +7,15 @@ from collections import defaultdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.head_to_tail.drawing import draw, drawn, drawn_for, lot, lot_sql, new_draw, partition
+from evalsuite.builders.head_to_tail.drawing import (
+    candidates_drawn,
+    cut_by_popularity,
+    draw,
+    ids_drawn_for,
+    lot,
+    lot_sql,
+    start_draw,
+)
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.imdb_wording import (
     BIRTH_YEAR,
@@ -54,12 +62,12 @@ FILES = (
     "title.principals.tsv.gz",
 )
 _SERIES = ", ".join(f"'{kind}'" for kind in SERIES)
-# Which titles a template can be asked about, as far as their own columns tell.
+# Conditions on the titles of each template.
 _TITLES = {
     START_YEAR: f"kind IN ({_SERIES})",
     RELEASE_YEAR: f"kind NOT IN ({_SERIES})",
     END_YEAR: f"end_year <= {LAST_YEAR}",
-    # Of a series it may be an episode or all of them: it is not specific.
+    # Not for a series, because it may mean one episode or all of them.
     RUNNING_TIME: f"minutes > 0 AND kind NOT IN ({_SERIES})",
     DIRECTOR: "true",
     WRITER: "true",
@@ -74,8 +82,8 @@ _PEOPLE = {
     SPECIALTY: "professions IN ('legal', 'soundtrack', 'special_effects', 'stunts', 'visual_effects')",
     KNOWN_FOR: "",
 }
-# What these need is in other files, and many titles have none of it: so many times more are drawn at once,
-# as reading those files again costs more.
+# Templates that need other files. Many titles have no such credits, so more are drawn at once, because reading those
+# files again is slow.
 _CREDITS = (DIRECTOR, WRITER, CHARACTER)
 _MORE = 8
 
@@ -84,11 +92,11 @@ class Imdb:
     """The dump, read into a workspace.
 
     Args:
-        workspace: where to.
-        folder: where the files are.
+        workspace: the workspace to read it into.
+        folder: the folder with the files.
 
     Raises:
-        DatasetError: a file is missing, damaged or of another shape.
+        DatasetError: a file is missing, damaged or malformed.
     """
 
     templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
@@ -104,11 +112,14 @@ class Imdb:
         self._credits_read: list[int] = []
         self._read_titles()
         self._read_people()
-        self.partitions = {"title": partition(workspace, "asked"), "person": partition(workspace, "fame")}
+        self.partitions = {
+            "title": cut_by_popularity(workspace, "asked"),
+            "person": cut_by_popularity(workspace, "fame"),
+        }
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Titles and people that may have what the template asks for."""
-        new_draw(self._workspace)
+        """Draw titles and people that may have what the template asks for."""
+        start_draw(self._workspace)
         for template, size in sizes.items():
             if template in _TITLES:
                 more = _MORE if template in _CREDITS else 1
@@ -122,7 +133,7 @@ class Imdb:
         if wanted != self._credits_read:
             self._read_credits()
             self._credits_read = wanted
-        return drawn(self._workspace, sizes, Facts(self._workspace, self._folder).ask)
+        return candidates_drawn(self._workspace, sizes, Facts(self._workspace, self._folder).ask)
 
     def _read_titles(self) -> None:
         rating = tsv(
@@ -132,7 +143,7 @@ class Imdb:
         )
         with rating as stream:
             self._workspace.sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
-        # A few rows of the real file have words where years and minutes belong; nothing is asked of those.
+        # A few rows of the real file have words in the columns of years and minutes; they are left out.
         wanted = ("tconst", "titleType", "primaryTitle", "startYear", "endYear", "runtimeMinutes")
         basics = tsv(self._workspace, self._file("title.basics.tsv.gz"), dict.fromkeys(wanted, "VARCHAR"))
         with basics as stream:
@@ -170,13 +181,13 @@ class Imdb:
         return locate(self._folder, name)
 
     def _read_credits(self) -> None:
-        """Credits of the titles that were drawn for questions about them."""
+        """Read the credits of the titles that were drawn for questions about them."""
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
         with tsv(self._workspace, self._file("title.crew.tsv.gz"), wanted) as stream:
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE crew AS
                 SELECT tconst AS id, directors, writers
-                FROM {stream} SEMI JOIN {drawn_for(DIRECTOR, WRITER)} ON id = tconst
+                FROM {stream} SEMI JOIN {ids_drawn_for(DIRECTOR, WRITER)} ON id = tconst
             """)
         wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {
             "ordering": "INTEGER"
@@ -185,17 +196,17 @@ class Imdb:
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE part AS
                 SELECT tconst AS id, ordering, nconst AS person, characters
-                FROM {stream} SEMI JOIN {drawn_for(CHARACTER)} ON id = tconst
+                FROM {stream} SEMI JOIN {ids_drawn_for(CHARACTER)} ON id = tconst
                 WHERE category IN ('actor', 'actress') AND characters IS NOT NULL
             """)
 
 
 class Facts:
-    """Everything about what stands in the tables `drawn`, `crew` and `part`, held in memory: it is little.
+    """The facts about the entities in the tables `drawn`, `crew` and `part`, in memory.
 
     Args:
-        workspace: where the tables are.
-        folder: where the files are, for the words of an error.
+        workspace: the workspace with the tables.
+        folder: the folder with the files, for messages.
     """
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
@@ -208,7 +219,7 @@ class Facts:
         self._names = self._names_credited()
 
     def ask(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-        """The questions of a template about a title or a person."""
+        """Yield the questions of a template about a title or a person."""
         if template.entities == "person":
             yield self._about_person(template, entity)
         elif template == CHARACTER:
@@ -228,14 +239,14 @@ class Facts:
             answers = self._all_named(directors if template == DIRECTOR else writers)
         else:
             answers = [title.year]
-        return title.asked(template), answers
+        return title.question(template), answers
 
     def _about_characters(self, entity: str) -> Iterator[RawQuestion]:
         title, parts = self._titles[entity], self._parts.get(entity, {})
         seed = self._workspace.seed
         for role in sorted(parts, key=lambda role: lot(seed, CHARACTER.id, entity, role)):
             if is_somebody(role):
-                yield title.asked(CHARACTER, role), self._all_named(",".join(parts[role]))
+                yield title.question(CHARACTER, role), self._all_named(",".join(parts[role]))
 
     def _about_person(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         name, listed, birth_year, death_year, namesakes = self._people[entity]
@@ -252,10 +263,10 @@ class Facts:
             **{kind.id: only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
             KNOWN_FOR.id: [] if None in works else [work.name for work in works if work],
         }
-        return Person(name, self._titles[best].known_as()).asked(template), answers[template.id]
+        return Person(name, self._titles[best].known_as()).question(template), answers[template.id]
 
     def _all_named(self, people: str | None) -> list[Answer | None]:
-        """The names of a list of people; none where one is missing, as its name would be right too."""
+        """Return the names of a list of people; none if one is unknown, because that name would be right, too."""
         names = [self._names.get(person) for person in people.split(",")] if people else []
         return [] if None in names else [*names]
 
@@ -272,7 +283,7 @@ class Facts:
         return works
 
     def _titles_shown(self) -> tuple[dict[str, Title], dict[str, int]]:
-        """Titles that were drawn or that drawn people are known for, and how popular they are."""
+        """Read the titles drawn and those that drawn people are known for, and their popularity."""
         self._workspace.sql("""
             CREATE OR REPLACE TABLE shown AS
             SELECT *, lower(name) AS called
@@ -310,7 +321,7 @@ class Facts:
         return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, many in rows}
 
     def _characters(self) -> dict[str, dict[str, list[str]]]:
-        """By title and character, who played it, in the order of the credits."""
+        """Map title and character to the actors, in the order of the credits."""
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for id_, person, characters in self._workspace.sql(
             "SELECT id, person, characters FROM part ORDER BY id, ordering, person"

@@ -1,4 +1,4 @@
-"""How a title and a person of IMDb are asked about."""
+"""The wording of questions about titles and people of IMDb."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = {
     "video": "video",
     "videoGame": "video game",
 }
-# Kinds that start and end; all others come out.
+# Kinds with a start and an end instead of a release.
 SERIES = ("tvSeries", "tvMiniSeries")
 LAST_YEAR = 2020
 
@@ -34,13 +34,13 @@ CHARACTER = QuestionTemplate("imdb-title-character", "title")
 BIRTH_YEAR = QuestionTemplate("imdb-person-birth-year", "person")
 DEATH_YEAR = QuestionTemplate("imdb-person-death-year", "person")
 PROFESSION = QuestionTemplate("imdb-person-profession", "person")
-# The paper's three ways to ask for a profession, of people who have one alone.
+# The paper's three templates for people with a single profession.
 JOB = QuestionTemplate("imdb-person-job", "person")
 DEPARTMENT = QuestionTemplate("imdb-person-department", "person")
 SPECIALTY = QuestionTemplate("imdb-person-specialty", "person")
 KNOWN_FOR = QuestionTemplate("imdb-person-known-for", "person")
 
-# Names of roles that name nobody: who plays them is not a fact about the work.
+# Roles that are not characters.
 _NOBODY = re.compile(
     r"(?:self|himself|herself|themsel(?:f|ves)|itself)\b.*|"
     r"(?:various|additional|other|multiple)(?: (?:characters?|roles?|voices?))?|"
@@ -48,7 +48,7 @@ _NOBODY = re.compile(
     re.IGNORECASE,
 )
 _SPECIALTIES = ("legal", "soundtrack", "special_effects", "stunts", "visual_effects")
-# Credits that are no profession, or none in particular.
+# Credits that are not a specific profession.
 _NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtrack"}
 
 
@@ -57,13 +57,13 @@ class Title:
     """A title.
 
     Attributes:
-        kind: IMDb's word for the kind of work.
+        kind: IMDb's type of title.
         name: the primary title.
-        year: of release, or of a series' start, if known.
-        end_year: of a series' end, if it is over.
+        year: year of release, or of a series' start, if known.
+        end_year: year of a series' end, if it has ended.
         minutes: running time.
-        namesakes: how many titles of any year have its name, itself included.
-        twins: how many of these are of its year.
+        namesakes: number of titles with this name, this one included.
+        twins: number of titles with this name and year.
     """
 
     kind: str
@@ -75,29 +75,29 @@ class Title:
     twins: int
 
     def is_asked(self) -> bool:
-        """Whether it came out by the last year that is asked about."""
+        """Tell whether it was released by the last year of the questions."""
         return self.year is not None and self.year <= LAST_YEAR
 
     @property
     def work(self) -> str:
-        """The kind of work in words."""
+        """Return the kind of work in words."""
         return KINDS.get(self.kind, "title")
 
     def known_as(self) -> str | None:
-        """The name, with the year where others share the name; None where others share that too."""
+        """Return the name, with the year if others share the name; None if that is ambiguous, too."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
 
-    def asked(self, template: QuestionTemplate, role: str = "") -> str | None:
-        """The question, or None where it is not clear which title is meant.
+    def question(self, template: QuestionTemplate, role: str = "") -> str | None:
+        """Make the question, or None if the title is ambiguous.
 
         Args:
-            template: one about titles.
-            role: the character of a question about one.
+            template: a template about titles.
+            role: the character, for a question about one.
         """
         if template in {START_YEAR, RELEASE_YEAR, END_YEAR}:
-            # The year must not be given away, so the name alone has to do.
+            # The question must not reveal the year, so the name must be unique.
             verb = {START_YEAR: "first go on air", RELEASE_YEAR: "come out", END_YEAR: "end"}[template]
             return f'In which year did the {self.work} "{self.name}" {verb}?' if self.namesakes == 1 else None
         name = self.known_as()
@@ -112,18 +112,18 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person, whose name nobody else has.
+    """A person with a unique name.
 
     Attributes:
         name: the primary name.
-        work: how the best known of the works is called, None where that is not clear.
+        work: the name of the best known work; None if it is ambiguous.
     """
 
     name: str
     work: str | None
 
-    def asked(self, template: QuestionTemplate) -> str | None:
-        """The question, or None where there is no work to tell who is meant."""
+    def question(self, template: QuestionTemplate) -> str | None:
+        """Make the question, or None if no work identifies the person."""
         if template == KNOWN_FOR:
             return f"Name a work that {self.name} is known for."
         if self.work is None:
@@ -140,12 +140,12 @@ class Person:
 
 
 def is_somebody(role: str) -> bool:
-    """Whether a role's name names a character."""
+    """Tell whether a role's name is that of a character."""
     return bool(role.strip()) and not _NOBODY.fullmatch(role.strip())
 
 
 def professions(listed: str | None) -> list[str]:
-    """Professions in words, of IMDb's list (`actress,camera_department`); an actress is an actor too."""
+    """Write IMDb's list of professions (`actress,camera_department`) in words; an actress is also an actor."""
     words = [word for word in (listed or "").split(",") if word and word not in _NO_PROFESSIONS]
     if "actress" in words and "actor" not in words:
         words.append("actor")
@@ -153,7 +153,7 @@ def professions(listed: str | None) -> list[str]:
 
 
 def only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
-    """The profession of a person who has one alone, where the template is the one that asks for its kind."""
+    """Return the profession of a person who has only one, if the template asks for its kind."""
     if not listed or "," in listed or listed in _NO_PROFESSIONS - {"soundtrack"}:
         return []
     kind = SPECIALTY if listed in _SPECIALTIES else DEPARTMENT if _is_department(listed) else JOB

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import (
+    candidates_drawn,
+    cut_by_popularity,
     draw,
-    drawn,
-    drawn_for,
+    ids_drawn_for,
     lot_sql,
-    new_draw,
-    partition,
+    start_draw,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
 LAST_YEAR = 2020
-# The leading columns of each file, as the graph's schema names them; the files have no header.
+# The first columns of each file, by the graph's schema; the files have no header.
 COLUMNS = {
     "ConferenceInstances.txt.zst": (
         "ConferenceInstanceId NormalizedName DisplayName ConferenceSeriesId Location OfficialUrl StartDate"
@@ -49,7 +49,7 @@ COLUMNS = {
     "PaperAuthorAffiliations.txt.zst": "PaperId AuthorId AffiliationId AuthorSequenceNumber",
     "Authors.txt.zst": "AuthorId Rank NormalizedName DisplayName",
 }
-# Papers are read once to be counted, and once for those that were drawn.
+# Papers are read twice: to count them, and for those that were drawn.
 FILES = (*list(COLUMNS)[:3], *list(COLUMNS)[2:])
 
 LOCATION = QuestionTemplate("mag-conference-location", "conference")
@@ -61,7 +61,7 @@ DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
 _PAPERS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
-# Of a conference or journal: the column that answers, and the question.
+# The column of the answer, and the question, for conferences and journals.
 _VENUES = {
     LOCATION: ("answer", 'Where was the conference "{}" held?'),
     JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
@@ -77,24 +77,24 @@ _KINDS = {
     "Repository": "preprint",
     "Thesis": "thesis",
 }
-# What tells whether two papers have one title: MAG's own form of it, without case and punctuation. A number
-# takes the place of the text, which would fill the memory; two titles share one once in 10^19.
+# Identifies equal titles by MAG's form without case and punctuation. A hash replaces the text to save memory; two
+# titles collide with a probability of about 1 in 10^19.
 _CALLED = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper, or what else the graph counts among papers.
+    """A paper or another document of the graph.
 
     Attributes:
-        name: the title as it was printed.
-        kind: the graph's word for the kind of document, None where it has none.
-        year: of publication.
-        publisher: None where unknown.
-        venue: None where unknown.
-        doi: None where unknown.
-        namesakes: how many papers have the title, this one included.
-        twins: how many of these are of its year.
+        name: the title as printed.
+        kind: the graph's type of document; None if unknown.
+        year: year of publication.
+        publisher: None if unknown.
+        venue: None if unknown.
+        doi: None if unknown.
+        namesakes: number of papers with this title, this one included.
+        twins: number of papers with this title and year.
     """
 
     name: str
@@ -106,9 +106,9 @@ class Paper:
     namesakes: int
     twins: int
 
-    def asked(self, template: QuestionTemplate) -> str | None:
-        """The question, or None where it is not clear which paper is meant."""
-        # The year must not be given away, so there the name alone has to do.
+    def question(self, template: QuestionTemplate) -> str | None:
+        """Make the question, or None if the paper is ambiguous."""
+        # A question for the year must not reveal it, so the name must be unique.
         if self.namesakes > 1 and (template == YEAR or self.twins > 1):
             return None
         name = self.name.rstrip(".").strip()
@@ -127,11 +127,11 @@ class Mag:
     """The dump, read into a workspace.
 
     Args:
-        workspace: where to.
-        folder: where the files are.
+        workspace: the workspace to read it into.
+        folder: the folder with the files.
 
     Raises:
-        DatasetError: a file is missing, damaged or of another shape.
+        DatasetError: a file is missing, damaged or malformed.
     """
 
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
@@ -145,13 +145,13 @@ class Mag:
         self._read_venues("journal", "Journals", "Publisher", "CreatedDate")
         self._read_papers()
         self.partitions = {
-            entities: partition(workspace, f"(FROM {entities} WHERE up_to_date)")
+            entities: cut_by_popularity(workspace, f"(FROM {entities} WHERE up_to_date)")
             for entities in ("conference", "journal", "paper")
         }
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Conferences, journals and papers that have what the template asks for."""
-        new_draw(self._workspace)
+        """Draw conferences, journals and papers that have what the template asks for."""
+        start_draw(self._workspace)
         for template in sizes:
             condition = _PAPERS.get(template) or f"{_VENUES[template][0]} IS NOT NULL"
             pool = f"(FROM {template.entities} WHERE up_to_date AND {condition})"
@@ -169,15 +169,15 @@ class Mag:
                     DOI: [paper.doi],
                     AUTHOR: authors.get(entity, []),
                 }
-                yield paper.asked(template), answers[template]
+                yield paper.question(template), answers[template]
             else:
                 name, answer, namesakes = venues[template][entity]
                 yield _VENUES[template][1].format(name) if namesakes == 1 else None, [answer]
 
-        return drawn(self._workspace, sizes, ask)
+        return candidates_drawn(self._workspace, sizes, ask)
 
     def _read_venues(self, entities: str, file: str, answer: str, date: str) -> None:
-        """Conferences or journals; journals have an ISSN besides."""
+        """Read conferences or journals; only journals have an ISSN."""
         issn = "Issn" if entities == "journal" else answer
         wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer, issn, date), "VARCHAR")
         number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
@@ -193,7 +193,7 @@ class Mag:
             """)
 
     def _read_papers(self) -> None:
-        """Of each paper only what it takes to count and to draw: there are hundreds of millions."""
+        """Read only the columns needed to count and draw, because there are hundreds of millions of papers."""
         wanted = dict.fromkeys(
             ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi"), "VARCHAR"
         )
@@ -217,7 +217,7 @@ class Mag:
                 CREATE OR REPLACE TABLE shown AS
                 SELECT PaperId AS id, {_CALLED} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
-                FROM {stream} SEMI JOIN {drawn_for(*_PAPERS)} ON id = PaperId
+                FROM {stream} SEMI JOIN {ids_drawn_for(*_PAPERS)} ON id = PaperId
             """)
         self._workspace.sql("""
             CREATE OR REPLACE TABLE namesake AS
@@ -235,14 +235,14 @@ class Mag:
         return {id_: Paper(*rest) for id_, *rest in rows}
 
     def _authors_drawn(self) -> dict[str, list[str | None]]:
-        """By paper the names of its authors in order; None where a name is missing."""
+        """Map papers to the names of their authors in order; empty if a name is missing."""
         columns = {"PaperId": "VARCHAR", "AuthorId": "VARCHAR", "AuthorSequenceNumber": "INTEGER"}
         with self._stream("PaperAuthorAffiliations", columns) as stream:
-            # An author with several affiliations stands there several times.
+            # An author with several affiliations has several rows.
             self._workspace.sql(f"""
                 CREATE OR REPLACE TABLE authorship AS
                 SELECT PaperId AS paper, AuthorId AS id, min(AuthorSequenceNumber) AS place
-                FROM {stream} SEMI JOIN {drawn_for(AUTHOR)} ON id = PaperId
+                FROM {stream} SEMI JOIN {ids_drawn_for(AUTHOR)} ON id = PaperId
                 GROUP BY PaperId, AuthorId
             """)
         columns = dict.fromkeys(("AuthorId", "NormalizedName", "DisplayName"), "VARCHAR")
@@ -260,10 +260,10 @@ class Mag:
         return {paper: [] if None in names else names for paper, names in authors.items()}
 
     def _venues_drawn(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
-        """By identifier the name, the answer, and how many have the name."""
+        """Map identifiers to name, answer, and number of entities with the name."""
         rows = self._workspace.sql(f"""
             WITH shown AS (
-                SELECT *, lower(name) AS called FROM {template.entities} SEMI JOIN {drawn_for(template)} USING (id)
+                SELECT *, lower(name) AS called FROM {template.entities} SEMI JOIN {ids_drawn_for(template)} USING (id)
             )
             SELECT id, name, {_VENUES[template][0]}, many
             FROM shown JOIN (

@@ -1,4 +1,4 @@
-"""A question that could be asked, and the rules of the paper that can be read off its words."""
+"""Candidate questions, and the paper's rules that depend on their wording."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 Answer = str | int
-# A question, or None where it would not be clear what is meant, and the answers as the data have them.
+# A question, or None if its subject would be ambiguous, and the raw answers.
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
-# More right answers than this, and the question is unspecific: whatever one says may be right.
+# Maximum number of right answers of a specific question.
 MOST_ANSWERS = 12
-# Stands for a character that a dump has lost.
+# The replacement for a character that a dump has lost.
 LOST = "\ufffd"
 
 
@@ -24,8 +24,8 @@ class QuestionTemplate:
     """A kind of question.
 
     Attributes:
-        id: as it stands in the file.
-        entities: the type of entity asked about, whose partition gives the bucket.
+        id: the template's id in the file.
+        entities: the type of entity, whose partition determines the bucket.
     """
 
     id: str
@@ -37,13 +37,12 @@ class Candidate:
     """A question that the data can answer.
 
     Attributes:
-        entity: the source's identifier of what is asked about.
-        popularity: of the entity.
-        turn: how many other questions the template has about the entity that come before this one.
-        lot: drawn for the entity by the seed. Where there are more questions than wanted, those of the
-            first turn and the smallest lots are asked.
-        question: in full.
-        answers: all that are right.
+        entity: the source's identifier of the entity.
+        popularity: the entity's popularity.
+        turn: number of the template's earlier questions about the entity.
+        lot: the entity's lot by the seed; low turns, then low lots are asked first.
+        question: the complete question.
+        answers: all right answers.
     """
 
     entity: str
@@ -55,17 +54,17 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """Equal where two questions are the same but for letter case and spacing."""
+        """Return a key that is equal for questions that differ in case and spacing only."""
         return " ".join(self.question.casefold().split())
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was drawn of one template and bucket.
+    """The candidates of one template and bucket.
 
     Attributes:
-        candidates: in the order in which they are to be asked.
-        exhausted: whether the data hold no further candidate.
+        candidates: in the order in which they are asked.
+        exhausted: whether the data have no further candidate.
     """
 
     candidates: tuple[Candidate, ...]
@@ -77,7 +76,7 @@ Draw = dict[QuestionTemplate, "Mapping[str, Drawn]"]
 
 
 def is_fit(question: str, answers: Sequence[Answer]) -> bool:
-    """Whether a question asks for something, in words, and does not say it."""
+    """Tell whether a question has few, textual answers and does not reveal them."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question
@@ -87,9 +86,9 @@ def is_fit(question: str, answers: Sequence[Answer]) -> bool:
 
 
 def gives_away(question: str, answers: Iterable[Answer]) -> bool:
-    """Whether the question contains an answer, whatever its letter case, accents and punctuation.
+    """Tell whether the question contains an answer, ignoring case, accents and punctuation.
 
-    As in the published scripts, a part of a word counts too: who asks about Disneyland gives away Disney.
+    As in the published scripts, parts of words count: a question about Disneyland reveals Disney.
     """
     plain, spelt = question.casefold(), _letters(question)
     texts = [str(answer) for answer in answers]
@@ -97,7 +96,7 @@ def gives_away(question: str, answers: Iterable[Answer]) -> bool:
 
 
 def is_textual(answer: Answer) -> bool:
-    """Whether an answer can be said in words: it has a letter or a digit, is whole, and is not an address."""
+    """Tell whether an answer is text: it has a letter or a digit, no lost character, and is not an address."""
     text = str(answer)
     is_address = re.match(r"(?:https?|ftp)://|www\.", text, re.IGNORECASE)
     return bool(re.search(r"\w", text)) and not is_address and LOST not in text
@@ -109,6 +108,6 @@ def _letters(text: str) -> str:
 
 
 def distinct(answers: Iterable[Answer | None]) -> tuple[Answer, ...]:
-    """Answers without those that are missing, and each one once, in the order of first appearance."""
+    """Remove missing and repeated answers, keeping the order."""
     cleaned = (" ".join(answer.split()) if isinstance(answer, str) else answer for answer in answers)
     return tuple(dict.fromkeys(answer for answer in cleaned if answer not in {None, ""}))

@@ -1,4 +1,8 @@
-"""A build's database, and dumps as tables in it: tab-separated values, JSON objects, triples."""
+"""A build's database, and dumps as tables in it: tab-separated values, JSON objects, triples.
+
+The database's errors name only a pipe, in words that vary between versions. So if it fails, the file is read again to
+find the malformed line.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +33,17 @@ if TYPE_CHECKING:
     from evalsuite.builders.head_to_tail.dump_reader import Check
 
 
-# Half of the 2 GB that a build may take: Python, buffers of the readers and pages in flight need the rest.
+# Half of the 2 GB that a build may use; Python and the readers' buffers need the rest.
 MEMORY = "1GB"
 
 
 class Workspace:
-    """A database and what it needs to read dumps.
+    """A database that reads dumps.
 
     Args:
-        folder: private; see `benchmarks.building`.
-        progress: told of what is read.
-        seed: of every draw.
+        folder: a private folder, see `building`.
+        progress: the progress of reading.
+        seed: the seed of every draw.
     """
 
     def __init__(self, folder: Path, progress: BuildProgress, seed: int = 0) -> None:
@@ -48,11 +52,11 @@ class Workspace:
         self._database = _connect(folder)
 
     def close(self) -> None:
-        """Gives memory and spilled data back."""
+        """Free memory and spilled data."""
         self._database.close()
 
     def sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Runs a query and returns its rows.
+        """Run a query and return its rows.
 
         Raises:
             EvalsuiteError: the database failed.
@@ -66,7 +70,7 @@ class Workspace:
 
     @contextmanager
     def stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        """What to write behind FROM, in exactly one query of the body, to read blocks of bytes.
+        """Provide the text to put after FROM, in exactly one query of the body, to read blocks of bytes.
 
         Args:
             blocks: see `piped`.
@@ -79,7 +83,7 @@ class Workspace:
 
 
 def quoted(text: str) -> str:
-    """A text as SQL writes it."""
+    """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -95,12 +99,12 @@ def _connect(folder: Path) -> Any:
             "memory_limit": MEMORY,
             "temp_directory": str(folder / "spill"),
             "preserve_insertion_order": False,
-            # A build opens no socket.
+            # Forbid downloads.
             "autoinstall_known_extensions": False,
         }
     )
-    # The planner knows nothing of the size of a stream and would hold it in memory rather than the few
-    # rows that it is joined with. Queries here name the larger side first.
+    # The planner does not know the size of a stream and would hold it in memory instead of the few rows that it is
+    # joined with. Queries here name the larger side first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
 
@@ -117,19 +121,19 @@ _TRIPLE = "'<subject> <predicate> <object> .'"
 def tsv(
     workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
 ) -> Iterator[str]:
-    r"""A file of tab-separated values without quoting, where `\N` and nothing are null.
+    r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
-        workspace: where it is read.
+        workspace: the workspace to read it in.
         path: the file, compressed or not.
-        columns: those that are wanted, with their SQL types (VARCHAR, INTEGER, UINTEGER for a count).
-        names: of the first columns in order, where the file has no header; more may follow.
+        columns: the wanted columns with their SQL types (VARCHAR, INTEGER, UINTEGER for a count).
+        names: the first columns in order, if the file has no header; more may follow.
 
     Yields:
-        what to write behind FROM, in exactly one query.
+        the text to put after FROM, in exactly one query.
 
     Raises:
-        DatasetError: the file is missing, damaged, lacks a column or has a line of another shape.
+        DatasetError: the file is missing, damaged, lacks a column or has a malformed line.
     """
     line, blocks = first_line(without_returns(decompressed(path, workspace.progress.advance)), path)
     if names:
@@ -143,23 +147,23 @@ def tsv(
 
 @contextmanager
 def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> Iterator[str]:
-    """A file with a JSON object in each line.
+    """Read a file with a JSON object in each line.
 
     Args:
-        workspace: where it is read.
+        workspace: the workspace to read it in.
         path: the file, compressed or not.
-        fields: those that are wanted, with their SQL types; `[{"id": "VARCHAR"}]` for a list of objects.
-            Every line must have them; null is as good as any value.
+        fields: the wanted fields with their SQL types; `[{"id": "VARCHAR"}]` for a list of objects.
+            Every line must have them; null is allowed.
 
     Yields:
-        what to write behind FROM, in exactly one query.
+        the text to put after FROM, in exactly one query.
 
     Raises:
-        DatasetError: the file is missing or damaged, a line is no object, or lacks a field.
+        DatasetError: the file is missing or damaged, a line is not an object, or lacks a field.
     """
     blocks = whole_characters(bounded(decompressed(path, workspace.progress.advance)))
-    # Line by line, as the database's reader of JSON keeps all that comes out of a pipe in memory. What is
-    # between columns here cannot stand in JSON, so that each line is one.
+    # Read lines as one column and parse them, because the database's JSON reader keeps a whole pipe in memory. The
+    # delimiter cannot occur in JSON.
     table = partial(_csv, delimiter="\x01", types={"line": "VARCHAR"})
     parsed = f"unnest(json_transform_strict(line, {quoted(json.dumps(fields))}))"
     with _Reading(workspace, path, lambda text: _object(text, fields))(
@@ -170,15 +174,15 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> I
 
 @contextmanager
 def triples(workspace: Workspace, path: Path) -> Iterator[str]:
-    """A file of RDF triples of IRIs, one a line, as columns `subject`, `predicate`, `object`.
+    """Read a file of RDF triples of IRIs, one per line, as columns `subject`, `predicate`, `object`.
 
     The IRIs keep their angle brackets. Lines that begin with `#` are comments.
 
     Yields:
-        what to write behind FROM, in exactly one query.
+        the text to put after FROM, in exactly one query.
 
     Raises:
-        DatasetError: the file is missing or damaged, or a line is no such triple.
+        DatasetError: the file is missing or damaged, or a line is not such a triple.
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = without_comments(bounded(decompressed(path, workspace.progress.advance)))
@@ -190,22 +194,22 @@ def triples(workspace: Workspace, path: Path) -> Iterator[str]:
 def rows_as_table(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> Iterator[str]:
-    """Rows that another reader makes, as a table.
+    """Read rows made by another reader as a table.
 
     Args:
-        workspace: where they are read.
-        rows: as many values as there are columns; texts without tabs and ends of lines.
+        workspace: the workspace to read them in.
+        rows: one value per column; texts must not have tabs and line ends.
         columns: names and SQL types.
 
     Yields:
-        what to write behind FROM, in exactly one query.
+        the text to put after FROM, in exactly one query.
     """
     with workspace.stream(_blocks(rows), lambda file: _csv(file, "\t", columns)) as relation:
         yield relation
 
 
 class _Reading:
-    """One reading of a dump, with the check that finds its first fault if it fails."""
+    """Reads a dump, and finds its first fault if reading fails."""
 
     def __init__(self, workspace: Workspace, path: Path, check: Check, *, skip: int = 0) -> None:
         self._workspace, self._path, self._check, self._skip = workspace, path, check, skip

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.builders.head_to_tail.drawing import Partition, choose, level
+from evalsuite.builders.head_to_tail.drawing import Partition, choose, find_cap
 from evalsuite.builders.head_to_tail.questions import Candidate, Draw, Drawn, QuestionTemplate
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_a_question_that_differs_in_case_and_spacing_only_is_the_same() -> None:
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 200))
 @settings(max_examples=150)
 def test_the_level_is_the_least_cap_that_reaches_the_target(available: list[int], target: int) -> None:
-    cap = level(available, target)
+    cap = find_cap(available, target)
     reached = [sum(min(allowed, each) for each in available) for allowed in range(target + 1)]
     enough = [allowed for allowed, total in enumerate(reached) if total >= target]
     assert cap == (enough[0] if enough else target)
