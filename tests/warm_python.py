@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -100,13 +101,17 @@ class WarmProcess:
 
     def kill(self) -> None:
         """Ends it at once."""
-        if self.returncode is None:
-            os.kill(self.pid, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
 
     def terminate(self) -> None:
         """Asks it to end."""
+        self._signal(signal.SIGTERM)
+
+    def _signal(self, number: int) -> None:
         if self.returncode is None:
-            os.kill(self.pid, signal.SIGTERM)
+            # As with subprocess, it may have ended since it was looked at.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def __enter__(self) -> Self:
         return self

@@ -3,7 +3,8 @@
     EvalsuiteError
     ├── SettingsError             an option, a gate or a declaration makes no sense
     ├── DatasetError              a file of samples cannot be read as what it should be
-    ├── RunError                  a run's folder is missing or damaged
+    ├── RunError                  a run's folder is missing or damaged, or cannot be written
+    ├── InternalError             evalsuite itself failed: a mistake in its code
     ├── ModelError                a model call failed for good
     │   ├── BackendUnavailable    the model cannot be spoken to at all: extra, key or server missing
     │   ├── RequestRefused        the server says that this request can never succeed
@@ -63,7 +64,15 @@ class DatasetError(EvalsuiteError):
 
 
 class RunError(EvalsuiteError):
-    """A run's folder is missing or damaged."""
+    """A run's folder is missing or damaged, or cannot be written."""
+
+
+class InternalError(EvalsuiteError):
+    """Evalsuite itself failed: a mistake in its code, which nothing that a user measures can cause."""
+
+
+NEVER_EXCUSED = frozenset({RunError.__name__, InternalError.__name__})
+"""Causes of errors that say nothing about model, judge or suite, so that no share of errors allows them."""
 
 
 class ModelError(EvalsuiteError):

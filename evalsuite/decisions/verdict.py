@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import NEVER_EXCUSED
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_margin
 from evalsuite.decisions.baseline import compare_to_baselines
@@ -53,6 +54,7 @@ class Verdict:
         reasons: what made it so, most important first.
         decisions: of every gate.
         counts: cases by outcome.
+        faults: a line for each cause of errors that nothing excuses, since the run itself failed; first in `reasons`.
         against: the comparisons with the baselines, in the order in which these were named.
         shortened: why not all cases ran, where that was meant; empty otherwise.
         asides: what else must be known of the comparison, and what the run noted of itself.
@@ -65,6 +67,7 @@ class Verdict:
     reasons: tuple[str, ...]
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
+    faults: tuple[str, ...] = ()
     against: Sequence[Against] = ()
     shortened: str = ""
     asides: tuple[str, ...] = ()
@@ -113,7 +116,9 @@ class _StatusRule:
 
 
 def _incomplete(findings: _Findings) -> Iterator[str]:
-    if stopped := interruption(findings.run.info):
+    stopped = interruption(findings.run.info)
+    # A fault of the run itself is the verdict's first line already.
+    if stopped and stopped != findings.run.info.get("fault"):
         yield f"the run was stopped: {stopped}"
     for decision in findings.decisions:
         if decision.verdict in {"no data", "too many errors"}:
@@ -161,6 +166,13 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         deciding(run, quarantine), [deciding(baseline, quarantine) for baseline in baselines], named
     )
     status, headline, reasons = _status(findings)
+    faults = run_faults(run)
+    if faults:
+        status, headline, reasons = (
+            Status.INCOMPLETE,
+            "the run itself failed: no decision",
+            (*faults, *reasons),
+        )
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
     undecided = [] if findings.strict else [line for each in against for line in each.undecided()]
@@ -170,6 +182,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         reasons,
         tuple(findings.decisions),
         Counter(row.outcome for row in run.all_rows()),
+        faults,
         against,
         shortened(settings.get("shard"), run.info.get("early"), left_open),
         (
@@ -195,6 +208,21 @@ def _identify(verdict: Verdict, run: Run) -> str:
     ]
     cases = [(row.case, row.outcome) for row in run.all_rows()]
     return hashlib.sha256(dumps([said, gates, compared, cases]).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def run_faults(run: Run) -> tuple[str, ...]:
+    """Errors of the run itself, which no share of errors, quarantine or shard excuses, a line each."""
+    if fault := run.info.get("fault"):
+        return (f"the run itself failed: {fault}",)
+    cases: dict[str, list[str]] = {}
+    for row in run.all_rows():
+        if row.cause in NEVER_EXCUSED:
+            cases.setdefault(row.cause or "", []).append(row.case)
+    return tuple(
+        f"the run itself failed in {number_of(len(those), 'case')} ({cause}), among them {min(those)}: "
+        f"{run.read(min(those)).error}"
+        for cause, those in sorted(cases.items())
+    )
 
 
 def _look(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.core.errors import JudgeError, ModelError, ScoringError
+from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError
 from evalsuite.engine.case_scores import checked_scores
 from evalsuite.engine.scorer_kinds import check_signature, kinds_of, name_of, own_judge
 from evalsuite.gateway.concealment import public_settings
@@ -303,7 +303,12 @@ class Prefetcher:
         except asyncio.CancelledError:
             future.cancel()
             raise
-        except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
+        except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
+            # Whatever a solver or scorer raises is part of the result.
+            failed = InternalError(f"evalsuite failed on {case.id}: {type(error).__name__}: {error}")
+            failed.__cause__ = error
+            future.set_exception(failed)
+        except BaseException as error:  # noqa: BLE001 - as above; SystemExit and its like keep their meaning
             future.set_exception(error)
         else:
             future.set_result(solved)

@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evalsuite.core.errors import CallFailed, EvalsuiteError
+from evalsuite.core.errors import EvalsuiteError, InternalError
 from evalsuite.core.json_codec import (
     decode_completion,
     decode_request,
@@ -80,7 +80,7 @@ class ChannelAsker:
             self._channel.send(dumps({"number": number, **question}))
             plain = await answer
         except OSError as error:
-            raise CallFailed(f"the controlling process is gone: {error}") from error
+            raise InternalError(f"the controlling process is gone: {error}") from error
         finally:
             del self._waiting[number]
         if "error" in plain:
@@ -91,7 +91,7 @@ class ChannelAsker:
         if text is None:
             for answer in self._waiting.values():
                 if not answer.done():
-                    answer.set_exception(CallFailed("the controlling process is gone"))
+                    answer.set_exception(InternalError("the controlling process is gone"))
             return
         plain = json.loads(text)
         if "stop" in plain:
@@ -146,7 +146,7 @@ class ChannelServer:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the asker must hear of it, whatever it is
             answer = {
-                "error": encode_error(CallFailed(f"the gateway failed: {type(error).__name__}: {error}"))
+                "error": encode_error(InternalError(f"the gateway failed: {type(error).__name__}: {error}"))
             }
         self._outgoing.put(dumps({"number": plain["number"], **answer}))
 

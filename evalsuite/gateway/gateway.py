@@ -14,7 +14,14 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import BackendUnavailable, CallFailed, EvalsuiteError, RequestRefused, RunError
+from evalsuite.core.errors import (
+    BackendUnavailable,
+    CallFailed,
+    EvalsuiteError,
+    InternalError,
+    RequestRefused,
+    RunError,
+)
 from evalsuite.core.types import Usage
 from evalsuite.gateway.breaker import Breaker
 from evalsuite.gateway.concealment import Vault
@@ -141,7 +148,9 @@ class Gateway:
             raise
         except Exception as error:
             # The same message in every process, and no asker is left waiting.
-            raise CallFailed(f"{request.model}: {type(error).__name__}: {error}") from error
+            raise InternalError(
+                f"the gateway failed on a request to {request.model}: {type(error).__name__}: {error}"
+            ) from error
 
     async def _ask(self, request: Request) -> Completion:
         upstream = self._upstream(request)
@@ -298,11 +307,19 @@ class Gateway:
 
     async def _ask_backend(self, backend: Backend, call: _Call) -> Completion:
         if self._lost:
-            raise CallFailed(f"not asked, as no answer can be kept any more: {self._lost}")
+            raise RunError(f"not asked, as no answer can be kept any more: {self._lost}")
         if backend.metered and not self.store.read_only:
             # The journal knows of a call that may cost money before it is made.
             call.attempt = self.store.sent(call.key, call.reserved)
-        return await self._vault.complete(backend, call.request)
+        try:
+            return await self._vault.complete(backend, call.request)
+        except (EvalsuiteError, RateLimited, Transient):
+            raise
+        except Exception as error:
+            # A backend of another package may fail in any way; one of ours must not.
+            own = type(backend).__module__.startswith("evalsuite.")
+            kind = InternalError if own else CallFailed
+            raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
 
     def _note_end(
         self,

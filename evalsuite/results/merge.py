@@ -93,6 +93,7 @@ def _joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "started": min(info["started"] for info in infos),
         "seconds": max(info.get("seconds", 0.0) for info in infos),
         "stopped": "; ".join(stopped) or None,
+        "fault": "; ".join(str(info["fault"]) for info in infos if info.get("fault")) or None,
         "metrics": {name: declared for info in infos for name, declared in info.get("metrics", {}).items()},
         "usage": encode_usage(sum(usage, Usage())),
         "other_failures": sum(info.get("other_failures", 0) for info in infos),

@@ -65,6 +65,7 @@ class Row:
     seconds: float = 0.0
     solving_seconds: float = 0.0
     excused: str | None = None
+    cause: str | None = None
     fingerprints: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -415,15 +415,21 @@ def test_a_second_session_beside_a_living_one_is_refused_with_one_message(
 def test_a_killed_run_gets_its_records_from_its_journal_when_it_is_read(
     many: Suite, chat_server: ChatServer
 ) -> None:
-    chat_server.reply = lambda body: chat_server.say(
-        body["messages"][-1]["content"], delay=30.0 if body["messages"][-1]["content"] == "20" else 0.0
-    )
+    killed = threading.Event()
+
+    def reply(body: dict[str, Any]) -> Any:
+        text = body["messages"][-1]["content"]
+        if text == "20":
+            killed.wait(300)
+        return chat_server.say(text)
+
+    chat_server.reply = reply
     with many.start("-v", "--run=r", stdout=subprocess.PIPE) as process:
         passed = 0
-        for line in process.stdout:
-            passed += b"PASSED" in line
-            if passed == 20:
-                process.kill()
+        while passed < 20:
+            passed += b"PASSED" in next(process.stdout)
+        process.kill()
+        killed.set()
     assert not (many.path / "reports" / "r" / "records.jsonl").exists()
     run = load_run(RunFolder(many.path / "reports" / "r"))
     assert len(list(run.all_rows())) >= 19

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.declarations import Declarations
-from evalsuite.core.errors import RunError, SettingsError, SpendLimitReached
+from evalsuite.core.errors import NEVER_EXCUSED, RunError, SettingsError, SpendLimitReached
 from evalsuite.core.json_codec import decode_record, dumps, encode_record
 from evalsuite.core.types import Record
 from evalsuite.decisions.conditions import parse_gates
@@ -143,6 +143,12 @@ class Controller:
     def folder(self) -> RunFolder:
         """The run's folder."""
         return self._run.folder
+
+    @property
+    def _fault(self) -> str | None:
+        """Why nothing more could be kept or asked, where that is the run's own failure."""
+        own = type(self._hopeless).__name__ in NEVER_EXCUSED
+        return str(self._hopeless) if own else None
 
     def _leave(self, reason: str) -> None:
         self.detached = reason
@@ -290,6 +296,7 @@ class Controller:
         facts = {
             "seconds": round(seconds, 1),
             "stopped": stopped,
+            "fault": self._fault,
             "usage": usage,
             "early": self.early.facts(planned),
             "metrics": self._metrics,

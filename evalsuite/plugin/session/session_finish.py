@@ -78,7 +78,7 @@ def exit_status(session: pytest.Session, controller: Controller, *, stopped: boo
     if controller.early.ended and own == pytest.ExitCode.INTERRUPTED:
         # Stopping was the point.
         own = 1 if session.testsfailed else 0
-    if controller.undecidable:
+    if controller.undecidable or (verdict is not None and verdict.faults):
         return INCOMPLETE
     if verdict is None or stopped or own not in {0, 1, 5}:
         return own

@@ -47,11 +47,13 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
         return
     good = verdict.status is Status.GOOD
     terminal.section("evalsuite", sep="=", **{"green" if good else "red": True})
+    for line in verdict.faults:
+        terminal.write_line(for_terminal(line), red=True)
     for decision in verdict.decisions:
         terminal.write_line(
             decision_line(decision), **{"green" if decision.verdict == "met" else "red": True}
         )
-    for line in (*verdict.reasons, *verdict.remarks):
+    for line in (*verdict.reasons[len(verdict.faults) :], *verdict.remarks):
         terminal.write_line(for_terminal(line))
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline} (exit status {status})", bold=True, **colour)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.errors import CallFailed, RequestRefused, SettingsError
+from evalsuite.core.errors import CallFailed, InternalError, RequestRefused, SettingsError
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.gateway.channel import ChannelAsker, ChannelServer
 from evalsuite.gateway.effects import Effect
@@ -172,7 +172,7 @@ def test_an_error_arrives_as_what_it_is(wire: Wire, error: Exception) -> None:
 
 def test_a_fault_of_the_gateway_itself_is_a_failed_call_and_not_a_wait_without_end(wire: Wire) -> None:
     asker, loop, _ = wire.worker(Answers(refuse(ZeroDivisionError("oops"))))
-    with pytest.raises(CallFailed, match="the gateway failed: ZeroDivisionError: oops"):
+    with pytest.raises(InternalError, match="the gateway failed: ZeroDivisionError: oops"):
         loop.submit(asker.ask(request())).result(WAIT)
 
 
@@ -195,14 +195,14 @@ def test_when_the_controlling_process_dies_all_who_wait_are_told(wire: Wire) -> 
         threading.Event().wait(0.01)
     end.close()
     for ask in asks:
-        with pytest.raises(CallFailed, match="the controlling process is gone"):
+        with pytest.raises(InternalError, match="the controlling process is gone"):
             ask.result(WAIT)
 
 
 def test_who_asks_after_the_controlling_process_has_died_is_told_at_once(wire: Wire) -> None:
     asker, loop, end = wire.worker(Answers(lambda _: FULL))
     end.close()
-    with pytest.raises(CallFailed, match="the controlling process is gone"):
+    with pytest.raises(InternalError, match="the controlling process is gone"):
         loop.submit(asker.ask(request())).result(WAIT)
 
 
@@ -249,7 +249,7 @@ def test_a_worker_that_dies_with_requests_under_way_leaves_the_others_alone(wire
     end.other.listens.set()
     ask = dying_loop.submit(dying.ask(request("last words")))
     end.close()
-    assert isinstance(ask.exception(WAIT), CallFailed) or ask.result(WAIT).text == "last words"
+    assert isinstance(ask.exception(WAIT), InternalError) or ask.result(WAIT).text == "last words"
     assert loop.submit(asker.ask(request("alive"))).result(WAIT).text == "alive"
 
 
