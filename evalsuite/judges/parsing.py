@@ -52,7 +52,7 @@ BETWEEN = rf"{REMARK}?(?:[,;.|]{{1,2}}\s{{0,3}}(?:and )?|\s{{1,3}}and |\s{{1,3}}
 """The end of one of several statements in a line."""
 
 HEDGE = re.compile(
-    r"\W*(?:\w+\W+)?(?:but|if|unless|or|wait|actually|al?though|however|except|perhaps|maybe|rather|well|to)\b",
+    r"\W*(?:\w+\W+)?(?:but|if|unless|or|no(?=,)|less|minus|plus|wait|actually|al?though|however|except|perhaps|maybe|rather|well|to)\b",
     re.IGNORECASE,
 )
 """The beginning of a reason that takes the value back."""
@@ -166,7 +166,8 @@ class AnswerForm(Generic[T]):
         unnamed = re.sub(r"\?P<\w+>", "?:", statement)
         self._value = re.compile(value + REASON, re.IGNORECASE)
         self._heading = re.compile(rf"{LEAD}(?:{either}):?", re.IGNORECASE)
-        self._statement = re.compile(statement, re.IGNORECASE)
+        self._begun = re.compile(statement, re.IGNORECASE)
+        self._statement = re.compile(statement + BETWEEN, re.IGNORECASE)
         self._with_reason = re.compile(statement + REASON, re.IGNORECASE)
         self._several = re.compile(f"(?:{unnamed}{BETWEEN})+", re.IGNORECASE)
         self._boxed = re.compile(
@@ -242,7 +243,7 @@ class AnswerForm(Generic[T]):
     def _read_match(self, match: re.Match[str]) -> tuple[str, T] | None:
         name = self._names[_plain(match["label"])]
         value = self._fields[name].value
-        settled = _is_settled(match, value) and not self._statement.search(match.string, match.end("value"))
+        settled = _is_settled(match, value) and not self._begun.search(match.string, match.end("value"))
         read = value.read(match["value"]) if settled or match.re is self._statement else None
         return None if read is None else (name, read)
 
