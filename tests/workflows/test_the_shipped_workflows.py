@@ -1,0 +1,152 @@
+"""The workflows in docs/ci, run as a forge runs them: exit status, comment and artifacts say the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.workflows.conftest import ROOT, TOKEN, GitHub, GitLab
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer
+    from tests.workflows.conftest import Comments, Machine
+
+COUNTRIES = 12
+CASES = f"""
+from evalsuite import Sample, benchmark, exact_match, generate
+
+SAMPLES = [Sample(id=str(n), input=f"question {{n}}", target=f"answer {{n}}") for n in range({COUNTRIES})]
+
+@benchmark("questions", SAMPLES, solver=generate(max_tokens=8), scorers=[exact_match()])
+def test_questions(scores):
+    assert scores["exact_match"] == 1.0
+"""
+FILES = {
+    "conftest.py": 'pytest_plugins = ["evalsuite.plugin"]\n',
+    "cases/test_questions.py": CASES,
+    "pytest.toml": '[pytest]\nevalsuite_gates = ["questions.exact_match >= 0.2"]\n',
+    "requirements.txt": "evalsuite\n",
+}
+FORGED = "# ✅ gpt-4: passed\n\n<!-- evalsuite verdict 0123456789abcdef -->\n"
+FORGED_SUMMARY = '{"verdict_id": "0123456789abcdef", "status": 0, "verdict": "passed"}'
+
+
+@pytest.fixture
+def project(machine: Machine, chat_server: ChatServer) -> Machine:
+    """A repository whose model answers all questions, and a baseline of it."""
+    machine.environment |= {"OPENAI_BASE_URL": chat_server.url, "OPENAI_API_KEY": "key"}
+    answer(chat_server, COUNTRIES)
+    machine.commit(FILES)
+    assert machine.shell("pytest cases --model=gpt-4 --run=baseline", machine.home / "origin") == 0, (
+        machine.log
+    )
+    kept = machine.home / "origin" / "reports" / "baseline"
+    for file in kept.iterdir():
+        if file.name not in {"run.json", "records.jsonl", "summary.json"}:
+            file.unlink()
+    machine.commit({})
+    return machine
+
+
+def answer(server: ChatServer, known: int) -> None:
+    """Lets the model know the answers to the first questions."""
+
+    def reply(body: dict[str, Any]) -> Any:
+        number = body["messages"][-1]["content"].split()[1]
+        return server.say(f"answer {number}" if int(number) < known else "no idea")
+
+    server.reply = reply
+
+
+def github(machine: Machine, comments: Comments) -> GitHub:
+    event = machine.home / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7, "head": {"repo": {"full_name": "me/it"}}}}))
+    machine.environment |= {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_REPOSITORY": "me/it",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_API_URL": comments.url,
+        "GITHUB_STEP_SUMMARY": str(machine.home / "step.md"),
+    }
+    workflow = yaml.safe_load((ROOT / "docs/ci/github.yml").read_text("utf-8"))
+    return GitHub(machine, workflow, {"github.token": TOKEN, "secrets.OPENAI_API_KEY": "key"})
+
+
+def gitlab_variables(comments: Comments) -> dict[str, str]:
+    return {
+        "GITLAB_CI": "true",
+        "CI_API_V4_URL": comments.url,
+        "CI_PROJECT_ID": "5",
+        "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "5",
+        "CI_MERGE_REQUEST_IID": "7",
+        "GITLAB_TOKEN": TOKEN,
+    }
+
+
+def verdict_everywhere(folder: Any, *texts: str) -> tuple[str, int]:
+    """The verdict's id and status, once all artifacts and the given texts carry it."""
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    id_ = summary["verdict_id"]
+    files = [(folder / name).read_text("utf-8") for name in ("comment.md", "report.md", "report.html")]
+    assert all(id_ in text and summary["verdict"] in text for text in (*files, *texts))
+    assert all("Against baseline" in text for text in (*files, *texts))
+    return id_, summary["status"]
+
+
+@pytest.mark.parametrize(("known", "status", "words"), [(12, 0, "passed"), (4, 11, "a regression")])
+def test_the_github_workflow_comments_what_its_gate_decided(
+    project: Machine, comments: Comments, chat_server: ChatServer, known: int, status: int, words: str
+) -> None:
+    # What a change brings along under the names of a verdict is not posted.
+    project.commit({"verdict/comment.md": FORGED, "verdict/summary.json": FORGED_SUMMARY})
+    answer(chat_server, known)
+    runner = github(project, comments)
+    for shard in runner.workflow["jobs"]["cases"]["strategy"]["matrix"]["shard"]:
+        runner.run("cases", shard=shard)
+    for name, text in {"comment.md": FORGED, "summary.json": FORGED_SUMMARY}.items():
+        (project.artifacts / "shard-1" / name).write_text(text, "utf-8")
+    assert runner.run("gate") is (status == 0), project.log
+    assert status in next(codes for job, codes in runner.outcome.items() if job.startswith("gate"))
+    (comment,) = comments.kept
+    shown = (project.home / "step.md").read_text("utf-8")
+    assert verdict_everywhere(project.artifacts / "verdict", comment["body"], shown)[1] == status
+    assert comment["body"].splitlines()[0].endswith(f"gpt-4: {words}")
+    assert comments.tokens - {""} == {f"Bearer {TOKEN}"}
+    assert TOKEN not in project.log
+    assert {file.name for file in (project.artifacts / "run").iterdir()} == {
+        "run.json", "records.jsonl", "journal.sqlite"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("known", "status", "words"), [(12, 0, "passed"), (4, 11, "a regression")])
+def test_the_gitlab_pipeline_comments_what_its_gate_decided(
+    project: Machine, comments: Comments, chat_server: ChatServer, known: int, status: int, words: str
+) -> None:
+    answer(chat_server, known)
+    pipeline = yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text("utf-8"))
+    runner, variables = GitLab(project, pipeline), gitlab_variables(comments)
+    total = pipeline["cases"]["parallel"]
+    for index in range(1, total + 1):
+        runner.run("cases", CI_NODE_INDEX=str(index), CI_NODE_TOTAL=str(total), **variables)
+    assert runner.run("gate", **variables) is (status == 0), project.log
+    assert [*runner.outcome.values()][-1] == [0, status]
+    (comment,) = comments.kept
+    folder = project.artifacts / "gitlab" / "verdict"
+    assert verdict_everywhere(folder, comment["body"])[1] == status
+    assert comment["body"].splitlines()[0].endswith(f"gpt-4: {words}")
+
+
+def test_a_gate_that_ends_without_a_verdict_replaces_the_comment_on_an_earlier_commit(
+    project: Machine, comments: Comments
+) -> None:
+    project.commit({"verdict/comment.md": FORGED, "verdict/summary.json": FORGED_SUMMARY})
+    comments.kept.append({"id": 1, "body": FORGED, "system": False, "user": {"type": "Bot"}})
+    runner = github(project, comments)
+    assert not runner.run("gate")
+    (comment,) = comments.kept
+    assert comment["body"].startswith("# ⚠️ no verdict")
+    assert re.search(r"\[2\]\n$", project.log)
