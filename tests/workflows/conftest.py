@@ -51,7 +51,7 @@ def comments() -> Iterator[Comments]:
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
+            body: dict[str, Any] = json.loads(self.rfile.read(length)) if length else {}
             state.tokens |= {self.headers.get("Authorization", ""), self.headers.get("PRIVATE-TOKEN", "")}
             if self.command == "POST":
                 new = {"id": len(state.kept) + 1, "system": False, "user": {"type": "Bot"}}
