@@ -7,13 +7,10 @@ as a panel that debates; people's verdicts and ratings are the right answers.
 
 from functools import partial
 
-from evalsuite.benchmarks.chat_eval.dataset import load
-from evalsuite.benchmarks.chat_eval.human_scores import correlation, kappa
-from evalsuite.benchmarks.chat_eval.modes import Modes
-from evalsuite.benchmarks.chat_eval.ratings import ASPECT_NAMES
+from evalsuite.benchmarks.chat_eval.agreement import correlation, kappa
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, load
 from evalsuite.benchmarks.chat_eval.report import report
-from evalsuite.benchmarks.chat_eval.scoring import against_people
-from evalsuite.benchmarks.chat_eval.solver import as_judge
+from evalsuite.benchmarks.chat_eval.solver import Modes, against_people, as_judge
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
 

@@ -7,28 +7,41 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
 from evalsuite.benchmarks.dataset_files import expect, read_json, read_json_lines, read_text, take
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Dataset
 from evalsuite.core.types import Sample
+from evalsuite.judges import Aspect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.core.protocols import Setup
 
+HUMAN_ASPECTS = (
+    Aspect("naturalness", "would a person say it like this?", 1, 3),
+    Aspect("coherence", "does it fit what was said before?", 1, 3),
+    Aspect("engagingness", "is it interesting, or is it dull?", 1, 3),
+    Aspect("groundedness", "1 if it makes use of the background, 0 if not", 0, 1),
+)
+"""The four aspects of the ChatEval paper; the files also hold understandability and an overall rating."""
+
+# The scales are those of Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3), under the names of UniEval
+# (arXiv 2210.07197).
+ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
+
+
 SHIPPED = Path(__file__).parent / "data"
 NO_FACT = "_nofact"
 GROUND_TRUTH = "Original Ground Truth"
-"""The system whose responses are what was said in the conversation itself: the reference of all others."""
+"""The system whose responses are those of the conversation itself, the reference for all others."""
 LABELS = {"gpt35": "CHATGPT"}
 NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
-"""How answers may call the published systems, beside their identifiers."""
+"""Names of the published systems in answers, besides their identifiers."""
 
 
 def load(setup: Setup) -> Dataset:
-    """Pairs and dialogues, each once for every mode.
+    """Load pairs and dialogues, each once per mode.
 
     Raises:
         DatasetError: neither part is there, or a file is not in the published format.
@@ -54,7 +67,7 @@ def _in_mode(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:
 
 
 def read_pairs(folder: Path) -> list[Sample]:
-    """FairEval's folder: questions, two systems' answers, and people's verdicts, one a question.
+    """Read FairEval's folder: questions, two systems' answers, and people's verdicts, one per question.
 
     The verdicts' file is named after the two systems: `review/review_<one>_<other>_human.txt`, with their
     answers in `answer/answer_<one>.jsonl` and `answer/answer_<other>.jsonl`.
@@ -94,7 +107,7 @@ def _pair(
         tags={
             "task": "pairs",
             "category": take(question, "category", str, path, place),
-            # The modes of a run judge the same answers: they are no further evidence of their means.
+            # The modes of a run judge the same answers, so they share a cluster.
             "cluster": f"pair-{number}",
         },
         metadata={
@@ -107,7 +120,7 @@ def _pair(
 
 
 def _names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
-    """What an answer may call its own system; a plain word could be part of any answer, and stays."""
+    """List the names by which an answer may call its own system; a plain word may be part of any answer."""
     yield from NAMES.get(system, ())
     yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
 
@@ -169,7 +182,7 @@ def _answer(
 
 
 def read_dialogues(path: Path) -> list[Sample]:
-    """Topical-Chat's file: a list of `source`, `context`, `system_id`, `system_output` and `scores`."""
+    """Read Topical-Chat's file: a list of `source`, `context`, `system_id`, `system_output` and `scores`."""
     numbers: dict[str, int] = {}
     responses: Counter[int] = Counter()
     references: dict[int, str] = {}
@@ -188,7 +201,7 @@ def read_dialogues(path: Path) -> list[Sample]:
 
 
 def _with_reference(sample: Sample, references: Mapping[int, str]) -> Sample:
-    """What was really said stands beside every other response to the same conversation."""
+    """Add the conversation's own response as the reference of every other response to it."""
     reference = references.get(sample.metadata["dialogue"], "")
     if not reference or sample.tags["system"] == GROUND_TRUTH:
         return sample

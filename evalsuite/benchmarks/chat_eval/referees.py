@@ -1,8 +1,8 @@
-"""A panel as the ChatEval paper runs it: the last turn of the debate is the judgement.
+"""The ChatEval paper's panel: the last turn of the debate is the judgement.
 
-Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv 2308.07201):
-the strategies of section 2.3 and algorithms 1 to 3; scores of all debaters in both orders are averaged and the
-means are compared. Prompts are our own words.
+Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv 2308.07201): the
+strategies of section 2.3 and algorithms 1 to 3; scores of all debaters in both orders are averaged and the means are
+compared. The prompts are in our own words.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ JUDGEMENT = "It is your turn, {name}, and this is the last turn. You need not ag
 class RefereePanel(PanelRules):
     """Debaters who talk in turns, the last of which is their judgement.
 
-    `turns` count the judgement, so that two debaters in two turns speak four times. One by one, each hears everything
-    said before, in the last turn as well. Simultaneously, all speak at once, and what they said is shuffled before it
-    is heard; under a summarizer they hear summaries alone, each of all that was said until then.
+    `turns` include the judgement, so two debaters in two turns speak four times. One by one, each sees all earlier
+    speeches, in the last turn as well. Simultaneously, all speak at once, and the speeches of a turn are shuffled
+    before the others see them; under a summarizer they see only summaries, each of all speeches so far.
 
     Attributes:
-        seed: of the shuffling.
-        interim: whether each debater also judges in secret after each earlier turn, unheard by anybody: it
-            shows who changes their mind and costs a call each.
+        seed: the seed of the shuffling.
+        interim: whether each debater also casts a secret ballot after each earlier turn, at one call per ballot; the
+            ballots show who changes their mind.
     """
 
     seed: int = 0
@@ -54,10 +54,10 @@ class RefereePanel(PanelRules):
     fewest_turns: ClassVar[int] = 1
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        hearings = [Hearing(self, Debate(self, subject, model, swapped)) for swapped in self.orders]
-        rounds = await wait_for_all(hearing.hold() for hearing in hearings)
+        debates = [PaperDebate(self, Debate(self, subject, model, swapped)) for swapped in self.orders]
+        rounds = await wait_for_all(debate.hold() for debate in debates)
         assessment = settle_rounds(self.form, rounds, self.quorum)
-        return assessment.with_facts(interim=[ballot for hearing in hearings for ballot in hearing.interim])
+        return assessment.with_facts(interim=[ballot for debate in debates for ballot in debate.interim])
 
     def prompts(self) -> Sequence[str]:
         """See `Judge.prompts`."""
@@ -65,10 +65,10 @@ class RefereePanel(PanelRules):
         return (OFFICE, SEATED, TASK, TALK, JUDGEMENT, REASONS, SUM_UP, task, request)
 
     def calls(self) -> int:
-        """Completions for one subject where every answer can be read at once.
+        """Count the completions for one subject if every answer can be read at once.
 
-        orders x (debaters x turns + summaries + secret ballots): a summary after each turn but the last, and as
-        many rounds of secret ballots, where there are any.
+        orders x (debaters x turns + summaries + secret ballots): one summary, and one round of secret ballots, after
+        each turn but the last.
         """
         summaries = self.turns - 1 if self.strategy == "simultaneous_summarizer" else 0
         secret = len(self.debaters) * (self.turns - 1) if self.interim else 0
@@ -76,13 +76,13 @@ class RefereePanel(PanelRules):
 
 
 @dataclass
-class Hearing:
+class PaperDebate:
     """One debate of a `RefereePanel`, in one order of the answers.
 
     Attributes:
-        panel: whose debate it is.
-        debate: its state.
-        spoken: everything said so far, whether or not it was heard as it was said.
+        panel: the panel.
+        debate: the debate's state.
+        spoken: all speeches so far, shown to the others or not.
         interim: the secret ballots, as plain data, each with its turn.
     """
 
@@ -92,7 +92,7 @@ class Hearing:
     interim: list[Mapping[str, Any]] = field(default_factory=list)
 
     async def hold(self) -> Round:
-        """Holds the debate; what could not be read is in the round's problems."""
+        """Hold the debate; the round's problems name the answers that could not be read."""
         try:
             for turn in range(1, self.panel.turns + 1):
                 await self._turn(turn)
@@ -128,7 +128,7 @@ class Hearing:
         return [speech.part() for speech in speeches]
 
     async def _convey(self, parts: list[Part], turn: int) -> list[Part]:
-        """What everybody hears of a turn in which all spoke at once."""
+        """Return what the others see of a turn in which all spoke at once."""
         if self.panel.strategy == "simultaneous_summarizer":
             summary = await self.debate.sum_up(self.spoken, turn)
             self.debate.keep(summary)
@@ -147,8 +147,8 @@ class Hearing:
 
 
 def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
-    """The parts in an order that the seed, the turn and the subject settle, on every machine alike."""
+    """Shuffle the parts, in the same way on every machine, by the seed, the turn and the subject."""
     digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
     mixed = list(parts)
-    random.Random(digest).shuffle(mixed)  # noqa: S311 - an order of speeches is no secret
+    random.Random(digest).shuffle(mixed)  # noqa: S311 - the order of speeches need not be unpredictable
     return mixed

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
-from evalsuite.benchmarks.chat_eval.changed_minds import changed_minds
-from evalsuite.benchmarks.chat_eval.debates import debates
-from evalsuite.benchmarks.chat_eval.dialogue_tables import dialogue_tables
-from evalsuite.benchmarks.chat_eval.growth import growth
-from evalsuite.benchmarks.chat_eval.human_scores import kappa, pairs
-from evalsuite.benchmarks.chat_eval.judge_settings import judge_settings
-from evalsuite.benchmarks.chat_eval.labelled import corrected
-from evalsuite.benchmarks.chat_eval.paired_modes import paired_modes
+from evalsuite.benchmarks.chat_eval.agreement import (
+    RatedResponses,
+    correct_means,
+    correlation,
+    dialogues,
+    judge_settings,
+    kappa,
+    pairs,
+)
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
+from evalsuite.benchmarks.chat_eval.mode_comparisons import growth, paired_modes
+from evalsuite.benchmarks.chat_eval.solver import OVERLAP
 from evalsuite.output.reports.judges import agreement_table, bias_table, corrected_table
+from evalsuite.output.reports.judges.log_text import write_log
+from evalsuite.output.reports.judges.shares import share
 from evalsuite.output.reports.section import Column, Passage, Section, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from evalsuite.benchmarks.chat_eval.judge_settings import JudgeSetting
+    from evalsuite.benchmarks.chat_eval.agreement import Coefficient, JudgeSetting
     from evalsuite.benchmarks.chat_eval.paper_results import OnPairs
     from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.results.tally import RunView
+    from evalsuite.results.tally import Row, RunView, Tally
+
+    Ballot = Mapping[str, Any]
+
 
 THEIRS = (
     "Rows with a number in brackets are published on FairEval's 80 questions or Topical-Chat's 360 "
@@ -38,7 +49,7 @@ UNPARSED = (
 
 
 def report(views: Sequence[RunView]) -> Section:
-    """The section for one run, or for several side by side."""
+    """Make the section for one run, or for several side by side."""
     judges = judge_settings(views)
     comparing = [judge for judge in judges if len(pairs(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
@@ -53,7 +64,7 @@ def report(views: Sequence[RunView]) -> Section:
         changed_minds(judges),
         bias_table("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
         agreement_table("Agreement among the judges", named),
-        corrected_table("Means corrected with few labels", corrected(named)),
+        corrected_table("Means corrected with few labels", correct_means(named)),
         *(block for judge in judges for block in debates(judge.name, judge.tally, judge.view)),
     ]
     return Section("ChatEval: do judges agree with people?", tuple(filter(None, blocks)))
@@ -132,3 +143,163 @@ def _strategies(judges: Sequence[JudgeSetting]) -> Table | None:
 
 def _plain(judge: JudgeSetting, strategy: str) -> bool:
     return judge.mode.strategy == strategy and not judge.mode.same_role
+
+
+COEFFICIENTS: Mapping[Coefficient, str] = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b"}
+DIALOGUE_COLUMNS = (
+    Column("Judge"),
+    *(Column(name, "number", 2) for name in (*ASPECT_NAMES, "mean")),
+    Column("No verdict", "percent"),
+    Column("Responses", "count"),
+)
+SOUGHT = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES)
+DIALOGUE_NOTE = (
+    "At turn level, with the mean of people's ratings. ROUGE-L, BLEU and BERTScore ask no judge: they compare a "
+    "response with what was really said in the conversation, and leave that response itself out. G-Eval's scores are "
+    "weighted by probability. Published rows are computed from the outputs that the paper's authors released; the "
+    "other rows of its table 2 could not be checked and are left out."
+)
+
+
+def dialogue_tables(judges: Sequence[JudgeSetting]) -> list[Table]:
+    """Make a table per coefficient; none if no response was rated."""
+    rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
+    return [_table(rated, sign, title) for sign, title in COEFFICIENTS.items()] if rated else []
+
+
+def _table(rated: Sequence[JudgeSetting], sign: Coefficient, title: str) -> Table:
+    rows = [
+        *_published_rows(sign),
+        *_without_judge(rated[0].tally, sign),
+        *(_row(judge, sign) for judge in rated),
+    ]
+    return Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
+
+
+def _published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
+    return [(name, *row[sign], fmean(row[sign]), None, 360) for name, row in published.DIALOGUES.items()]
+
+
+def _without_judge(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
+    """Make the rows of metrics without a judge; the first judge's responses are the same as all others'."""
+    metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
+    measured = {name: RatedResponses.by_metric(tally, name) for name in metrics}
+    return [
+        (name, *(responses.correlation(sign, names) for names in SOUGHT), None, len(responses.rows))
+        for name, responses in measured.items()
+    ]
+
+
+def _row(judge: JudgeSetting, sign: Coefficient) -> tuple[Cell, ...]:
+    name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
+    return (name, *(correlation(judge.tally, sign, names) for names in SOUGHT), *_coverage(judge.tally))
+
+
+def _coverage(tally: Tally) -> tuple[Cell, Cell]:
+    rated = tally.where(lambda row: row.outcome != "error", task="dialogues")
+    usable = len(dialogues(tally))
+    return (1 - usable / len(rated) if len(rated) else None), usable
+
+
+CHANGED_COLUMNS = (
+    Column("Judge"),
+    Column("Task"),
+    Column("Turns"),
+    Column("Changed", "percent"),
+    Column("To what people say", "percent"),
+    Column("Away from it", "percent"),
+    Column("Ballots", "count"),
+)
+CHANGED_NOTE = (
+    "Of the secret ballots after a turn, the share that the same debater cast otherwise after the next, in the same "
+    "order of the answers; the last ballot is the judgement itself. Of comparisons verdicts are compared, of dialogue "
+    "responses all scores. Intervals allow for several ballots on one sample."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoBallots:
+    """One debater's ballots after a turn and after the next.
+
+    Attributes:
+        sample: the sample.
+        turn: the earlier turn, from 1.
+        before: the verdict or the scores after this turn.
+        after: the same after the next turn.
+        people: people's verdict; None if responses were scored.
+    """
+
+    sample: str
+    turn: int
+    before: Any
+    after: Any
+    people: str | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the two ballots differ."""
+        return bool(self.before != self.after)
+
+
+def changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
+    """Make a row per judge with secret ballots, task and turn; None without any."""
+    rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _rows(judge, task)]
+    return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
+
+
+def _rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
+    cases = judge.tally.where(
+        lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task
+    )
+    ballots = [two for row in cases for two in two_ballots(row, judge.mode.turns)]
+    for turn in sorted({two.turn for two in ballots}):
+        some = [two for two in ballots if two.turn == turn]
+        samples = [two.sample for two in some]
+        changed = [float(two.changed) for two in some]
+        towards = [float(two.changed and two.after == two.people) for two in some]
+        away = [float(two.changed and two.before == two.people) for two in some]
+        compared = (share(towards, samples), share(away, samples)) if task == "pairs" else (None, None)
+        yield (judge.name, task, f"{turn} to {turn + 1}", share(changed, samples), *compared, len(some))
+
+
+def two_ballots(row: Row, turns: int) -> Iterator[TwoBallots]:
+    """Pair every two successive ballots of one debater in one order.
+
+    Args:
+        row: the row of a case with secret ballots.
+        turns: the number of turns; the last one is the judgement itself.
+    """
+    ballots: dict[tuple[str, bool, int], Ballot] = {}
+    for ballot in row.facts["interim"]:
+        ballots[ballot["judge"], ballot["swapped"], ballot["turn"]] = ballot
+    for ballot in row.facts.get("ballots", ()):
+        ballots[ballot["judge"], ballot["swapped"], turns] = ballot
+    human = row.facts["human"]
+    people = human if isinstance(human, str) else None
+    for (debater, swapped, turn), ballot in ballots.items():
+        if following := ballots.get((debater, swapped, turn + 1)):
+            yield TwoBallots(row.sample, turn, _opinion(ballot), _opinion(following), people)
+
+
+def _opinion(ballot: Ballot) -> Any:
+    return ballot["scores"] if ballot["verdict"] is None else ballot["verdict"]
+
+
+SHOWN = 2
+"""Judgements shown for each judge; all of them are in records.jsonl."""
+
+
+def debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
+    """Show the first comparisons in which the judge disagrees with people, each with all messages."""
+    compared = tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
+    differing = [row for row in compared if row.facts["verdict"] != row.facts["human"]]
+    for row in differing[:SHOWN]:
+        yield _passage(name, row, view)
+
+
+def _passage(name: str, row: Row, view: RunView) -> Passage:
+    record = view.read(row.case)
+    verdict = row.facts["verdict"] or "no verdict"
+    title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
+    log = record.transcript.events if record.transcript else ()
+    return Passage(title, write_log(log), folded=True, whole=True)

@@ -1,40 +1,142 @@
-"""The model under test as judge: what it is shown, in which form it answers, and what a transcript keeps."""
+"""The model under test as a judge: its modes, what it is shown, and the scores of its judgements."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, fields
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from evalsuite.benchmarks.chat_eval.modes import read_mode
-from evalsuite.benchmarks.chat_eval.overlap import OVERLAP, overlap
-from evalsuite.benchmarks.chat_eval.ratings import HUMAN_ASPECTS
+from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS
 from evalsuite.benchmarks.chat_eval.referees import RefereePanel
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown
 from evalsuite.core.types import Transcript
 from evalsuite.judges.forms import Aspect, ChoiceForm, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import STARS, Weighted
-from evalsuite.judges.judgements import count_cut_off, judge_signature
+from evalsuite.judges.judgements import count_cut_off, judge_signature, sign_scores
 from evalsuite.judges.panels import Panel, make_debaters
 from evalsuite.judges.prompts import JudgedInput, withhold_names
 from evalsuite.judges.scorers import Sampled
+from evalsuite.metrics.text import bleu, rouge_l
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from evalsuite.benchmarks.chat_eval.modes import JudgingMode
-    from evalsuite.core.protocols import Model, Setup
+    from evalsuite.core.protocols import Model, NamedScores, Setup
     from evalsuite.core.types import Sample
     from evalsuite.judges.judgements import Assessment, Form, Judge
+    from evalsuite.judges.panels import Strategy
+    from evalsuite.metrics.neural import BertScore
+
+JudgingMethod = Literal["single", "mec", "weighted", "panel", "paper"]
+PANEL = "3 roles and 2 turns, or else: append :4roles, :3turns, :same_role, in this order"
+PAPER = "2 roles and 2 turns, or else: append :4roles, :3turns, :same_role, :ballots, in this order"
+MODES = {
+    "single": "one judgement in a line, pairs in both orders (ours)",
+    "mec": "3 judgements with reasons, pairs in both orders, averaged (FairEval)",
+    "weighted": "expected scores from the probabilities of tokens (G-Eval)",
+    "weighted:steps": "the same, with evaluation steps that the judge first writes for itself (G-Eval's own)",
+    "panel:one_by_one": f"each hears all that was said before, then a secret vote (ours); {PANEL}",
+    "panel:simultaneous": f"all speak at once, hearing the earlier turns, then a secret vote (ours); {PANEL}",
+    "panel:simultaneous_summarizer": f"the same, but only summaries of the turns are heard (ours); {PANEL}",
+    "paper:single": "one referee with the paper's template: reasons, then scores; or else :same_role",
+    "paper:one_by_one": f"the paper's debate, whose last turn is the judgement; {PAPER}",
+    "paper:simultaneous": f"the same, all speaking at once, shuffled before they are heard; {PAPER}",
+    "paper:simultaneous_summarizer": f"the same, hearing only summaries of all that was said; {PAPER}",
+}
+STRATEGIES = "one_by_one|simultaneous|simultaneous_summarizer"
+SUFFIXES = "(?::(?P<roles>[1-9])roles)?(?::(?P<turns>[0-9])turns)?(?::(?P<same_role>same_role))?"
+"""Suffixes as in `panel:one_by_one:4roles:3turns:same_role`: at most 9 debaters and 9 turns, in this order."""
+
+PANELS = re.compile(f"panel:(?P<strategy>{STRATEGIES}){SUFFIXES}")
+REFEREES = re.compile(f"paper:(?P<strategy>{STRATEGIES}){SUFFIXES}(?::(?P<ballots>ballots))?")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingMode:
+    """A way of judging.
+
+    Attributes:
+        kind: the judge's kind.
+        strategy: the panel's strategy.
+        roles: number of debaters; 1 without a panel.
+        turns: for a `panel`, turns of talk before the secret vote; for a `paper` mode all turns, the judgement
+            included; otherwise 0.
+        same_role: whether all debaters have the same role.
+        steps: whether evaluation steps are generated first.
+        ballots: whether debaters also judge in secret after each turn but the last.
+    """
+
+    kind: JudgingMethod
+    strategy: Strategy | None = None
+    roles: int = 1
+    turns: int = 0
+    same_role: bool = False
+    steps: bool = False
+    ballots: bool = False
+
+
+SIMPLE: Mapping[str, JudgingMode] = {
+    "single": JudgingMode("single"),
+    "mec": JudgingMode("mec"),
+    "weighted": JudgingMode("weighted"),
+    "weighted:steps": JudgingMode("weighted", steps=True),
+    "paper:single": JudgingMode("paper", turns=1),
+    "paper:single:same_role": JudgingMode("paper", turns=1, same_role=True),
+}
+
+
+def read_mode(name: str) -> JudgingMode:
+    """Read a mode's name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    if name in SIMPLE:
+        return SIMPLE[name]
+    if match := PANELS.fullmatch(name):
+        return _debate("panel", match, roles=3)
+    match = REFEREES.fullmatch(name)
+    if match and match["turns"] != "0":
+        return replace(_debate("paper", match, roles=2), ballots=bool(match["ballots"]))
+    raise KeyError(name)
+
+
+def _debate(kind: JudgingMethod, match: re.Match[str], roles: int) -> JudgingMode:
+    strategy = cast("Strategy", match["strategy"])
+    seats, turns = int(match["roles"] or roles), int(match["turns"] or 2)
+    return JudgingMode(kind, strategy, seats, turns, same_role=bool(match["same_role"]))
+
+
+class Modes(Mapping[str, str]):
+    """Descriptions of the modes: iteration lists the plain ones; those with suffixes can be looked up as well."""
+
+    def __getitem__(self, name: str) -> str:
+        mode = read_mode(name)
+        if name in MODES:
+            return MODES[name]
+        seats = "of one and the same role" if mode.same_role else "of different roles"
+        ballots = ", secret ballots after each turn but the last" if mode.ballots else ""
+        return f"{mode.roles} debaters {seats}, {mode.turns} turns, {mode.strategy or 'alone'}{ballots}"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODES)
+
+    def __len__(self) -> int:
+        return len(MODES)
+
 
 NO_VERDICT = "no verdict"
 ROOM_TO_REASON = 512
 PARAMS: Mapping[str, Mapping[str, Any]] = {
     "single": {"temperature": 0.0, "max_tokens": ROOM_TO_REASON},
     "mec": {"temperature": 1.0, "max_tokens": ROOM_TO_REASON},
-    "weighted": {"temperature": 0.0, "max_tokens": 8},
+    "weighted": {"temperature": 0.0, "max_tokens": 64},
     "panel": {"temperature": 0.0, "max_tokens": ROOM_TO_REASON},
     "paper": {"temperature": 0.0, "max_tokens": ROOM_TO_REASON},
 }
@@ -43,14 +145,14 @@ PAPER_QUALITY = Aspect("quality", "its helpfulness, relevance, accuracy and leve
 
 @dataclass(frozen=True, slots=True)
 class AsJudge:
-    """Lets the model judge each sample in the sample's mode.
+    """Has the model judge each sample in the sample's mode.
 
     Attributes:
-        attempts: answers asked for at most, until one can be parsed.
-        params: generation parameters over those of `PARAMS`.
-        seed: of what is left to chance: the shuffling of simultaneous speeches.
-        bert_score: folder of an encoder, with which BERTScore stands beside the judges of dialogue responses;
-            it needs the extra `neural`.
+        attempts: answers asked for at most, until one can be read.
+        params: generation parameters that override those of `PARAMS`.
+        seed: the seed of the shuffling of simultaneous speeches.
+        bert_score: the folder of an encoder for BERTScore, which the report shows beside the judges of dialogue
+            responses; it needs the extra `neural`.
     """
 
     attempts: int = 2
@@ -59,11 +161,11 @@ class AsJudge:
     bert_score: str | Path | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Judges one sample. An answer that cannot be parsed is the model's own failure, not an error."""
-        subject = shown(sample)
+        """Judge one sample. An answer that cannot be read is the model's own failure, not an error."""
+        subject = judged_input(sample)
         facts = await asyncio.to_thread(self._facts, sample, subject)
         judge = self.judge(read_mode(sample.tags["mode"]), sample.tags["task"])
-        # Judging is what the model is tested in: models judge under one signature if they are asked the same.
+        # The model under test judges, so models that are asked the same share a signature.
         facts["signature"] = judge_signature(judge, [])
         try:
             assessment = await judge(subject, model)
@@ -74,7 +176,7 @@ class AsJudge:
         return Transcript(_answer(assessment), events=_events(assessment.log), facts=facts)
 
     def judge(self, mode: JudgingMode, task: str) -> Judge:
-        """The judge of a mode for pairs or dialogues."""
+        """Make the judge of a mode for pairs or dialogues."""
         params = {**PARAMS[mode.kind], **self.params}
         if mode.kind == "paper":
             return self._referees(mode, task, params)
@@ -91,7 +193,7 @@ class AsJudge:
         return Sampled(form, attempts=self.attempts, params=params)
 
     def _facts(self, sample: Sample, subject: JudgedInput) -> dict[str, Any]:
-        """What is known before anything is judged: people's verdict, and how the texts compare by themselves."""
+        """Collect what is known before judging: people's verdict, and the overlap of the texts."""
         kept = ("human", "systems", "dialogue")
         facts: dict[str, Any] = {name: sample.metadata[name] for name in kept if name in sample.metadata}
         if reference := sample.metadata.get("reference"):
@@ -100,7 +202,7 @@ class AsJudge:
         return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
     def _referees(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> RefereePanel:
-        """The paper's panel; its single judge is a panel of one, so that they differ in the debate alone."""
+        """Make the paper's panel; its single judge is a panel of one, so the two differ only in the debate."""
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         return RefereePanel(
             form,
@@ -115,7 +217,7 @@ class AsJudge:
 
 
 def as_judge(setup: Setup) -> AsJudge:
-    """The solver, with `attempts`, `bert_score` and generation parameters from where the benchmark is declared.
+    """Make the solver, with `attempts`, `bert_score` and generation parameters from the benchmark's declaration.
 
     Raises:
         SettingsError: something else is given there.
@@ -128,8 +230,8 @@ def as_judge(setup: Setup) -> AsJudge:
     return AsJudge(**{"seed": setup.seed, **options, "params": params})
 
 
-def shown(sample: Sample) -> JudgedInput:
-    """What the judge is shown of a sample: never who wrote an answer, nor what people thought of it."""
+def judged_input(sample: Sample) -> JudgedInput:
+    """Collect what the judge is shown of a sample: neither an answer's author nor people's verdict."""
     names = sample.metadata["names"]
     answers = tuple(withhold_names(answer, names) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
@@ -142,3 +244,50 @@ def _answer(assessment: Assessment) -> str:
 
 def _events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     return tuple({"kind": "said", **entry} for entry in log)
+
+
+OVERLAP = "overlap"
+"""The fact with the overlap of response and reference, by the metric's name."""
+
+ENCODING = Lock()
+"""The lock of the thread that loads or uses the encoder."""
+
+
+@lru_cache(maxsize=1024)
+def overlap(response: str, reference: str, encoder: Path | None) -> dict[str, float]:
+    """Compute ROUGE-L and BLEU in [0, 1] and, with an encoder's folder, the F1 of BERTScore.
+
+    The reference is the conversation's own response, which is one of the rated responses; it is not compared with
+    itself. These metrics are the upper block of the paper's table 2.
+
+    Raises:
+        SettingsError: the folder holds no encoder.
+        ScoringError: the extra `neural`, which BERTScore needs, is not installed.
+    """
+    values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
+    if encoder is not None:
+        # Cases are scored in threads, and two threads may share neither imports of transformers nor its tokenizers.
+        with ENCODING:
+            values["BERTScore"] = _bert_score(encoder).score(response, reference).f1
+    return values
+
+
+@cache
+def _bert_score(folder: Path) -> BertScore:
+    from evalsuite.metrics.neural import BertScore
+
+    return BertScore(folder)
+
+
+def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
+    """Score `parsed`, whether the judge gave a usable judgement at all, and its verdict or scores.
+
+    For pairs, `accuracy` is 1.0 if the verdict is people's own, otherwise 0.0, also without a verdict. For dialogues,
+    each aspect has the judge's score on people's scale; there are none without a judgement.
+    """
+    if sample.tags["task"] == "pairs":
+        scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}
+    else:
+        scores = transcript.facts.get("judged", {})
+    parsed = float("unparsed" not in transcript.facts)
+    return {"parsed": parsed, **sign_scores(scores, transcript.facts["signature"])}

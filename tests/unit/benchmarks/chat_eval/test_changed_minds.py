@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalsuite.benchmarks.chat_eval.changed_minds import changed_minds, two_ballots
-from evalsuite.benchmarks.chat_eval.judge_settings import judge_settings
+from evalsuite.benchmarks.chat_eval.agreement import judge_settings
+from evalsuite.benchmarks.chat_eval.report import changed_minds, two_ballots
 from evalsuite.results.tally import Row, RunView, Tally
 
 MODE = "paper:one_by_one:3turns:ballots"

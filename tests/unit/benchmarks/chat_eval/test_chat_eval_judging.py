@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.modes import MODES, JudgingMode, read_mode
+from evalsuite.benchmarks.chat_eval.solver import MODES, JudgingMode, read_mode
 from evalsuite.core.errors import CallFailed, SettingsError
 
 SCORES = "naturalness: 2, coherence: 3, engagingness: 1, groundedness: 1"

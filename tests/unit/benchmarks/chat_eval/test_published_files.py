@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.modes import MODES, read_mode
+from evalsuite.benchmarks.chat_eval.solver import MODES, read_mode
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Completion, TokenLogprob
 from tests.unit.benchmarks.chat_eval.scripted_panel import (
@@ -33,7 +33,7 @@ from tests.unit.benchmarks.chat_eval.scripted_panel import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evalsuite.benchmarks.chat_eval.modes import JudgingMode
+    from evalsuite.benchmarks.chat_eval.solver import JudgingMode
     from evalsuite.core.types import Sample, Transcript
     from tests.unit.benchmarks.chat_eval.scripted_panel import Shown
 
