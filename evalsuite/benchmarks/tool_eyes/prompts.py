@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import Message
@@ -10,10 +11,11 @@ from evalsuite.judges.forms import Aspect, ScoresForm
 from evalsuite.judges.prompts import mark_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.judges.prompts import Part
 
+_EXAMPLES = Path(__file__).parent / "data" / "examples.json"
 _FORM = ScoresForm((Aspect("Score"),))
 
 _CRITERIA = {
@@ -101,136 +103,17 @@ def parse_score(text: str) -> float:
     return _FORM.parse(text).scores["Score"] / 10
 
 
-def _example(request: str, *turns: tuple[str, str]) -> tuple[Message, ...]:
-    """Build a worked episode from pairs of a model's turn and the observation after it (empty after the last turn)."""
-    messages = [Message("user", request)]
-    for turn, observation in turns:
-        messages.append(Message("assistant", turn))
-        if observation:
-            messages.append(Message("user", f"Observation: {observation}"))
-    return tuple(messages)
+def _read_examples() -> Iterator[tuple[Message, ...]]:
+    for example in json.loads(_EXAMPLES.read_text(encoding="utf-8")):
+        messages = [Message("user", example["request"])]
+        for turn in example["turns"]:
+            written = json.dumps(turn["input"])
+            said = f"Thought: {turn['thought']}\nAction: {turn['action']}\nAction Input: {written}"
+            messages.append(Message("assistant", said))
+            if turn["observation"]:
+                messages.append(Message("user", f"Observation: {turn['observation']}"))
+        yield tuple(messages)
 
 
-def _turn(thought: str, action: str, **arguments: Any) -> str:
-    return f"Thought: {thought}\nAction: {action}\nAction Input: {json.dumps(arguments)}"
-
-
-FIVE_EXAMPLES = (
-    _example(
-        "How many litres are 12 gallons?",
-        (
-            _turn(
-                "I have to convert 12 US gallons to litres. The converter can do this in one call.",
-                "convert_volume",
-                value=12,
-                source="gallon",
-                target="litre",
-            ),
-            "45.424941",
-        ),
-        (
-            _turn(
-                "The converter says 45.424941 litres. That answers the question.",
-                "finish",
-                answer="12 US gallons are about 45.42 litres.",
-            ),
-            "",
-        ),
-    ),
-    _example(
-        "Which of the songs 'Low Tide' and 'Copper Moon' is longer?",
-        (
-            _turn(
-                "I need the lengths of both songs. I look up the first one first.",
-                "song_details",
-                title="Low Tide",
-            ),
-            '{"title": "Low Tide", "seconds": 214}',
-        ),
-        (
-            _turn(
-                "'Low Tide' takes 214 seconds. Now I need the second one to compare.",
-                "song_details",
-                title="Copper Moon",
-            ),
-            '{"title": "Copper Moon", "seconds": 187}',
-        ),
-        (
-            _turn(
-                "214 seconds are more than 187, so 'Low Tide' is the longer one.",
-                "finish",
-                answer="'Low Tide' is longer: 3:34 against 3:07.",
-            ),
-            "",
-        ),
-    ),
-    _example(
-        "Remind me to water the plants.",
-        (
-            _turn(
-                "A reminder needs a time, and the user has not given one. Only the user can know it.",
-                "ask_to_user",
-                question="When shall I remind you?",
-            ),
-            "Tomorrow at 18:00, please.",
-        ),
-        (
-            _turn(
-                "Now I know the time and can set the reminder.",
-                "set_reminder",
-                text="water the plants",
-                when="tomorrow 18:00",
-            ),
-            '{"status": "set"}',
-        ),
-        (
-            _turn(
-                "The reminder is set, so the task is done.",
-                "finish",
-                answer="I will remind you tomorrow at 18:00 to water the plants.",
-            ),
-            "",
-        ),
-    ),
-    _example(
-        "What is the entry fee of the museum in Elmsford on Sundays?",
-        (
-            _turn(
-                "I look up the museum's fees for a Sunday.",
-                "museum_fees",
-                town="Elmsford",
-                weekday="Sun",
-            ),
-            "Error: parameter 'weekday': 'Sun' is not one of ['saturday', 'sunday']",
-        ),
-        (
-            _turn(
-                "The tool wants the weekday in full and in lower case. I call it again with 'sunday'.",
-                "museum_fees",
-                town="Elmsford",
-                weekday="sunday",
-            ),
-            '{"adults": 0, "children": 0}',
-        ),
-        (
-            _turn(
-                "On Sundays nobody pays. I can answer.",
-                "finish",
-                answer="On Sundays the museum in Elmsford is free.",
-            ),
-            "",
-        ),
-    ),
-    _example(
-        "Order me a pizza.",
-        (
-            _turn(
-                "My tools can only look up opening hours and addresses. None of them can place an order, so I say "
-                "so and offer what I can do.",
-                "finish",
-                answer="I cannot place orders. I can find you the address and the opening hours of a pizzeria.",
-            ),
-            "",
-        ),
-    ),
-)
+FIVE_EXAMPLES = tuple(_read_examples())
+"""Worked episodes: the model's turns, each followed by an observation except the last."""

@@ -202,12 +202,7 @@ def _write_stats(
 ) -> str:
     """Write the statistics as Markdown: shares of head, torso and tail, questions by template, and dropped templates.
 
-    Args:
-        source: the knowledge source.
-        seed: the seed of the choice among questions.
-        selection: the chosen questions.
-        partitions: the entities by type.
-        dropped: the reason for each template that is not used, by id.
+    `dropped` has the reason for each template that is not used, by id.
     """
     reasons = {**dropped, **{template.id: _lacking(buckets) for template, buckets in selection.empty.items()}}
     parts = [

@@ -84,12 +84,8 @@ class Thesis:
 class Dblp:
     """The dump, read into a workspace.
 
-    Args:
-        workspace: the workspace to read it into.
-        folder: the folder with the file.
-
     Raises:
-        DatasetError: the file is missing, damaged or malformed.
+        DatasetError: a file is missing, damaged or malformed.
     """
 
     templates = paper_templates = tuple(TEMPLATES)

@@ -68,26 +68,14 @@ def start_draw(workspace: Workspace) -> None:
 def draw(workspace: Workspace, template: QuestionTemplate, pool: str, cut: Partition, size: int) -> None:
     """Add to `drawn` the first `size` entities of a pool in each bucket.
 
-    Args:
-        workspace: the workspace with the tables.
-        template: the template to draw for.
-        pool: a relation with the columns `id`, `popularity` and `lot`.
-        cut: the partition of the pool's type of entity.
-        size: number of entities per bucket.
+    The pool is a relation with the columns `id`, `popularity` and `lot`; `cut` is the partition of its type of entity.
     """
     columns = f"{quoted(template.id)} AS template, {lot(workspace.seed, template.id)}::UBIGINT AS salt"
     _draw(workspace, f"(SELECT *, {columns}, {size} AS size FROM {pool})", cut, size)
 
 
 def draw_all(workspace: Workspace, pool: str, cut: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
-    """Do what `draw` does, for many templates at once.
-
-    Args:
-        workspace: the workspace with the tables.
-        pool: a relation with the columns `template` (its id), `id`, `popularity` and `lot`.
-        cut: the partition of the pool's type of entity.
-        sizes: number of entities per bucket, by template.
-    """
+    """Do what `draw` does, for many templates at once; the pool also has a column `template` with the template's id."""
     salts = ", ".join(
         f"({quoted(template.id)}, {lot(workspace.seed, template.id)}::UBIGINT, {size})"
         for template, size in sizes.items()
@@ -129,13 +117,7 @@ def candidates_drawn(
     templates: Iterable[QuestionTemplate],
     ask: Callable[[QuestionTemplate, str], Iterable[RawQuestion]],
 ) -> Draw:
-    """Make the candidates of all entities drawn.
-
-    Args:
-        workspace: the workspace of the draw.
-        templates: the templates of the draw, in their order.
-        ask: makes the questions of a template about an entity, by its id.
-    """
+    """Make the candidates of all entities drawn; `ask` makes a template's questions about an entity."""
     left = {(template, bucket) for template, bucket, done in workspace.sql("FROM pools") if not done}
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
@@ -172,8 +154,7 @@ class Share:
     """A bucket's share of a type of entity.
 
     Attributes:
-        entities: number of entities.
-        popularity: sum of their popularity.
+        popularity: sum of the entities' popularity.
     """
 
     entities: int = 0
@@ -295,11 +276,8 @@ def choose(
 ) -> Selection:
     """Draw until every template has all questions that it may ask, or all that exist.
 
-    Args:
-        source: the source to draw from.
-        templates: the templates to use.
-        per_template: maximum number of questions of a template in a bucket; None for as many as `target` needs.
-        target: number of questions in a bucket over all templates, if `per_template` is None.
+    A template asks at most `per_template` questions in a bucket, or, if that is None, as many as it takes to reach
+    `target` questions in a bucket over all templates.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)
@@ -313,15 +291,7 @@ def choose(
 
 
 def find_cap(available: Sequence[int], target: int) -> int:
-    """Find the least cap with which the templates together reach the target.
-
-    Args:
-        available: number of possible questions of each template.
-        target: number of questions wanted in total.
-
-    Returns:
-        the least `cap` with `sum(min(cap, n)) >= target`; the target itself if no cap is enough.
-    """
+    """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; the target if no cap is enough."""
     for cap in sorted(each for each in {*available, target} if each):
         reached = sum(min(cap, each) for each in available)
         if reached >= target:

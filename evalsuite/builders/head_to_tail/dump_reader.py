@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
@@ -46,24 +46,6 @@ def locate(folder: Path, name: str) -> Path:
             return folder / candidate
     problem = "no such file" if folder.is_dir() else "no such folder"
     raise DatasetError(folder / name, "", problem, "the file as it is downloaded")
-
-
-class Decoder(Protocol):
-    """Decompresses one compressed stream piece by piece."""
-
-    @property
-    def eof(self) -> bool:
-        """Tell whether the compressed stream has ended."""
-        ...
-
-    @property
-    def unused_data(self) -> bytes:
-        """Return the data after its end."""
-        ...
-
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Decompress further bytes, in pieces of bounded size."""
-        ...
 
 
 def decompressed(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
@@ -103,7 +85,7 @@ class _Decoding:
 
     def __init__(self, suffix: str) -> None:
         self._make = _DECODERS.get(suffix)
-        self._decoder: Decoder | None = self._make() if self._make else None
+        self._decoder: _Decoder | None = self._make() if self._make else None
 
     @property
     def complete(self) -> bool:
@@ -120,17 +102,28 @@ class _Decoding:
             block = self._decoder.unused_data if self._decoder.eof else b""
 
 
-class _Gzip:
-    def __init__(self) -> None:
-        self._decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+class _Decoder:
+    """Decompresses one compressed stream, in pieces of bounded size."""
+
+    def __init__(self, decoder: Any) -> None:
+        self._decoder = decoder
+        self._unread = b""
 
     @property
     def eof(self) -> bool:
-        return self._decoder.eof
+        return bool(self._decoder.eof)
 
     @property
     def unused_data(self) -> bytes:
-        return self._decoder.unused_data
+        return bytes(self._decoder.unused_data) + self._unread
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        raise NotImplementedError
+
+
+class _Gzip(_Decoder):
+    def __init__(self) -> None:
+        super().__init__(zlib.decompressobj(zlib.MAX_WBITS | 16))
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         while data and not self.eof:
@@ -138,17 +131,9 @@ class _Gzip:
             data = self._decoder.unconsumed_tail
 
 
-class _Bzip2:
+class _Bzip2(_Decoder):
     def __init__(self) -> None:
-        self._decoder = bz2.BZ2Decompressor()
-
-    @property
-    def eof(self) -> bool:
-        return self._decoder.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._decoder.unused_data
+        super().__init__(bz2.BZ2Decompressor())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         yield self._decoder.decompress(data, PIECE)
@@ -156,16 +141,11 @@ class _Bzip2:
             yield self._decoder.decompress(b"", PIECE)
 
 
-class _Zstd:
+class _Zstd(_Decoder):
     def __init__(self) -> None:
         import zstandard
 
-        self._decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
-        self.unused_data = b""
-
-    @property
-    def eof(self) -> bool:
-        return self._decoder.eof
+        super().__init__(zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         # This decoder has no output limit, but a few bytes expand to a few of its blocks of 128 KiB.
@@ -173,7 +153,7 @@ class _Zstd:
         for at in range(0, len(data), _ZSTD_SLICE):
             decompressed.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
             if self.eof:
-                self.unused_data = self._decoder.unused_data + data[at + _ZSTD_SLICE :]
+                self._unread = data[at + _ZSTD_SLICE :]
                 break
             if sum(map(len, decompressed)) > PIECE:
                 yield b"".join(decompressed)
@@ -181,7 +161,7 @@ class _Zstd:
         yield b"".join(decompressed)
 
 
-_DECODERS: dict[str, Callable[[], Decoder]] = {".gz": _Gzip, ".bz2": _Bzip2, ".zst": _Zstd}
+_DECODERS: dict[str, Callable[[], _Decoder]] = {".gz": _Gzip, ".bz2": _Bzip2, ".zst": _Zstd}
 
 
 def _zstd_error() -> type[Exception]:

@@ -86,7 +86,6 @@ class Book:
 
     Attributes:
         main: the edition with the most ratings that questions may be about.
-        editions: all editions.
         namesakes: number of books with an edition of the main one's name, this one included.
         twins: number of these with an edition of its year.
     """
@@ -136,10 +135,6 @@ class Book:
 
 class Goodreads:
     """The dump, read into a workspace.
-
-    Args:
-        workspace: the workspace to read it into.
-        folder: the folder with the files.
 
     Raises:
         DatasetError: a file is missing, damaged or malformed.

@@ -91,10 +91,6 @@ _MORE = 8
 class Imdb:
     """The dump, read into a workspace.
 
-    Args:
-        workspace: the workspace to read it into.
-        folder: the folder with the files.
-
     Raises:
         DatasetError: a file is missing, damaged or malformed.
     """
@@ -202,12 +198,7 @@ class Imdb:
 
 
 class Facts:
-    """The facts about the entities in the tables `drawn`, `crew` and `part`, in memory.
-
-    Args:
-        workspace: the workspace with the tables.
-        folder: the folder with the files, for messages.
-    """
+    """The facts about the entities in the tables `drawn`, `crew` and `part`, in memory."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder

@@ -58,10 +58,8 @@ class Title:
 
     Attributes:
         kind: IMDb's type of title.
-        name: the primary title.
         year: year of release, or of a series' start, if known.
         end_year: year of a series' end, if it has ended.
-        minutes: running time.
         namesakes: number of titles with this name, this one included.
         twins: number of titles with this name and year.
     """
@@ -90,12 +88,7 @@ class Title:
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
 
     def question(self, template: QuestionTemplate, role: str = "") -> str | None:
-        """Make the question, or None if the title is ambiguous.
-
-        Args:
-            template: a template about titles.
-            role: the character, for a question about one.
-        """
+        """Make the question (about a role, if given), or None if the title is ambiguous."""
         if template in {START_YEAR, RELEASE_YEAR, END_YEAR}:
             # The question must not reveal the year, so the name must be unique.
             verb = {START_YEAR: "first go on air", RELEASE_YEAR: "come out", END_YEAR: "end"}[template]
@@ -112,12 +105,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person with a unique name.
-
-    Attributes:
-        name: the primary name.
-        work: the name of the best known work; None if it is ambiguous.
-    """
+    """A person with a unique name, and the best known work, or None if the work is ambiguous."""
 
     name: str
     work: str | None

@@ -87,12 +87,7 @@ class Paper:
     """A paper or another document of the graph.
 
     Attributes:
-        name: the title as printed.
         kind: the graph's type of document; None if unknown.
-        year: year of publication.
-        publisher: None if unknown.
-        venue: None if unknown.
-        doi: None if unknown.
         namesakes: number of papers with this title, this one included.
         twins: number of papers with this title and year.
     """
@@ -125,10 +120,6 @@ class Paper:
 
 class Mag:
     """The dump, read into a workspace.
-
-    Args:
-        workspace: the workspace to read it into.
-        folder: the folder with the files.
 
     Raises:
         DatasetError: a file is missing, damaged or malformed.

@@ -38,10 +38,8 @@ class Candidate:
 
     Attributes:
         entity: the source's identifier of the entity.
-        popularity: the entity's popularity.
         turn: number of the template's earlier questions about the entity.
         lot: the entity's lot by the seed; low turns, then low lots are asked first.
-        question: the complete question.
         answers: all right answers.
     """
 

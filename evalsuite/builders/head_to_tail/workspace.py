@@ -72,9 +72,7 @@ class Workspace:
     def stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
         """Provide the text to put after FROM, in exactly one query of the body, to read blocks of bytes.
 
-        Args:
-            blocks: see `piped`.
-            relation: makes the SQL from the quoted path of a file.
+        `relation` makes the SQL from the quoted path of a pipe.
         """
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
@@ -147,16 +145,10 @@ def tsv(
 
 @contextmanager
 def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> Iterator[str]:
-    """Read a file with a JSON object in each line.
+    """Read a file with a JSON object in each line; yield the text to put after FROM, in exactly one query.
 
-    Args:
-        workspace: the workspace to read it in.
-        path: the file, compressed or not.
-        fields: the wanted fields with their SQL types; `[{"id": "VARCHAR"}]` for a list of objects.
-            Every line must have them; null is allowed.
-
-    Yields:
-        the text to put after FROM, in exactly one query.
+    `fields` has the wanted fields with their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
+    must have them; null is allowed.
 
     Raises:
         DatasetError: the file is missing or damaged, a line is not an object, or lacks a field.
@@ -174,12 +166,10 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> I
 
 @contextmanager
 def triples(workspace: Workspace, path: Path) -> Iterator[str]:
-    """Read a file of RDF triples of IRIs, one per line, as columns `subject`, `predicate`, `object`.
+    """Read RDF triples of IRIs, one per line; yield the text to put after FROM, in exactly one query.
 
-    The IRIs keep their angle brackets. Lines that begin with `#` are comments.
-
-    Yields:
-        the text to put after FROM, in exactly one query.
+    The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
+    `#` are comments.
 
     Raises:
         DatasetError: the file is missing or damaged, or a line is not such a triple.
@@ -194,15 +184,9 @@ def triples(workspace: Workspace, path: Path) -> Iterator[str]:
 def rows_as_table(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> Iterator[str]:
-    """Read rows made by another reader as a table.
+    """Read rows made by another reader as a table; yield the text to put after FROM, in exactly one query.
 
-    Args:
-        workspace: the workspace to read them in.
-        rows: one value per column; texts must not have tabs and line ends.
-        columns: names and SQL types.
-
-    Yields:
-        the text to put after FROM, in exactly one query.
+    `columns` has names and SQL types. Texts must not have tabs and line ends.
     """
     with workspace.stream(_blocks(rows), lambda file: _csv(file, "\t", columns)) as relation:
         yield relation

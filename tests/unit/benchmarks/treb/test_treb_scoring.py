@@ -1,10 +1,28 @@
+"""TReB's metrics, the rules of Instruction Following, and the released variants."""
+
 from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rouge_score import rouge_scorer
 
-from evalsuite.benchmarks.treb.scoring import mark, number_score, rule_score, scorers, text_scores
+from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
+from evalsuite.benchmarks.treb.scoring import (
+    mark,
+    number_score,
+    released_bleu,
+    released_exact_match,
+    released_rouge_l,
+    released_scores,
+    rule_score,
+    scorers,
+    text_scores,
+)
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Sample, Score, Transcript
@@ -127,3 +145,165 @@ def test_an_instruction_without_known_rules_is_an_error_and_no_score() -> None:
 def test_nothing_is_judged_where_there_is_no_judge() -> None:
     assert not any(isinstance(scorer, JudgedScorer) for scorer in scorers(Setup("m")))
     assert any(isinstance(scorer, JudgedScorer) for scorer in scorers(Setup("m", judge="j")))
+
+
+def keeps(answer: str, **rule: Any) -> bool:
+    return not broken_rules(answer, [rule])
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept", "broken"),
+    [
+        ({"check": "equals", "text": "OK"}, " OK\n", "OK."),
+        ({"check": "equals", "text": "ok", "ignore_case": True}, "Ok", "Okay"),
+        ({"check": "starts_with", "text": "Lost"}, "Lost castle", "A lost castle"),
+        ({"check": "ends_with", "text": "end"}, "the end", "end of it"),
+        ({"check": "contains", "text": "window"}, "by the window", "by the door"),
+        ({"check": "excludes", "text": "ship", "ignore_case": True}, "a boat", "a Ship"),
+        ({"check": "reversed", "text": "lantern"}, "nretnal", "lantern"),
+        ({"check": "characters", "at_least": 3, "at_most": 5}, "four", "longer"),
+        ({"check": "words", "exactly": 2}, "two words", "these three words"),
+        ({"check": "count", "of": ",", "exactly": 2}, "a, b, c", "a, b"),
+        (
+            {"check": "items", "separator": "，", "exactly": 2, "shape": "AABB"},
+            "高高兴兴，平平安安",
+            "高兴，平安",
+        ),
+        ({"check": "items", "separator": ",", "at_least": 2}, "a, b, c", "a"),
+        ({"check": "equals", "text": "chéng", "ignore_accents": True}, "cheng", "shen"),
+        (
+            {"check": "any", "rules": [{"check": "equals", "text": "a"}, {"check": "equals", "text": "b"}]},
+            "b",
+            "c",
+        ),
+    ],
+)
+def test_each_check_tells_answers_apart(rule: dict[str, Any], kept: str, broken: str) -> None:
+    assert keeps(kept, **rule)
+    assert not keeps(broken, **rule)
+
+
+def test_all_broken_rules_are_named() -> None:
+    rules = [{"check": "contains", "text": word} for word in ("red", "green", "blue")]
+    assert broken_rules("a green field", rules) == [rules[0], rules[2]]
+
+
+@given(st.text(), st.text())
+def test_contains_and_excludes_are_opposites(answer: str, text: str) -> None:
+    assert keeps(answer, check="contains", text=text) != keeps(answer, check="excludes", text=text)
+
+
+@given(st.text("abcXYZ089汉字é,", min_size=1))
+def test_a_text_reversed_keeps_its_rule(text: str) -> None:
+    assert keeps(text[::-1], check="reversed", text=text)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"check": "sounds_nice"},
+        {"text": "no check"},
+        {"check": "equals"},
+        {"check": "equals", "text": 5},
+        {"check": "characters"},
+        {"check": "characters", "at_least": "3"},
+        {"check": "count", "exactly": 1},
+        {"check": "any"},
+        {"check": "items", "separator": "", "exactly": 1},
+        "not even an object",
+    ],
+)
+def test_a_rule_that_cannot_be_checked_is_an_error_that_names_it(rule: Any) -> None:
+    with pytest.raises(ScoringError, match="cannot be checked"):
+        broken_rules("an answer", [rule])
+
+
+def test_an_official_question_is_known_by_its_hash_alone() -> None:
+    # The question of the released checker about two Chinese words; its text is in no file of ours.
+    question = 'Please reply to me using only the chinese words "好的".'
+    rules = published_rules(f" {question}\n")
+    assert rules is not None
+    assert broken_rules("好的", rules) == []
+    assert broken_rules("好的！", rules) == rules
+
+
+def test_other_questions_have_no_published_rules() -> None:
+    assert published_rules("What is the capital of France?") is None
+
+
+def test_every_published_rule_can_be_checked() -> None:
+    from evalsuite.benchmarks.treb.rules import _published
+
+    assert len(_published()) == 18
+    for digest, rules in _published().items():
+        assert len(digest) == len(hashlib.sha256().hexdigest()[:16])
+        assert broken_rules("an answer that follows none of them", rules)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "rouge", "precise"),
+    [
+        ("铁观音、大红袍", "大红袍和铁观音", 0.3333333283333334, 0.3466806371753173),
+        ("第一行。\n第二行", "第一行, 第二行。", 0.4999999950000001, None),
+        ("北京 Beijing 3.5%", "北京3.5%", 0.7999999952000001, 0.35355339059327373),
+        ("", "北京", 0.0, 0.0),
+    ],
+)
+def test_chinese_answers_score_as_the_released_packages_say(
+    answer: str, reference: str, rouge: float, precise: float | None
+) -> None:
+    assert released_rouge_l(answer, reference) == pytest.approx(rouge, abs=1e-12)
+    if precise is not None:
+        assert released_bleu(answer, reference) == pytest.approx(precise, abs=1e-9)
+
+
+@given(st.text(max_size=60), st.text("abc XYZ,.ü12", min_size=1, max_size=60))
+def test_other_answers_score_as_rouge_score_says(answer: str, reference: str) -> None:
+    expected = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True).score(reference, answer)["rougeL"]
+    assert released_rouge_l(answer, reference) == pytest.approx(expected.fmeasure, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "value"),
+    [
+        ("seven", "42", 1.0),
+        ("Seven", "42", 0.0),
+        ("Sam Son", "Super Salad", 1.0),
+        ("A", "A", 1.0),
+        ("AB", "A", 0.0),
+    ],
+)
+def test_the_released_exact_match_counts_capital_letters(answer: str, reference: str, value: float) -> None:
+    assert released_exact_match(answer, reference) == value
+
+
+def numbered_sample(answer: str, number: str | None, mode: str = "tcot_markdown") -> Sample:
+    return Sample(
+        "s", "How many?", answer, {"subtask": "Table Query", "mode": mode}, {"number": number, "rules": None}
+    )
+
+
+def test_only_references_that_are_numbers_have_an_exact_match() -> None:
+    assert set(released_scores(numbered_sample("Lyon", None), Transcript("Lyon"))) == {
+        "rouge_l_released",
+        "bleu_released",
+    }
+    assert released_scores(numbered_sample("42", "42"), Transcript("seven"))["exact_match_released"] == 1.0
+
+
+def test_without_a_reference_no_released_metric_is_scored() -> None:
+    assert released_scores(numbered_sample(" ", None), Transcript("Lyon")) == {}
+
+
+def test_a_missing_program_is_zero_in_the_released_metrics_too() -> None:
+    scores = released_scores(numbered_sample("42", "42", "pot"), Transcript("", facts={"program": "missing"}))
+    assert {name: getattr(score, "value", score) for name, score in scores.items()} == {
+        "rouge_l_released": 0.0,
+        "bleu_released": 0.0,
+        "exact_match_released": 0.0,
+    }
+
+
+def test_they_are_computed_where_published_rows_are_shown_and_nowhere_else() -> None:
+    assert released_scores in scorers(Setup("gpt", modes=("published",), data=Path()))
+    assert released_scores not in scorers(Setup("gpt", modes=("auto",)))

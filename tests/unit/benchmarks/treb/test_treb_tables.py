@@ -1,11 +1,20 @@
+"""Tables read from CSV and Markdown, written in three formats, and cached."""
+
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb.tables import SourceTable, from_csv, from_markdown
+from evalsuite.benchmarks.treb.tables import SourceTable, TableCache, from_csv, from_markdown
+from evalsuite.core.errors import DatasetError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 CELL = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=5
@@ -92,3 +101,42 @@ def test_an_empty_table_has_no_columns() -> None:
 @pytest.mark.parametrize("line", ["|" + "-" * 100_000 + "x", "|-" * 1_000 + "x", "|-" + " " * 100_000 + "x"])
 def test_a_line_that_is_nearly_a_rule_is_a_row(line: str) -> None:
     assert len(from_markdown(f"| a |\n{line}\n", 1).rows) == 1
+
+
+def source(path: Path | str, header_rows: int = 1, markdown: str = "") -> dict[str, Any]:
+    return {"csv": str(path), "header_rows": header_rows, "markdown": markdown}
+
+
+def test_a_file_is_read_once(tmp_path: Path) -> None:
+    path, cache = tmp_path / "a.csv", TableCache()
+    path.write_text("city\nOslo\n")
+    first = cache.read(source(path))
+    path.unlink()
+    assert cache.read(source(path)) is first
+    assert first.rows == (("Oslo",),)
+
+
+def test_another_number_of_header_rows_is_another_table(tmp_path: Path) -> None:
+    path, cache = tmp_path / "a.csv", TableCache()
+    path.write_text("city\nOslo\n")
+    assert cache.read(source(path)).header != cache.read(source(path, 0)).header
+
+
+def test_the_tables_read_longest_ago_are_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalsuite.benchmarks.treb.tables.MOST_CHARACTERS", 25)
+    cache = TableCache()
+    paths = [tmp_path / f"{name}.csv" for name in "abc"]
+    for path in paths:
+        path.write_text("city\nOslo\n")
+    first, second, _ = (cache.read(source(path)) for path in paths)
+    assert cache.read(source(paths[1])) is second
+    assert cache.read(source(paths[0])) is not first
+
+
+def test_what_is_no_table_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("city\n")
+    with pytest.raises(DatasetError, match=r"a\.csv: found 1 row, fewer than its 3 header rows"):
+        TableCache().read(source(path, 3))
+    with pytest.raises(DatasetError, match="a table in Markdown"):
+        TableCache().read(source("", 3, "| a |"))

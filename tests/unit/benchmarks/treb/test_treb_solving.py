@@ -1,4 +1,4 @@
-"""Each mode with scripted models whose programs are right, wrong, crashing, looping, or mended in round two."""
+"""Each mode with scripted models, the prompts, and the answers read from replies."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.scoring import scorers
-from evalsuite.benchmarks.treb.solving import Reasoner, solver
+from evalsuite.benchmarks.treb.solving import Reasoner, answer_in_words, solver, table_text
+from evalsuite.benchmarks.treb.tables import SourceTable
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample, Transcript
+
 
 TABLES = {
     "sales": "city,units\nLyon,20\nPorto,15\nGhent,7\n",
@@ -297,3 +301,110 @@ def test_every_model_is_asked_alike(model: str) -> None:
 def test_a_table_that_is_none_is_an_error_that_names_the_file(solve: Solve) -> None:
     with pytest.raises(DatasetError, match=r"empty\.csv: found 0 rows, fewer than its 1 header row"):
         solve("tcot_html", "x", file_path=["csv/empty.csv"])
+
+
+def table(rows: int, columns: int = 2, cell: str = "cell") -> SourceTable:
+    header = tuple(f"c{number}" for number in range(columns))
+    return SourceTable((header,), tuple((f"r{number}", *[cell] * (columns - 1)) for number in range(rows)))
+
+
+def test_a_small_table_is_shown_whole_in_the_words_of_the_record() -> None:
+    assert table_text(table(49, 19), "| as given |", "tcot_markdown", 4096) == "| as given |"
+
+
+def test_from_fifty_rows_on_the_first_fifty_are_shown_and_the_rest_is_counted() -> None:
+    whole, cut = (table_text(table(rows), "", "tcot_markdown", 10**6) for rows in (50, 51))
+    assert whole == table(50).markdown()
+    assert "| r49 |" in cut
+    assert "| r50 |" not in cut
+    assert cut.endswith("(the first 50 of 51 rows)")
+
+
+def test_twenty_columns_make_a_table_large() -> None:
+    assert table_text(table(3, 20), "| as given |", "tcot_markdown", 10**6) == table(3, 20).markdown()
+
+
+def test_html_stays_whole_when_rows_are_cut() -> None:
+    text = table_text(table(200), "", "tcot_html", 500)
+    assert "</tbody></table>\n(the first" in text
+    assert len(text) < 550
+
+
+def test_a_small_table_with_enormous_cells_is_cut_too() -> None:
+    text = table_text(table(10, 2, "x" * 3000), "y" * 30_000, "tcot_markdown", 4096)
+    assert "(the first 1 of 10 rows)" in text
+
+
+def test_a_header_longer_than_the_limit_is_clipped() -> None:
+    monster = SourceTable((("h" * 9000, "b"),), (("1", "2"),))
+    assert len(table_text(monster, "", "tcot_html", 4096)) < 4200
+
+
+@given(
+    st.integers(0, 120),
+    st.integers(1, 25),
+    st.integers(20, 5000),
+    st.sampled_from(["tcot_html", "tcot_markdown"]),
+)
+def test_no_table_takes_more_than_its_limit(rows: int, columns: int, limit: int, mode: str) -> None:
+    text = table_text(table(rows, columns), "", mode, limit)
+    assert len(text.split("\n(the first")[0]) <= limit + len("...")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('```json\n{"thought": "two rows", "answer": "42"}\n```', "42"),
+        ('I think {"thought": "a", "answer": 42} is right.', "42"),
+        ('{"thought": "a", "answer": "first"} no: {"thought": "b", "answer": "second"}', "second"),
+        ('{"thought": "a", "answer": "x"} and then {"note": "no answer here"}', "x"),
+        ('{"thought": "braces { } and \\" quotes", "answer": "y"}', "y"),
+        ('{"thought": "line\nbreak", "answer": "z"}', "z"),
+        ('{"thought": "a", "answer": ["Lyon", "Porto", 3]}', "Lyon, Porto, 3"),
+        ('{"thought": "a", "answer": true}', "true"),
+        ('{"thought": "a", "answer": {"city": "里昂"}}', '{"city": "里昂"}'),
+        ('{"answer": " padded "}', "padded"),
+        (r'{"answer": "\\boxed{1{,}234}"}', "1,234"),
+        (r'{"answer": "\boxed{\text{Paris}}"}', "Paris"),
+        (r'{"answer": "$\boxed{12.5\%}$."}', "12.5%"),
+        (r'{"thought": "a\nb", "answer": "12.5\%"}', r"12.5\%"),
+        (r'{"answer": "\\boxed{1} or \\boxed{2}"}', r"\boxed{1} or \boxed{2}"),
+        (r'{"answer": "two\nlines"}', "two\nlines"),
+    ],
+)
+def test_the_last_json_object_with_an_answer_counts(text: str, answer: str) -> None:
+    assert answer_in_words(text) == (answer, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["just 42", '{"thought": "cut off', '["answer"]', "{answer: 42}", '{"answer"}', ""]
+)
+def test_without_such_an_object_the_text_is_the_answer(text: str) -> None:
+    assert answer_in_words(f" {text}\n") == (text, False)
+
+
+def test_a_box_around_a_whole_text_is_taken_off() -> None:
+    assert answer_in_words(r"$\boxed{5}$") == ("5", False)
+    assert answer_in_words(r"It is \boxed{5}.") == (r"It is \boxed{5}.", False)
+    assert answer_in_words(r"\boxed{5") == (r"\boxed{5", False)
+
+
+@given(st.text(), st.text(max_size=30).filter(lambda text: "{" not in text), st.text(max_size=30))
+def test_any_answer_is_found_within_any_talk(answer: str, before: str, thought: str) -> None:
+    said = f"{before}\n```json\n{json.dumps({'thought': thought, 'answer': answer})}\n```"
+    assert answer_in_words(said) == (answer.strip(), True)
+
+
+@given(st.text())
+def test_no_text_makes_the_parser_fail(text: str) -> None:
+    answer_in_words(text)
+
+
+def test_ever_deeper_objects_are_given_up_and_the_text_kept() -> None:
+    text = '{"a":' * 3000
+    assert answer_in_words(text) == (text, False)
+
+
+def test_an_answer_of_lists_in_lists_without_end_is_no_answer() -> None:
+    text = '{"answer": ' + "[" * 900 + "]" * 900 + "}"
+    assert answer_in_words(text) == (text, False)
