@@ -1,18 +1,17 @@
 """The ratio of `difflib.SequenceMatcher`, exactly, without its cubic worst case.
 
-Short sequences are the business of cydifflib, which computes difflib's own values in C. But like difflib it
-looks for the longest common run of a rectangle (a range of each sequence), the leftmost among equals, goes on
-left and right of it, and starts over each time: 3,200 cells of which every second one differs take 0.7 s, and
-1,600 cells of two values that alternate a second (`perf/README.md`). Beyond a bound, all runs of the greatest
-length are taken in one sweep instead: the part left of the leftmost one can hold no run as long, so the next one
-is to be found on its right. The greatest length is found by the names of substrings (Karp, Miller and Rosenberg
-1972).
+Short sequences with few equal elements are compared by difflib. It looks for the longest common run of a rectangle
+(a range of each sequence), the leftmost among equals, continues left and right of it, and starts over each time. So
+300 cells of two values that alternate take a second. Beyond a bound, all runs of the greatest length are taken in
+one sweep instead: the part left of the leftmost run can hold no run as long, so the next one is on its right. The
+greatest length is found by the names of substrings (Karp, Miller and Rosenberg 1972).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.substrings import NOT_INDEXED, Substrings
@@ -25,11 +24,9 @@ if TYPE_CHECKING:
 
     from evalsuite.metrics.tables.substrings import Rectangle
 
-QUICK = 90_000
-"""Two lengths, multiplied, up to which cydifflib takes a few milliseconds whatever the sequences hold."""
 LONGEST = 640_000
-MOST_PAIRS = 100_000
-"""Two lengths, multiplied, and pairs of equal elements up to which it takes a few hundredths of a second."""
+MOST_PAIRS = 2_000
+"""Two lengths, multiplied, and pairs of equal elements up to which difflib takes a few hundredths of a second."""
 
 
 def matching_ratio(prediction: Sequence[str], reference: Sequence[str], *, autojunk: bool = True) -> float:
@@ -49,20 +46,23 @@ def matching_ratio(prediction: Sequence[str], reference: Sequence[str], *, autoj
     total = len(prediction) + len(reference)
     if list(prediction) == list(reference):
         return 1.0
-    if _is_short(prediction, reference):
-        from cydifflib import SequenceMatcher
-
-        return float(SequenceMatcher(None, prediction, reference, autojunk=autojunk).ratio())
+    if _suits_difflib(prediction, reference, _frequent(reference, autojunk=autojunk)):
+        return SequenceMatcher(None, prediction, reference, autojunk=autojunk).ratio()
     return 2.0 * Matching(prediction, reference, autojunk=autojunk).size() / total
 
 
-def _is_short(a: Sequence[str], b: Sequence[str]) -> bool:
-    if len(a) * len(b) <= QUICK:
+def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
+    if len(a) * len(b) <= MOST_PAIRS:
         return True
     if len(a) * len(b) > LONGEST:
         return False
-    in_a, in_b = Counter(a), Counter(b)
-    return sum(count * in_b[element] for element, count in in_a.items()) <= MOST_PAIRS
+    in_b = Counter(b)
+    return sum(in_b[element] for element in a if in_b[element] <= frequent) <= MOST_PAIRS
+
+
+def _frequent(b: Sequence[str], *, autojunk: bool) -> int:
+    """The number of times an element may stand in `b` and still start a match."""
+    return len(b) // 100 + 1 if autojunk and len(b) >= 200 else len(b)
 
 
 class Matching:
@@ -76,9 +76,7 @@ class Matching:
 
     def __init__(self, a: Sequence[str], b: Sequence[str], *, autojunk: bool) -> None:
         self.a, self.b = a, b
-        self._substrings = Substrings(
-            *_codes(a, b, len(b) // 100 + 1 if autojunk and len(b) >= 200 else len(b))
-        )
+        self._substrings = Substrings(*_codes(a, b, _frequent(b, autojunk=autojunk)))
 
     def size(self) -> int:
         """The number of matched elements."""
