@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from evalsuite.results.judge_signatures import signatures_of
+from evalsuite.results.judge_labels import signatures_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

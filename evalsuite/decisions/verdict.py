@@ -20,7 +20,7 @@ from evalsuite.decisions.gates import GateDecision, decide
 from evalsuite.decisions.measured import PASS_RATE, Measured, sample_holds, select
 from evalsuite.decisions.quarantine import deciding, quarantine_of, quarantine_remarks
 from evalsuite.decisions.sequential_gates import CONFIDENCE, at_the_end
-from evalsuite.results.judge_labels import JUDGE_METRICS, labelled
+from evalsuite.results.judge_labels import JUDGE_METRICS, labelled_scores
 from evalsuite.results.run_folders import interruption
 from evalsuite.results.tally import Tally
 
@@ -299,7 +299,7 @@ def _judges(run: Run, gate: Gate) -> dict[str, Measured]:
     """The run's labelled cases, for a gate on its judges; a benchmark of that name takes precedence."""
     if gate.benchmark != JUDGE:
         return {}
-    rows = Tally.of(row for row in run.all_rows() if labelled(Tally((row,))))
+    rows = Tally.of(row for row in run.all_rows() if labelled_scores(Tally((row,))))
     return {JUDGE: Measured(rows, JUDGE_METRICS)} if len(rows) else {}
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import SHARE, Metric
-from evalsuite.results.judge_labels import JUDGE_METRICS, corrected
+from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
     if name.removeprefix(JUDGE) in JUDGE_METRICS and name.startswith(JUDGE):
         return JUDGE_METRICS[name.removeprefix(JUDGE)]
     if name.startswith(CORRECTED) and name != CORRECTED:
-        return partial(corrected, name.removeprefix(CORRECTED))
+        return partial(corrected_score, name.removeprefix(CORRECTED))
     if latency := LATENCY.fullmatch(name):
         return partial(_latency, int(latency[1]) / 100)
     if repeated := REPEATED.fullmatch(name):

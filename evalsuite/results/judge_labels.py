@@ -1,4 +1,4 @@
-"""How far judges agree with people on the cases that people have labelled: for gates, reports and certificates."""
+"""Agreement of judges with people on labelled cases, for gates, reports and certificates; and judges' signatures."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row
 
 LabelPair = tuple[float, float]
-"""People's label, and the judge's score."""
+"""People's label and the judge's score."""
 
 FEWEST = 30
-"""Labels, and cases without, below which no mean is corrected."""
+"""A mean is corrected from this number of labels, and of cases without."""
 
 CANARY = "canary"
-"""The tag of cases that are there to watch the judge: their answers are fixed, and no random part of any others."""
+"""The tag of cases that monitor the judge. Their answers are fixed, so they are not a random part of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """A score of a judge that people have given a label for.
+    """A judge's score with people's label.
 
     Attributes:
-        row: of its case.
-        score: its name.
-        label: people's.
+        row: the case's row.
+        score: the score's name.
+        label: people's value.
         judge: the judge's value.
-        passes: the least value that passes; None where there are no verdicts.
+        passes: the least value that passes; None if values are not verdicts.
         nominal: whether each value is the preference of a comparison, from 0 to 1.
-        scale: lowest and highest value; None where that is not known.
+        scale: lowest and highest value; None if they are unknown.
     """
 
     row: Row
@@ -48,7 +48,7 @@ class LabelledScore:
 
     @property
     def verdicts(self) -> LabelPair | None:
-        """People's verdict and the judge's; None where scores are not verdicts."""
+        """People's verdict and the judge's; None if scores are not verdicts."""
         if self.nominal:
             return side(self.label), side(self.judge)
         if self.passes is None:
@@ -57,25 +57,25 @@ class LabelledScore:
 
 
 def side(preference: float) -> float:
-    """The verdict of a comparison, 1.0 for the first answer, 0.0 for the second and 0.5 for a tie.
+    """Convert a preference to a verdict: 1.0 for the first answer, 0.0 for the second and 0.5 for a tie.
 
     Args:
-        preference: from 0 to 1; between these where a verdict has degrees, or is the mean of several people's.
+        preference: 0 to 1; in between if verdicts have degrees, or are the mean of several people's.
     """
     return 0.5 if preference == 0.5 else float(preference > 0.5)
 
 
-def labelled(tally: Tally) -> list[LabelledScore]:
-    """Every labelled score of the cases that were judged."""
+def labelled_scores(tally: Tally) -> list[LabelledScore]:
+    """List the labelled scores of the cases that were judged."""
     judged = (row for row in tally if row.outcome != "error" and _has_labels(row.facts))
-    return [label for row in judged for label in _labelled(row)]
+    return [label for row in judged for label in _read_labels(row)]
 
 
 def _has_labels(facts: Mapping[str, Any]) -> bool:
     return any(isinstance(part, Mapping) and part.get("people") for part in (facts, *facts.values()))
 
 
-def _labelled(row: Row) -> Iterator[LabelledScore]:
+def _read_labels(row: Row) -> Iterator[LabelledScore]:
     for facts in (row.facts, *row.facts.values()):
         people = facts.get("people") if isinstance(facts, Mapping) and facts.get("ballots") else None
         for name, label in (people or {}).items():
@@ -97,48 +97,48 @@ def _score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
 
 
 def labels_of(tally: Tally, score: str) -> Tally:
-    """The cases with a label for this score, each with this score alone."""
-    rows = [label.row for label in labelled(tally) if label.score == score]
+    """Select the cases with a label for this score, each with this score alone."""
+    rows = [label.row for label in labelled_scores(tally) if label.score == score]
     return Tally(tuple(row.with_scores({score: row.scores[score]}) for row in rows))
 
 
 def judge_accuracy(tally: Tally) -> Estimate | None:
-    """The share of verdicts that are people's own; None where people have given none."""
+    """Compute the share of verdicts that equal people's; None without any."""
     rows = [
         label.row.with_scores({"accuracy": float(both[0] == both[1])})
-        for label in labelled(tally)
+        for label in labelled_scores(tally)
         if (both := label.verdicts) is not None
     ]
     return Tally(tuple(rows)).share("accuracy")
 
 
 def judge_kappa(tally: Tally) -> Estimate | None:
-    """Cohen's kappa of the judge's verdicts with people's; None where it is undefined."""
-    both = [(label.verdicts, label.row.cluster) for label in labelled(tally)]
+    """Compute Cohen's kappa of the judge's verdicts with people's; None if it is undefined."""
+    both = [(label.verdicts, label.row.cluster) for label in labelled_scores(tally)]
     pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
     return kappa([pair for pair, _ in pairs], [cluster for _, cluster in pairs])
 
 
 def judge_rho(tally: Tally) -> Estimate | None:
-    """Spearman's correlation of the judge's scores with people's; None where it is undefined.
+    """Compute Spearman's correlation of the judge's scores with people's; None if it is undefined.
 
-    Scores of several names may have several scales: then all must be of one name.
+    None for scores of several names, because they may have several scales.
     """
-    scores = labelled(tally)
+    scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1:
         return None
     return rho([(score.label, score.judge) for score in scores], [score.row.cluster for score in scores])
 
 
-def corrected(score: str, tally: Tally) -> Estimate | None:
-    """The mean that people would have given, by prediction-powered inference; see `stats.prediction_powered`.
+def corrected_score(score: str, tally: Tally) -> Estimate | None:
+    """Estimate the mean of people's scores by prediction-powered inference; see `stats.prediction_powered`.
 
     None with fewer than 30 labels, or as few judged cases without. Labelled cases must be a random part of all.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
     cases = tally.where(lambda row: CANARY not in row.tags)
-    labels = [label for label in labelled(cases) if label.score == score]
+    labels = [label for label in labelled_scores(cases) if label.score == score]
     has_label = {label.row.case for label in labels}
     rest = [row.scores[score] for row in cases.scored(score) if row.case not in has_label]
     if min(len(labels), len(rest)) < FEWEST:
@@ -154,15 +154,15 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
     "kappa": judge_kappa,
     "rho": judge_rho,
 }
-"""What a gate may demand of the judges of a whole run, as in `judge.kappa >= 0.6 @95%`."""
+"""The metrics of a run's judges that gates may name, as in `judge.kappa >= 0.6 @95%`."""
 
 
 def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Cohen's kappa with the interval of `stats.clustered_kappa`; None where it is undefined.
+    """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if it is undefined.
 
     Args:
-        verdicts: people's and the judge's.
-        clusters: what each belongs to; None where each stands for itself.
+        verdicts: pairs of people's and the judge's.
+        clusters: each pair's cluster; None if pairs are independent.
     """
     from evalsuite import stats
 
@@ -176,7 +176,7 @@ def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = N
 
 
 def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Spearman's rho with the interval of `stats.rank_intervals`; None where it is undefined."""
+    """Compute Spearman's rho with the interval of `stats.rank_intervals`; None if it is undefined."""
     from evalsuite.stats.rank_intervals import rank_interval
 
     if not pairs:
@@ -188,3 +188,21 @@ def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) 
     if math.isnan(interval.low):
         return Estimate(value, n=len(pairs))
     return Estimate(value, interval.low, interval.high, len(pairs))
+
+
+SIGNATURES = "judge_signatures"
+"""The fact with the signature of each judged score."""
+
+
+def signatures_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Read the signature of each judged score; empty without judged scores."""
+    signatures = facts.get(SIGNATURES)
+    return dict(signatures) if isinstance(signatures, Mapping) else {}
+
+
+def scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Group the names of judged scores by signature."""
+    scores: dict[str, list[str]] = {}
+    for name, signature in signatures_of(facts).items():
+        scores.setdefault(signature, []).append(name)
+    return scores

@@ -10,8 +10,8 @@ from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import RatedResponses, dialogues, kappa, pairs
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
 from evalsuite.core.counted_nouns import number_of
-from evalsuite.output.reports.judges.ballots import judged
-from evalsuite.output.reports.judges.gains import gain, kappa_gain
+from evalsuite.output.reports.judges.ballots import read_ballots
+from evalsuite.output.reports.judges.estimates import gain, kappa_gain
 from evalsuite.output.reports.section import Chart, Column, Passage, Series, Table
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from evalsuite.benchmarks.chat_eval.agreement import JudgeSetting
     from evalsuite.benchmarks.chat_eval.solver import JudgingMode
-    from evalsuite.output.reports.judges.gains import Gain
+    from evalsuite.output.reports.judges.estimates import Gain
     from evalsuite.output.reports.section import Cell, Style
     from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
@@ -189,5 +189,5 @@ def _charts(lines: Lines, name: str) -> list[Chart]:
 
 def _model(judge: JudgeSetting) -> str:
     """Return the debating model, because several runs of one model share a line."""
-    models = dict.fromkeys(vote.model for case in judged(judge.tally) for vote in case.votes)
+    models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

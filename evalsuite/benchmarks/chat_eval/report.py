@@ -20,8 +20,8 @@ from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
 from evalsuite.benchmarks.chat_eval.mode_comparisons import growth, paired_modes
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP
 from evalsuite.output.reports.judges import agreement_table, bias_table, corrected_table
-from evalsuite.output.reports.judges.log_text import write_log
-from evalsuite.output.reports.judges.shares import share
+from evalsuite.output.reports.judges.ballots import write_log
+from evalsuite.output.reports.judges.estimates import share
 from evalsuite.output.reports.section import Column, Passage, Section, Table
 
 if TYPE_CHECKING:

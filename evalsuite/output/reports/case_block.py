@@ -8,7 +8,7 @@ from evalsuite.core.errors import for_terminal
 from evalsuite.core.shortening import beginning_and_length
 from evalsuite.output.reports.markdown import number
 from evalsuite.output.reports.section import Column
-from evalsuite.results.judge_signatures import scores_by_signature
+from evalsuite.results.judge_labels import scores_by_signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

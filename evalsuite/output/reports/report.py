@@ -259,7 +259,7 @@ def _judgements(record: Record) -> list[Passage]:
     """What judges said of a case, whole."""
     if not record.logs:
         return []
-    from evalsuite.output.reports.judges.log_text import write_log
+    from evalsuite.output.reports.judges.ballots import write_log
 
     case = record.case.rpartition("::")[2]
     return [

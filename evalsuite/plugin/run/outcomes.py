@@ -15,7 +15,7 @@ from evalsuite.engine.case_scores import checked_scores, finite_score
 from evalsuite.engine.scorer_kinds import check_signature, kinds_of, name_of
 from evalsuite.plugin.marks import FINDINGS
 from evalsuite.plugin.session.signals import interrupted_by_user
-from evalsuite.results.judge_signatures import SIGNATURES
+from evalsuite.results.judge_labels import SIGNATURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

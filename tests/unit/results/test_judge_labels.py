@@ -14,7 +14,7 @@ from evalsuite.decisions.measured import Measured
 from evalsuite.results.built_in import built_in
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,
-    corrected,
+    corrected_score,
     judge_accuracy,
     judge_kappa,
     judge_rho,
@@ -120,7 +120,7 @@ def test_a_judged_mean_is_corrected_by_a_random_part_of_labels() -> None:
     rng = np.random.default_rng(5)
     people = (rng.random(400) < 0.6).astype(float)
     judge = np.where(rng.random(400) < 0.3, 1.0, people)
-    found = corrected(
+    found = corrected_score(
         "right",
         of(
             [
@@ -138,12 +138,12 @@ def test_a_judged_mean_is_corrected_by_a_random_part_of_labels() -> None:
 
 @pytest.mark.parametrize("labels", [0, 29])
 def test_fewer_than_thirty_labels_correct_nothing(labels: int) -> None:
-    assert corrected("right", of([(1.0, 1.0)] * labels + [(1.0, None)] * 100)) is None
+    assert corrected_score("right", of([(1.0, 1.0)] * labels + [(1.0, None)] * 100)) is None
 
 
 def test_a_canary_is_no_random_part_of_the_cases_and_corrects_nothing() -> None:
     canaries = tuple(row(at, 1.0, 1.0, {"canary": "judge"}) for at in range(40))
-    assert corrected("right", Tally(canaries) + of([(1.0, None)] * 100)) is None
+    assert corrected_score("right", Tally(canaries) + of([(1.0, None)] * 100)) is None
 
 
 def test_scores_of_two_names_have_no_correlation_in_common() -> None:

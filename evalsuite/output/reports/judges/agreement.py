@@ -1,4 +1,4 @@
-"""Do the judges agree among themselves: debaters of a panel, repeats of one judge, epochs of a case?"""
+"""Agreement among judges (debaters, repeats, epochs) and of judges with people."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.output.reports.judges.ballots import judged
+from evalsuite.output.reports.judges.ballots import read_ballots
 from evalsuite.output.reports.section import Column, Table
+from evalsuite.results.judge_labels import (
+    corrected_score,
+    judge_accuracy,
+    judge_kappa,
+    judge_rho,
+    labelled_scores,
+    labels_of,
+)
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -19,6 +27,9 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Tally
 
     Question = tuple[str, Literal["nominal", "interval"], Sequence["Rating"]]
+    from collections.abc import Sequence
+
+    from evalsuite.results.tally import RunView
 
 JudgedValue = str | float
 RaterKind = Literal["judges", "epochs", "people"]
@@ -29,9 +40,9 @@ class Rating:
     """One rater's value for one thing.
 
     Attributes:
-        cluster: things that belong together (the orders of one case).
-        thing: what is rated.
-        rater: who.
+        cluster: the group of things that are not independent (the orders of one case).
+        thing: the rated thing.
+        rater: the rater's name.
         value: a verdict or a score.
     """
 
@@ -43,14 +54,14 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:
-    """How far raters agree on one question.
+    """The agreement of raters on one question.
 
     Attributes:
-        kind: what the raters are.
+        kind: the kind of raters.
         question: `verdict`, or an aspect.
-        raters: who.
-        alpha: Krippendorff's, nominal for verdicts, interval for scores; None where it is undefined.
-        kappas: Cohen's for each two raters of verdicts; None where it is undefined.
+        raters: the raters' names.
+        alpha: Krippendorff's alpha, nominal for verdicts, interval for scores; None if it is undefined.
+        kappas: Cohen's kappa for each two raters of verdicts; None if it is undefined.
     """
 
     kind: RaterKind
@@ -61,7 +72,7 @@ class RaterAgreement:
 
 
 def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
-    """Agreement of the ballots within cases: on verdicts, or on each aspect where one answer is scored."""
+    """Measure the agreement of ballots within cases: on verdicts, or on each aspect if one answer is scored."""
     verdicts = [
         Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict)
         for case in cases
@@ -69,37 +80,37 @@ def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
         if vote.verdict is not None
     ]
     scores: list[Question] = [(aspect, "interval", _scores(cases, aspect)) for aspect in _aspects(cases)]
-    return measured("judges", [("verdict", "nominal", verdicts), *scores])
+    return measure_agreement("judges", [("verdict", "nominal", verdicts), *scores])
 
 
 def among_epochs(cases: Sequence[Judged]) -> list[RaterAgreement]:
-    """Agreement of a case's result, a verdict or mean scores, over its repetitions, where there are any."""
+    """Measure the agreement of a case's result, a verdict or mean scores, over its epochs."""
     verdicts = [
         Rating(case.sample, case.sample, f"epoch {case.epoch}", case.verdict)
         for case in cases
         if case.verdict is not None
     ]
     scores: list[Question] = [(aspect, "interval", _mean_scores(cases, aspect)) for aspect in _aspects(cases)]
-    return measured("epochs", [("verdict", "nominal", verdicts), *scores])
+    return measure_agreement("epochs", [("verdict", "nominal", verdicts), *scores])
 
 
 def _aspects(cases: Sequence[Judged]) -> list[str]:
-    """What is scored where one answer is judged."""
+    """List the aspects of cases in which one answer is scored."""
     named = (name for case in cases if case.verdict is None for vote in case.votes for name in vote.scores)
     return list(dict.fromkeys(named))
 
 
 def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
-    """One row for each judge and question, then one for each two of its raters; None without any.
+    """Make one row per judge and question, then one per two of its raters; None without any.
 
     Args:
-        title: heading.
+        title: the heading.
         judges: names, each with the tally of its cases.
-        prefix: see `judged`.
+        prefix: see `read_ballots`.
     """
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
-        cases = judged(tally, prefix)
+        cases = read_ballots(tally, prefix)
         for agreement in (*among_judges(cases), *among_epochs(cases)):
             rows += agreement_rows(name, agreement)
     return Table(title, COLUMNS, rows, NOTE) if rows else None
@@ -121,7 +132,7 @@ NOTE = (
 
 
 def agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ...]]:
-    """A row for all raters of one question, and one for each two of them; see `COLUMNS`."""
+    """Make a row for all raters of one question, and one per two of them; see `COLUMNS`."""
     things = agreement.alpha.n if agreement.alpha else None
     rows: list[tuple[Cell, ...]] = [
         (
@@ -161,8 +172,8 @@ def _mean_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
     ]
 
 
-def measured(kind: RaterKind, questions: Iterable[Question]) -> list[RaterAgreement]:
-    """The agreement on each question that two raters or more have answered."""
+def measure_agreement(kind: RaterKind, questions: Iterable[Question]) -> list[RaterAgreement]:
+    """Measure the agreement on each question that at least two raters answered."""
     agreements = []
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
@@ -206,3 +217,41 @@ def _kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str
         )
         kappas.append((one, other, None if math.isnan(value) else value))
     return tuple(kappas)
+
+
+PEOPLE_NOTE = (
+    "Of cases whose sample's metadata has people's label under `human`. Accuracy and kappa are of verdicts, rho is of "
+    "scores. Gates may demand them: `judge.kappa >= 0.6 @95%`. The corrected mean is by prediction-powered inference; "
+    "it wants 30 labels of a random part of the cases, and as many cases without."
+)
+
+
+def people_table(views: Sequence[RunView]) -> Table | None:
+    """Make one row per run and labelled score; None without labels."""
+    rows: list[tuple[Cell, ...]] = []
+    for view in views:
+        for score in dict.fromkeys(label.score for label in labelled_scores(view.tally)):
+            cases = labels_of(view.tally, score)
+            agreement = (judge_accuracy(cases), judge_kappa(cases), judge_rho(cases))
+            name = f"{view.judge or 'the judge'} ({view.label})"
+            rows.append(
+                (
+                    name,
+                    score,
+                    *agreement,
+                    len(cases),
+                    view.tally.mean(score),
+                    corrected_score(score, view.tally),
+                )
+            )
+    columns = (
+        Column("Judge"),
+        Column("Score"),
+        Column("Accuracy (%)", "percent"),
+        Column("Kappa", "number", 2),
+        Column("Spearman's rho", "number", 2),
+        Column("Labels", "count"),
+        Column("Mean, all cases", "number", 3),
+        Column("Corrected mean", "number", 3),
+    )
+    return Table("Judges against people", columns, rows, PEOPLE_NOTE) if rows else None

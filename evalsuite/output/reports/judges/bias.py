@@ -1,4 +1,4 @@
-"""What moves a judge that should not: order, place, length, kinship."""
+"""Biases of judges that compare two answers: order, place, length, and the judge's own family of models."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.output.reports.judges.ballots import judged
-from evalsuite.output.reports.judges.shares import share
+from evalsuite.output.reports.judges.ballots import read_ballots
+from evalsuite.output.reports.judges.estimates import share
 from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.tally import Estimate
 
@@ -29,7 +29,7 @@ FAMILIES = {
     "DeepSeek": r"deepseek",
     "SmolLM": r"smollm",
 }
-"""Models that share weights, data or makers, by what stands in their names."""
+"""Patterns of model names, by family: models that share weights, data or makers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class PairedChoice:
     """One decision in which a bias could show.
 
     Attributes:
-        sample: where it was.
-        judge: 1.0 where the judge chose what the bias favours, else 0.0.
-        people: the same of people; None where they were not asked.
+        sample: the sample.
+        judge: 1.0 if the judge chose what the bias favours, otherwise 0.0.
+        people: the same for people; None without their verdict.
     """
 
     sample: str
@@ -52,10 +52,9 @@ class Bias:
     """A measured bias.
 
     Attributes:
-        name: in words.
-        judge: how often the judge does it.
-        expected: how often an unbiased judge would: people on the same cases, or one half; None where
-            there is no such number.
+        name: the bias's name.
+        judge: the share of decisions in which the judge shows it.
+        expected: the share for an unbiased judge: people's on the same cases, or one half; None if there is neither.
         excess: the difference, with its interval.
     """
 
@@ -66,14 +65,14 @@ class Bias:
 
     @property
     def flagged(self) -> bool:
-        """Whether the excess's interval leaves out zero."""
+        """Whether the excess's interval excludes zero."""
         if self.excess is None or self.excess.low is None or self.excess.high is None:
             return False
         return not self.excess.low <= 0 <= self.excess.high
 
 
 def biases(cases: Sequence[Judged]) -> list[Bias]:
-    """All four, over comparisons; a bias that these cases cannot show has no numbers."""
+    """Measure all four biases over comparisons; a bias that these cases cannot show has no numbers."""
     compared = [case for case in cases if case.verdict is not None]
     return [
         _flips(compared),
@@ -84,14 +83,14 @@ def biases(cases: Sequence[Judged]) -> list[Bias]:
 
 
 def bias_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
-    """One row for each judge and bias.
+    """Make one row per judge and bias.
 
     Args:
-        title: heading.
+        title: the heading.
         judges: names, each with the tally of its comparisons.
-        prefix: see `judged`.
+        prefix: see `read_ballots`.
     """
-    rows = [_row(name, bias) for name, tally in judges for bias in biases(judged(tally, prefix))]
+    rows = [_row(name, bias) for name, tally in judges for bias in biases(read_ballots(tally, prefix))]
     columns = (
         Column("Judge"),
         Column("Bias"),
@@ -131,7 +130,7 @@ def _flips(cases: Sequence[Judged]) -> Bias:
 
 def _first_place(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
     for case in cases:
-        # Only judges that saw both orders: else the better answer may simply have stood first.
+        # Only judges that saw both orders: otherwise the better answer may simply have been shown first.
         both = {vote.judge for vote in case.votes if vote.swapped} & {
             vote.judge for vote in case.votes if not vote.swapped
         }
@@ -191,7 +190,7 @@ def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Es
 
 
 def family(model: str) -> str | None:
-    """The family that a model's name tells, or None."""
+    """Find a model's family by its name; None if it is unknown."""
     for name, pattern in FAMILIES.items():
         if re.search(pattern, model.lower()):
             return name

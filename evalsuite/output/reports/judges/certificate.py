@@ -1,4 +1,4 @@
-"""A judge's certificate: how far it agrees with people, with other judges, and with itself under probes."""
+"""A judge's certificate: its agreement with people, with other judges, and with itself under probes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.output.reports.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
-from evalsuite.output.reports.judges.agreement import Rating, agreement_rows, measured
+from evalsuite.output.reports.judges.agreement import Rating, agreement_rows, measure_agreement
 from evalsuite.output.reports.judges.bias import bias_table
-from evalsuite.output.reports.judges.corrected import corrected_mean
-from evalsuite.output.reports.judges.gains import kappa_gain, rho_gain
-from evalsuite.output.reports.judges.shares import mean_of_scores, share
+from evalsuite.output.reports.judges.estimates import (
+    corrected_mean,
+    kappa_gain,
+    mean_of_scores,
+    rho_gain,
+    share,
+)
 from evalsuite.output.reports.section import Block, Column, Section, Table
 from evalsuite.results.judge_labels import kappa, rho, side
 from evalsuite.results.tally import Tally
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Estimate
 
 PLAIN = "rubric"
-"""The name of a score that nobody has named."""
+"""The default name of a rubric's score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +39,17 @@ class JudgeResults:
     """One judge's scores of a run's answers.
 
     Attributes:
-        judge: the model.
-        scores: by case; cases for which its answer could not be read are left out.
-        asked: number of cases that it was asked to judge.
-        passes: the least score that counts as a pass; None where there are no such verdicts.
+        judge: the judge's model.
+        scores: score by case; cases whose judgement could not be read are left out.
+        asked: number of cases to judge.
+        passes: the least score that passes; None if scores are not verdicts.
         probed: by probe, the scores of the changed answers by case.
-        signature: of the judge.
-        score: its name; empty where nothing could be read.
+        signature: the judge's signature.
+        score: the score's name; empty if nothing could be read.
         nominal: whether each score is the preference of a comparison, from 0 to 1.
-        scale: lowest and highest score; None where they are not known.
-        lengths: of the answers, in characters, by case.
-        tally: the cases with the facts that the judge left.
+        scale: lowest and highest score; None if they are unknown.
+        lengths: lengths of the answers in characters, by case.
+        tally: the cases with the judge's facts.
     """
 
     judge: str
@@ -66,7 +70,7 @@ class JudgeResults:
         return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
 
     def verdict(self, score: float) -> float | None:
-        """What a score, or a label on the same scale, means; None where scores are not verdicts."""
+        """Convert a score, or a label on the same scale, to a verdict; None if scores are not verdicts."""
         if self.nominal:
             return side(score)
         return None if self.passes is None else float(score >= self.passes)
@@ -77,18 +81,18 @@ def certificate(
     people: Mapping[str, float],
     sheets: Sequence[Mapping[str, float]] = (),
 ) -> Section:
-    """The section for these judges.
+    """Make the section for these judges.
 
     Args:
-        judges: side by side.
-        people: label by case, on the judges' scale; empty where nobody has labelled anything.
+        judges: the judges, shown side by side.
+        people: label by case, on the judges' scale; empty without labels.
         sheets: the labels of each person.
     """
     blocks: list[Block | None] = [
         _judges(judges),
         _agreement(judges, people, len(sheets)) if people else None,
         sheets_table(sheets),
-        _corrected(judges, people) if people else None,
+        _correct(judges, people) if people else None,
         _between(judges, people) if people and len(judges) > 1 else None,
         *_by_order(judges),
         _by_length(judges, people),
@@ -121,7 +125,7 @@ def _judges(judges: Sequence[JudgeResults]) -> Table:
 def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
-        pairs = labelled(judge, people)
+        pairs = pair_labels(judge, people)
         both = [(judge.verdict(label), judge.verdict(score)) for label, score in pairs]
         verdicts = [(label, score) for label, score in both if label is not None and score is not None]
         cases = [str(at) for at in range(len(verdicts))]
@@ -141,12 +145,12 @@ def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], shee
     return Table("Agreement with people", columns, rows, note)
 
 
-def labelled(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair]:
-    """People's label and the judge's score of each case that has both."""
+def pair_labels(judge: JudgeResults, people: Mapping[str, float]) -> list[LabelPair]:
+    """Pair people's label and the judge's score of each case that has both."""
     return [(label, judge.scores[case]) for case, label in people.items() if case in judge.scores]
 
 
-def _corrected(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
+def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         scores = [(people.get(case), score) for case, score in judge.scores.items()]
@@ -165,7 +169,7 @@ def _corrected(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> T
 
 
 def _between(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table:
-    """Paired: on the labelled cases that both judges scored, which of them agrees with people more?"""
+    """Compare each two judges on the labelled cases that both scored."""
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
@@ -232,7 +236,7 @@ def _probes(judges: Sequence[JudgeResults]) -> Table | None:
     )
     note = (
         "Asking for a good score, padding, and the same in other words (the judge's own) should change no verdict; a "
-        "confident wrong answer should not raise the score. Where scores are no verdicts, any change counts as turned."
+        "confident wrong answer should not raise the score. If scores are not verdicts, any change counts as turned."
     )
     return Table("Probes", columns, rows, note) if rows else None
 
@@ -244,7 +248,7 @@ def _differ(judge: JudgeResults, score: float, other: float) -> bool:
 
 
 def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
-    """How far several people agree: Krippendorff's alpha over all, Cohen's kappa of each two; None for one sheet."""
+    """Measure how far people agree: Krippendorff's alpha over all, Cohen's kappa of each two; None for one sheet."""
     ratings = [
         Rating(case, case, f"sheet {at}", label)
         for at, sheet in enumerate(sheets, 1)
@@ -253,14 +257,16 @@ def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
     verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
     question: Question = ("labels", "nominal" if verdicts else "interval", ratings)
     rows = [
-        row for measurement in measured("people", [question]) for row in agreement_rows("people", measurement)
+        row
+        for measurement in measure_agreement("people", [question])
+        for row in agreement_rows("people", measurement)
     ]
     note = f"No judge can be expected to exceed this by much. {AGREEMENT_NOTE}"
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
 
 
 def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
-    """Flips under swapped order, and leanings towards a place or length, of the judges that compared two answers."""
+    """Make tables of the biases of judges that compared two answers."""
     return [
         bias_table(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
         for judge in judges
@@ -270,7 +276,7 @@ def _by_order(judges: Sequence[JudgeResults]) -> list[Table]:
 
 
 def _by_length(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
-    """Whether longer answers get higher scores, beside whether people give them higher labels."""
+    """Correlate scores with the answers' lengths, and people's labels with them."""
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         cases = [case for case in judge.scores if case in judge.lengths]

@@ -1,4 +1,4 @@
-"""How judged scores were made: each judge's signature, and expected scores that rest on little probability."""
+"""How judged scores were made: judges' signatures, and expected scores with little probability."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.output.reports.section import Column, Table
-from evalsuite.results.judge_signatures import scores_by_signature
+from evalsuite.results.judge_labels import scores_by_signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,13 +26,13 @@ LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 @dataclass
 class _Signed:
-    """What stands under one signature.
+    """The cases under one signature.
 
     Attributes:
-        modes: of the cases, in order of first appearance.
-        scores: their names, likewise.
-        cases: how many.
-        little: of each case whose scores are expected values, whether one rests on little probability.
+        modes: the cases' modes, in order of first appearance.
+        scores: the scores' names, in the same order.
+        cases: number of cases.
+        little: per case with expected values, whether one of them has little probability.
     """
 
     modes: dict[str, None] = field(default_factory=dict)
@@ -42,13 +42,13 @@ class _Signed:
 
     @property
     def share(self) -> float | None:
-        """The share of cases whose scores are made of little; None where none is an expected value."""
+        """The share of cases whose expected values have little probability; None without expected values."""
         return sum(self.little) / len(self.little) if self.little else None
 
 
 def signatures_table(views: Sequence[RunView]) -> Table | None:
-    """One row for each run and signature, with its scores and cases; None where no judge was asked."""
-    signed = [(view.label, *item) for view in views for item in _signed(view.tally).items()]
+    """Make one row per run and signature, with its scores and cases; None without judged scores."""
+    signed = [(view.label, *item) for view in views for item in _group(view.tally).items()]
     if not signed:
         return None
     rows: list[tuple[Cell, ...]] = [
@@ -70,7 +70,7 @@ def signatures_table(views: Sequence[RunView]) -> Table | None:
     )
 
 
-def _signed(tally: Tally) -> dict[str, _Signed]:
+def _group(tally: Tally) -> dict[str, _Signed]:
     signed: dict[str, _Signed] = {}
     for row in tally:
         for signature, scores in scores_by_signature(row.facts).items():
@@ -83,7 +83,7 @@ def _signed(tally: Tally) -> dict[str, _Signed]:
 
 
 def _little(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
-    """For each judge of these scores that kept its weights, whether one of them is little."""
+    """Yield, per judge of these scores with weights, whether one of them has little probability."""
     if not signature.startswith("weighted|"):
         return
     for prefix, part in (("", facts), *facts.items()):

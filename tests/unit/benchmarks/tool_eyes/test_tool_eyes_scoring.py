@@ -17,7 +17,7 @@ from evalsuite.benchmarks.tool_eyes.scoring import NOT_RUN, JudgedCapabilities, 
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall
-from evalsuite.output.reports.judges.log_text import write_log
+from evalsuite.output.reports.judges.ballots import write_log
 from evalsuite.solvers.react import read_turn
 
 if TYPE_CHECKING:

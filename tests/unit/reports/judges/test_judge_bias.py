@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evalsuite.output.reports.judges import bias_table
-from evalsuite.output.reports.judges.ballots import judged
+from evalsuite.output.reports.judges.ballots import read_ballots
 from evalsuite.output.reports.judges.bias import Bias, biases, family
-from evalsuite.output.reports.judges.shares import share
+from evalsuite.output.reports.judges.estimates import share
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval
 
@@ -21,7 +21,7 @@ def value(estimate: Estimate | None) -> float | None:
 
 
 def measured(made: Any, rows: list[Any]) -> list[Bias]:
-    return biases(judged(made.tally(rows)))
+    return biases(read_ballots(made.tally(rows)))
 
 
 def both_orders(made: Any, name: str, as_given: str, swapped: str, **facts: Any) -> Any:
@@ -149,5 +149,5 @@ def test_two_judges_of_one_case_are_told_apart_by_their_prefix(made: Any) -> Non
         "ballots": [],
     }
     tally = made.tally([type(row)("s", "s", 1, "passed", {}, {}, facts)])
-    assert judged(tally) == []
-    assert [case.verdict for case in judged(tally, "strict_")] == ["first"]
+    assert read_ballots(tally) == []
+    assert [case.verdict for case in read_ballots(tally, "strict_")] == ["first"]

@@ -1,0 +1,177 @@
+"""Estimates about judges: shares, means corrected by people's labels, and gains of one judge over another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalsuite.output.reports.section import Column, Table
+from evalsuite.results.judge_labels import FEWEST
+from evalsuite.results.tally import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    Gain = tuple[Estimate | None, float | None]
+    """The gain with its interval, and the p-value of no gain; None if they are undefined."""
+
+
+def share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
+    """Average zeros and ones, with an interval that allows for several values per cluster; None without values.
+
+    If all values are equal, the interval is that of as many cases as there are clusters.
+    """
+    from evalsuite import stats
+
+    if not values:
+        return None
+    mean, independent = math.fsum(values) / len(values), len(set(clusters))
+    if mean in (0.0, 1.0):
+        interval = stats.count_interval(mean * independent, independent)
+    else:
+        interval = stats.share_interval(values, clusters=clusters)
+    return Estimate(mean, interval.low, interval.high, len(values))
+
+
+def mean_of_scores(values: Sequence[float]) -> Estimate:
+    """Average at least one score; without an interval if scores are too few, or all equal."""
+    from evalsuite import stats
+
+    interval = stats.mean_interval(values)
+    low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
+    return Estimate(math.fsum(values) / len(values), low, high, len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """Three estimates of one mean, and the mean of people's labels of everything if it is known.
+
+    Attributes:
+        question: what is averaged.
+        naive: the mean of the judge's scores of everything, as if they were people's.
+        people_only: the mean of the labelled cases alone.
+        corrected: the prediction-powered estimate from both.
+        tuning: the weight of the judge's scores, from 0 to 1.
+        labelled: number of labels.
+        truth: the mean of people's labels of everything; None if it is unknown.
+    """
+
+    question: str
+    naive: Estimate
+    people_only: Estimate
+    corrected: Estimate
+    tuning: float
+    labelled: int
+    truth: float | None = None
+
+
+def corrected_mean(
+    question: str,
+    scores: Sequence[tuple[float | None, float]],
+    truth: float | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Corrected | None:
+    """Estimate a mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) and in two simpler ways.
+
+    Args:
+        question: what is averaged.
+        scores: one pair per case: people's score, or None without one, and the judge's; the cases with people's score
+            must be a random part of all.
+        truth: the mean of people's scores of everything, if it is known.
+        bounds: the scale's ends; see `ppi_mean` for None.
+
+    Returns:
+        None with fewer than 30 labels, or as few cases without.
+    """
+    from evalsuite.stats.prediction_powered import ppi_mean
+
+    labels = [(people, judge) for people, judge in scores if people is not None]
+    rest = [judge for people, judge in scores if people is None]
+    if min(len(labels), len(rest)) < FEWEST:
+        return None
+    human, machine = ([pair[at] for pair in labels] for at in range(2))
+    powered = ppi_mean(human, machine, rest, bounds=bounds)
+    everything = [judge for _, judge in scores]
+    return Corrected(
+        question,
+        mean_of_scores(everything),
+        mean_of_scores(human),
+        Estimate(powered.estimate, powered.low, powered.high, len(scores)),
+        powered.tuning,
+        len(labels),
+        truth,
+    )
+
+
+def corrected_table(title: str, means: Sequence[tuple[str, Corrected]]) -> Table:
+    """Make one row per judge and question."""
+    columns = (
+        Column("Judge"),
+        Column("Mean of"),
+        Column("Judge alone", "number", 3),
+        Column("People alone", "number", 3),
+        Column("Corrected", "number", 3),
+        Column("Weight of the judge", "number", 2),
+        Column("Labels", "count"),
+        Column("People, all", "number", 3),
+    )
+    rows = [
+        (judge, one.question, one.naive, one.people_only, one.corrected, one.tuning, one.labelled, one.truth)
+        for judge, one in means
+    ]
+    return Table(title, columns, rows, NOTE)
+
+
+NOTE = (
+    "Judge alone takes the judge's scores for people's: its interval is narrow and may well be around the "
+    "wrong number. Corrected is prediction-powered inference with power tuning (PPI++), valid however wrong "
+    "the judge is; at a weight of 0 it is people alone, but with the method's normal interval in place of "
+    "Student's. People, all: what both estimate, known here because everything was labelled."
+)
+
+
+def gain(value: float, without: Sequence[float], n: int) -> Gain:
+    """Estimate a gain by the jackknife.
+
+    Args:
+        value: the gain over all cases.
+        without: the gain without each cluster of cases.
+        n: the number of cases.
+    """
+    from evalsuite.stats.jackknife import interval_of_replicates, pvalue_of_replicates
+
+    if math.isnan(value):
+        return None, None
+    interval, pvalue = interval_of_replicates(value, without), pvalue_of_replicates(value, without)
+    if math.isnan(interval.low):
+        return Estimate(value, n=n), None
+    return Estimate(value, interval.low, interval.high, n), None if math.isnan(pvalue) else pvalue
+
+
+def kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
+    """Estimate the other judge's gain over the one in Cohen's kappa with people; cases are independent."""
+    answers = list(zip(people, one, other, strict=True))
+    without = [_kappas_apart([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
+    return gain(_kappas_apart(answers), without, len(answers))
+
+
+def _kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
+    from evalsuite.stats import cohen_kappa
+
+    if not answers:
+        return math.nan
+    people, one, other = zip(*answers, strict=True)
+    return cohen_kappa(people, other) - cohen_kappa(people, one)
+
+
+def rho_gain(people: Sequence[float], one: Sequence[float], other: Sequence[float]) -> Gain:
+    """Estimate the other judge's gain over the one in Spearman's rho with people; cases are independent."""
+    from evalsuite.stats.rank_tables import without_each_cluster
+
+    if len(people) < 3:
+        return None, None
+    (before, least), (after, most) = (
+        without_each_cluster(people, scores, range(len(people)), "spearman") for scores in (one, other)
+    )
+    return gain(after - before, [two - first for first, two in zip(least, most, strict=True)], len(people))
