@@ -181,11 +181,7 @@ def _schema(written: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class OneTurn:
-    """Asks once at temperature 0; calls are recorded and never run.
-
-    Attributes:
-        max_tokens: limit of the answer.
-    """
+    """Asks once at temperature 0; calls are recorded and never run."""
 
     max_tokens: int
 

@@ -143,11 +143,7 @@ BASES = {"DB": "db", "COMMUNICATE": "communicate", "ACTION": "actions"}
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """Scores one conversation.
-
-    Attributes:
-        world: makes the world in which the task's own actions are run for comparison.
-    """
+    """Scores one conversation; a fresh world runs the task's own actions for comparison."""
 
     world: World
 

@@ -26,9 +26,7 @@ def bytes_of(files: Iterable[Path]) -> int:
 class BuildProgress:
     """A progress bar with rate and remaining time; nothing if tqdm is not installed.
 
-    Args:
-        total: amount of work.
-        unit: unit of the work; `B` is shown in kB and MB.
+    The unit `B` is shown in kB and MB.
     """
 
     def __init__(self, total: int, unit: str) -> None:
@@ -91,12 +89,7 @@ def building(target: Path) -> Iterator[Path]:
 
 
 def write(text: str, target: Path, folder: Path) -> None:
-    """Write a file in a private folder, and move it to its place only when it is on the disk.
-
-    Args:
-        text: the file's content.
-        target: the file's final path.
-        folder: a private folder on the same disk.
+    """Write a file in a private folder on the same disk, and move it to its place when it is complete.
 
     Raises:
         SettingsError: the file cannot be written.

@@ -35,13 +35,7 @@ TAKEN = (
 def add_model_options(
     parser: _ActionsContainer, *, required: bool = True, without: Sequence[str] = ()
 ) -> None:
-    """Add the options of `TAKEN`, with their usual help texts.
-
-    Args:
-        parser: the command's parser, or a group of its options.
-        required: whether the model must be named.
-        without: names of options that the command defines itself.
-    """
+    """Add the options of `TAKEN` with their usual help texts, without those that the command defines itself."""
     for option in OPTIONS:
         if option.name in TAKEN and option.name not in without:
             parser.add_argument(
@@ -64,12 +58,7 @@ def model_settings(values: Mapping[str, Any]) -> Settings:
 
 
 class ModelSession:
-    """Asks one model in a background loop, so that the main thread can be interrupted.
-
-    Args:
-        settings: the model and the limits.
-        store: the SQLite file of the answers.
-    """
+    """Asks one model in a background loop, so that the main thread can be interrupted."""
 
     def __init__(self, settings: Settings, store: Path) -> None:
         from evalsuite.gateway.loop import BackgroundLoop

@@ -51,9 +51,6 @@ class QuestionItem:
     Attributes:
         origin: the beginning of its ids: the source in its file's name, else its domain.
         domain: movie, book, academics, open, or another domain's file name.
-        bucket: head, torso or tail.
-        template: the published template id.
-        question: as published.
         answers: acceptable answers as text; at least one.
         entity: plain JSON data.
         facets: further tags from the files beside it: `top` (`10%`) for the most popular tenth of the head,

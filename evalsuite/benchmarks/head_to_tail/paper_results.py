@@ -34,13 +34,7 @@ JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"
 
 @dataclass(frozen=True, slots=True)
 class DomainMix:
-    """The paper's questions about a domain (Table 2).
-
-    Attributes:
-        templates: number of templates.
-        questions: number of questions in head, torso and tail together.
-        leeway: allowed deviation, as a share of these numbers.
-    """
+    """The templates and questions of a domain in the paper (Table 2), and the allowed deviation as a share."""
 
     templates: int
     questions: int
@@ -57,12 +51,7 @@ PAPER_MIX = {
 
 
 def domain_differences(asked: Tally, domain: str) -> list[str]:
-    """List how the questions of one domain differ from the paper's; empty if they do not.
-
-    Args:
-        asked: the cases of a run in one mode, errors included.
-        domain: one of `PAPER_MIX`.
-    """
+    """List how a run's cases in one mode and domain, errors included, differ from the paper's; empty if they do not."""
     part, mix = asked.where(domain=domain), PAPER_MIX[domain]
     questions = {row.sample: row.tags for row in part}
     if not questions:
@@ -132,12 +121,9 @@ def published() -> list[Table]:
 
 
 def against_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
-    """Compare a run's accuracy with the published ones if the questions are similar, and list the differences.
+    """Compare a run's accuracy in one mode with the published ones if the questions are similar; list the differences.
 
-    Args:
-        label: the run's label.
-        asked: the run's cases in one mode.
-        judge: the run's judge; None if exact match decides.
+    `judge` is None if exact match decides.
     """
     by_domain = {domain: domain_differences(asked, domain) for domain in _DOMAINS}
     prompts = prompt_differences(asked)

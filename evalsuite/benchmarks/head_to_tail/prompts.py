@@ -52,13 +52,7 @@ class PaperPrompts:
     texts: Mapping[int, str]
 
     def question(self, mode: str, question: str, example: Example | None) -> str:
-        """Fill in the prompt for one question.
-
-        Args:
-            mode: one of `PAPER_MODES`.
-            question: the question.
-            example: for `paper:in_domain`, another question of the same template with its answer.
-        """
+        """Fill in the prompt for one question; `paper:in_domain` needs an example of the same template."""
         words = {"{QUESTION}": question}
         if example:
             words |= {"{QUESTION#}": example.question, "{ANSWER#}": example.answer}
@@ -74,10 +68,7 @@ class PaperPrompts:
 def paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
     """Read the files that these modes need; return None if no mode is the paper's.
 
-    Args:
-        folder: the benchmark's folder below `--data`.
-        modes: the modes of the run.
-        judged: whether the run has a judge, which needs Prompt 2.
+    A judge needs Prompt 2. `folder` is the benchmark's folder below `--data`.
 
     Raises:
         SettingsError: no folder is given.
@@ -168,7 +159,6 @@ class PromptMode:
     """A way to ask.
 
     Attributes:
-        description: a line for the user.
         examples: `none`; `general`, two of general knowledge; or `template`, where another question of the same
             template replaces the answerable one.
         brief: whether to ask for a short answer.
@@ -222,14 +212,10 @@ _GAPS = {
 
 
 def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
-    """Build the conversation that asks one question; examples are its earlier turns.
+    """Build the conversation that asks one question (or sentence with a gap); examples are its earlier turns.
 
-    Every turn repeats the instructions, because small models forget what is said only once.
-
-    Args:
-        mode: one of `OWN_MODES`.
-        question: the question, or the sentence with a gap.
-        example: another question of the same template, for modes that show one.
+    Every turn repeats the instructions, because small models forget what is said only once. Some of `OWN_MODES` show
+    `example`, another question of the same template.
     """
     chosen = OWN_MODES[mode]
     task = "Fill the gap, which is marked by _." if chosen.cloze else "Answer the question."

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.studies import studies
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
+from evalsuite.output.reports.table_rows import lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from evalsuite.output.reports.section import Block, Cell
+    from evalsuite.output.reports.table_rows import LabelledCases
     from evalsuite.results.tally import Estimate, RunView, Tally
 
 TITLE = "Head-to-Tail: what is known of the popular and of the rest"
@@ -32,31 +33,9 @@ RATES = (Column("Accuracy", "percent"), Column("Hallucination", "percent"), Colu
 COUNT = Column("Questions", "count")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionGroup:
-    """A run, or one mode of a run with several, which has its own row."""
-
-    kind: Literal["Run", "Mode"]
-    label: str
-    tally: Tally
-    judge: str | None
-
-    @property
-    def decided_by(self) -> str:
-        """Say who decides `accuracy` and `hallucination`."""
-        if self.tally.values("accuracy_lm"):
-            return f"the judge {self.judge or 'of the run'}"
-        return "exact match"
-
-    @property
-    def lost(self) -> int:
-        """Count the cases that are errors."""
-        return sum(row.outcome == "error" for row in self.tally)
-
-
 def report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
-    lines = [line for view in views for line in _lines(view, alone=len(views) == 1)]
+    lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
     blocks: list[Block] = [
         _preface(views, lines),
         _by_verdict(lines),
@@ -70,31 +49,26 @@ def report(views: Sequence[RunView]) -> Section:
     return Section(TITLE, blocks)
 
 
-def _lines(view: RunView, *, alone: bool) -> Iterator[QuestionGroup]:
-    modes = view.tally.groups("mode")
-    if len(modes) < 2:
-        yield QuestionGroup("Run", view.label, view.tally, view.judge)
-        return
-    for mode, tally in modes.items():
-        if alone:
-            yield QuestionGroup("Mode", mode, tally, view.judge)
-        else:
-            yield QuestionGroup("Run", f"{view.label}, {mode}", tally, view.judge)
+def _decided_by(line: LabelledCases) -> str:
+    """Say who decides `accuracy` and `hallucination`."""
+    return (
+        f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
+    )
 
 
-def _preface(views: Sequence[RunView], lines: Sequence[QuestionGroup]) -> Passage:
+def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     sentences = [PREFACE]
     sentences += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
-    deciders = dict.fromkeys(line.decided_by for line in lines)
+    deciders = dict.fromkeys(map(_decided_by, lines))
     for decider in deciders:
-        whose = [line.label for line in lines if line.decided_by == decider]
+        whose = [line.label for line in lines if _decided_by(line) == decider]
         where = f" for {', '.join(whose)}" if len(deciders) > 1 else ""
         sentences.append(f"Right is what {decider} says{where}.")
-    sentences += [
-        f"{line.label}: errors in {line.lost} of {number_of(len(line.tally), 'case')}, which count nowhere."
-        for line in lines
-        if line.lost
-    ]
+    for line in lines:
+        if lost := sum(row.outcome == "error" for row in line.tally):
+            sentences.append(
+                f"{line.label}: errors in {lost} of {number_of(len(line.tally), 'case')}, left out."
+            )
     return Passage("", "\n\n".join(sentences))
 
 
@@ -108,24 +82,24 @@ def _cells(tally: Tally, suffix: str = "") -> list[Cell]:
     return [len(scored), *(each and each.within(0.0, 1.0) for each in estimates)]
 
 
-def _by_verdict(lines: Sequence[QuestionGroup]) -> Table:
+def _by_verdict(lines: Sequence[LabelledCases]) -> Table:
     rows = _rows(VERDICTS, lines, lambda verdict, line: _cells(line.tally, VERDICTS[verdict]))
     return Table("Right, made up, missing", _columns("Right by", lines, (COUNT, *RATES)), rows)
 
 
 def _by_tag(
-    title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[QuestionGroup]
+    title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[LabelledCases]
 ) -> Table:
-    def cells(value: str, line: QuestionGroup) -> list[Cell]:
+    def cells(value: str, line: LabelledCases) -> list[Cell]:
         return _cells(line.tally.where(lambda row: row.tags.get(tag) == value))
 
     return Table(title, _columns(heading, lines, (COUNT, *RATES)), _rows(values, lines, cells))
 
 
-def _rules_by_popularity(lines: Sequence[QuestionGroup]) -> Table:
+def _rules_by_popularity(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate accuracy and hallucination by each rule, from head to tail: Table 14's columns."""
 
-    def cells(bucket: str, line: QuestionGroup) -> list[Cell]:
+    def cells(bucket: str, line: LabelledCases) -> list[Cell]:
         part = line.tally.where(bucket=bucket)
         return [cell for rule in _RULES for cell in _cells(part, VERDICTS[rule])[1:3]]
 
@@ -135,15 +109,15 @@ def _rules_by_popularity(lines: Sequence[QuestionGroup]) -> Table:
     return Table("By popularity and rule", columns, _rows(BUCKETS, lines, cells))
 
 
-def _domain_by_bucket(title: str, rate: str, lines: Sequence[QuestionGroup]) -> Table:
-    def cells(domain: str, line: QuestionGroup) -> list[Cell]:
+def _domain_by_bucket(title: str, rate: str, lines: Sequence[LabelledCases]) -> Table:
+    def cells(domain: str, line: LabelledCases) -> list[Cell]:
         return [line.tally.where(domain=domain, bucket=bucket).estimate(rate) for bucket in BUCKETS]
 
     columns = _columns("Domain", lines, [Column(bucket, "percent") for bucket in BUCKETS])
     return Table(title, columns, _rows(_domains(lines), lines, cells))
 
 
-def _figure(lines: Sequence[QuestionGroup]) -> Chart:
+def _figure(lines: Sequence[LabelledCases]) -> Chart:
     """Draw Figure 1 of the paper; a single run is also drawn by domain, without intervals."""
     series = [Series(line.label, _by_bucket(line.tally)) for line in lines]
     if len(lines) == 1:
@@ -169,13 +143,14 @@ def _by_bucket(tally: Tally) -> list[Estimate | None]:
     return [tally.where(bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
 
 
-def _columns(heading: str, lines: Sequence[QuestionGroup], rest: Sequence[Column]) -> list[Column]:
-    run = [Column(lines[0].kind)] if len(lines) > 1 else []
+def _columns(heading: str, lines: Sequence[LabelledCases], rest: Sequence[Column]) -> list[Column]:
+    kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
+    run = [Column(kind)] if len(lines) > 1 else []
     return [Column(heading), *run, *rest]
 
 
 def _rows(
-    values: Iterable[str], lines: Sequence[QuestionGroup], cells: Callable[[str, QuestionGroup], list[Cell]]
+    values: Iterable[str], lines: Sequence[LabelledCases], cells: Callable[[str, LabelledCases], list[Cell]]
 ) -> list[list[Cell]]:
     return [
         [value, *([line.label] if len(lines) > 1 else []), *cells(value, line)]
@@ -184,6 +159,6 @@ def _rows(
     ]
 
 
-def _domains(lines: Sequence[QuestionGroup]) -> list[str]:
+def _domains(lines: Sequence[LabelledCases]) -> list[str]:
     domains = {row.tags["domain"] for line in lines for row in line.tally if "domain" in row.tags}
     return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))

@@ -14,12 +14,14 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.benchmarks.head_to_tail.paper_results import against_published, models, published, table_10
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.output.reports.section import Column, Table
+from evalsuite.output.reports.table_rows import lines_of
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalsuite.output.reports.section import Block, Cell
+    from evalsuite.output.reports.table_rows import LabelledCases
     from evalsuite.results.tally import Row, RunView
 
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
@@ -33,12 +35,7 @@ _FEWEST_RUNS = 3
 
 
 def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
-    """Return all studies that these runs allow, and the published results.
-
-    Args:
-        views: one run, or several to compare.
-        shipped: whether all runs asked the shipped pack, which is not comparable with the paper's results.
-    """
+    """Return all studies that these runs allow and, unless all asked the shipped pack, the published results."""
     tables = (
         rule_against_judge(views),
         stability(views),
@@ -52,9 +49,9 @@ def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
 
 def _published(views: Sequence[RunView]) -> Iterator[Block]:
     for view in views:
-        for label, tally in _lines([view]):
-            judge = (view.judge or "a judge") if tally.values("accuracy_lm") else None
-            yield from against_published(label, tally, judge)
+        for line in lines_of(view, alone=False):
+            judge = (view.judge or "a judge") if line.tally.values("accuracy_lm") else None
+            yield from against_published(line.label, line.tally, judge)
     yield from published()
 
 
@@ -144,12 +141,12 @@ def prompts(views: Sequence[RunView]) -> Table | None:
 def very_popular(views: Sequence[RunView]) -> Table | None:
     """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
-    for label, tally in _lines(views):
-        top = tally.where(top="10%")
+    for line in _lines(views):
+        top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
-            part, head = (_of(each, "domain", domain) for each in (top, tally.where(bucket="head")))
+            part, head = (_of(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
             gain = _difference(part.mean("accuracy"), head.mean("accuracy"))
-            rows.append([label, domain or "all", *_rates(part), gain])
+            rows.append([line.label, domain or "all", *_rates(part), gain])
     columns = [
         Column("Run"), Column("Domain"), _COUNT, *_RATE_COLUMNS, Column("A against the head", "percent"),
     ]  # fmt: skip
@@ -163,9 +160,9 @@ def very_popular(views: Sequence[RunView]) -> Table | None:
 def predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on a predicate's own popularity (Table 6); None if it is unknown."""
     rows: list[list[Cell]] = [
-        [label, bucket, *_rates(tally.where(predicate=f"{bucket} predicate"))]
-        for label, tally in _lines(views)
-        if tally.groups("predicate")
+        [line.label, bucket, *_rates(line.tally.where(predicate=f"{bucket} predicate"))]
+        for line in _lines(views)
+        if line.tally.groups("predicate")
         for bucket in BUCKETS
     ]
     columns = [Column("Run"), Column("Predicates"), _COUNT, *_RATE_COLUMNS]
@@ -179,11 +176,11 @@ def natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | Non
     None if all questions are natural, or if the run does not say.
     """
     rows: list[list[Cell]] = []
-    for label, tally in _lines(views):
-        kinds = tally.groups("natural")
+    for line in _lines(views):
+        kinds = line.tally.groups("natural")
         if len(kinds) > 1:
             parts = [kinds["yes"].where(domain=domain) for domain in _NATURAL_DOMAINS]
-            rows.append([label, *(part.estimate(rate) for part in parts for rate in _RATES[:2])])
+            rows.append([line.label, *(part.estimate(rate) for part in parts for rate in _RATES[:2])])
     if rows and not shipped:
         names = [f"{rate}_{domain}" for domain in _NATURAL_DOMAINS for rate in "AH"]
         rows += [[f"{model} (published)", *(table_10()[model][name] for name in names)] for model in models()]
@@ -206,12 +203,8 @@ def _plain(view: RunView) -> Tally:
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
-def _lines(views: Sequence[RunView]) -> Iterator[tuple[str, Tally]]:
-    """Yield the rows of a table: a run, or each mode of a run with several."""
-    for view in views:
-        modes = _by_mode(view)
-        for mode, tally in modes.items():
-            yield f"{view.label}, {mode}" if len(modes) > 1 else view.label, tally
+def _lines(views: Sequence[RunView]) -> list[LabelledCases]:
+    return [line for view in views for line in lines_of(view, alone=False)]
 
 
 def _rates(tally: Tally) -> list[Cell]:

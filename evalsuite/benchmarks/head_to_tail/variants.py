@@ -41,9 +41,7 @@ _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 def widened(answers: Sequence[str], question: str) -> tuple[str, ...]:
     """Return the answers and their variants without repetition, the answers first.
 
-    Args:
-        answers: the acceptable answers.
-        question: determines whether the answer is a person, and its unit.
+    The question determines whether the answer is a person, and its unit.
     """
     persons = asks_for_person(question)
     texts: dict[str, None] = dict.fromkeys(answers)

@@ -39,13 +39,7 @@ _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of the model.
-
-    Attributes:
-        thought: the text before the call.
-        fault: why the turn is malformed; None for a well-formed turn.
-        calls: the events of its calls.
-    """
+    """One turn of the model: its thought, its fault (None for a well-formed turn), and the events of its calls."""
 
     thought: str
     fault: str | None

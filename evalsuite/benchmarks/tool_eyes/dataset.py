@@ -189,9 +189,6 @@ class Query:
     """One query of the file.
 
     Attributes:
-        id: unique within the file.
-        text: the user's request.
-        scenario: one of `SCENARIOS`.
         subject: category and subcategory of its tools, joined with a slash.
         user: replies of a scripted user; only in the shipped file.
         reference: the right answer, for human readers; only in the shipped file.

@@ -37,9 +37,6 @@ class ToolEyesSolver:
 
     Each episode gets its own instance of the shipped tools, or its own view of a recording.
 
-    Args:
-        setup: the run's setup.
-
     Raises:
         SettingsError: an option is invalid.
     """

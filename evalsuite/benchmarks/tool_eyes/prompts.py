@@ -66,14 +66,9 @@ def judge_prompt(
     *,
     native: bool = False,
 ) -> str:
-    """Write a question to the judge.
+    """Write a question to the judge by one of `_CRITERIA`, about the sections `shown`.
 
-    Args:
-        criterion: `intent`, `validity`, `integrity`, `match`, `match_call` or `quality`.
-        documents: the documents of the offered tools.
-        request: the user's request.
-        shown: the sections to judge.
-        native: the assistant used function calling, where a call needs no thought.
+    `native` means that the assistant used function calling, where a call needs no thought.
     """
     note = f"{_NATIVE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", documents_text(documents)), ("request", request), *shown]

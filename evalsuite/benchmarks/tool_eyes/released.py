@@ -52,12 +52,7 @@ _FIELDS = {"document", "query", "thought_chain", "thought", "tool", "response"}
 
 @dataclass(frozen=True, slots=True)
 class ReleasedQuestion:
-    """A question to the judge.
-
-    Attributes:
-        system: the system message.
-        user: pieces of the user's message: a text, or (with True) a field's name.
-    """
+    """A question to the judge; the user's message has pieces of text and (with True) names of fields."""
 
     system: str
     user: tuple[tuple[str, bool], ...]
@@ -196,13 +191,7 @@ _NOT_PYTHON = re.compile(r"\b(?:true|false|null)\b")
 
 @dataclass(frozen=True, slots=True)
 class ReleasedReAct:
-    """The released protocol.
-
-    Attributes:
-        system: the authors' system prompt.
-        reminder_text: the message after arguments that cannot be read.
-        finishes: a call of `finish` ends an episode.
-    """
+    """The released protocol; `reminder_text` follows arguments that cannot be read."""
 
     system: str
     reminder_text: str
@@ -335,12 +324,8 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
 def reality_of(sample: Sample, steps: Sequence[Step]) -> float:
     """Compute 1 - (calls of unknown tools + calls with wrong parameters) / valid turns; 0 without a valid turn.
 
-    After the first unknown tool, parameters are no longer checked. A required parameter that was given once counts
-    as given in all later calls of its tool.
-
-    Args:
-        sample: the sample with the tools' documents.
-        steps: all turns except the one that finishes.
+    `steps` excludes the turn that finishes. After the first unknown tool, parameters are no longer checked. A required
+    parameter that was given once counts as given in all later calls of its tool.
     """
     documents = {
         document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])

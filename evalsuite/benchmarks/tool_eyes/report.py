@@ -373,14 +373,7 @@ def _correlations_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | 
 def _matrix(
     values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
 ) -> tuple[Table, Chart]:
-    """Correlate all pairs of metrics.
-
-    Args:
-        values: for each metric, the value of each unit (sample or run).
-        chart: the picture's name.
-        title: the title of both the table and the picture.
-        note: the text below the table.
-    """
+    """Correlate all pairs of metrics over units (samples or runs), as a table and a picture."""
     matrix = {name: [_correlation(values[name], values[other]) for other in values] for name in values}
     labels = [_heading(name) for name in values]
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]

@@ -48,8 +48,7 @@ class RuleScores:
 class JudgedCapabilities:
     """Scores the judged capabilities, their parts, and the overall score.
 
-    Attributes:
-        released: the authors' questions; None if no mode of the run needs them.
+    `released` has the authors' questions; None if no mode of the run needs them.
     """
 
     released: ReleasedPrompts | None = None

@@ -28,13 +28,7 @@ _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """The location of a record, for messages and for the files that it names.
-
-    Attributes:
-        root: the benchmark's folder; records must not read files outside.
-        path: the record's file.
-        where: the place in the file.
-    """
+    """The location of a record, for messages and for the files that it names; these must be below `root`."""
 
     root: Path
     path: Path
@@ -50,10 +44,7 @@ class QuestionRecord:
     """A question with its tables.
 
     Attributes:
-        id: the id in the file.
-        subtask: one of the 26 subtasks.
         question: the question, with the tables' titles if the subtask shows them.
-        answer: the reference.
         number: the reference as a number, a percentage with its sign; None if it is not a number.
         tables: for each table its `csv` (a path, or None), `header_rows`, `markdown` and `html` (or "").
         rules: the rules that an answer must keep, see `rules.py`; None if the record has none.
@@ -73,11 +64,7 @@ class QuestionRecord:
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
     """Read the records of one subtask's file, a JSON list or JSON lines.
 
-    Args:
-        path: the file.
-        root: the folder of the whole benchmark.
-        shown: characters of a table's text that a prompt takes at most; longer texts are dropped if the record also
-            has a CSV file.
+    A table's text longer than `shown`, the most characters in a prompt, is dropped if the record also has a CSV file.
 
     Raises:
         DatasetError: the file or a record is malformed.
@@ -265,12 +252,7 @@ def _read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str,
 
 
 class _JsonList:
-    """Streams a JSON list of objects; one object at a time is in memory.
-
-    Args:
-        path: the file's path, for messages.
-        file: the file, open at its beginning.
-    """
+    """Streams a JSON list of objects; one object at a time is in memory."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path, self._file = path, file

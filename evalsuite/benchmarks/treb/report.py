@@ -230,12 +230,7 @@ def skill_score(tally: Tally, skill: str) -> float | None:
 
 
 def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
-    """Yield the table in the leaderboard's columns if anything was judged.
-
-    Args:
-        views: the runs.
-        published: whether to add the authors' rows.
-    """
+    """Yield the table in the leaderboard's columns if anything was judged, with the authors' rows if `published`."""
     rows: list[list[Cell]] = [_leaderboard_row(view) for view in views]
     if not any(isinstance(cell, float) for row in rows for cell in row):
         return
@@ -290,12 +285,9 @@ def kind_of(model: str) -> str:
 
 
 def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
-    """Average several runs by the kind of their model, as in the paper's Table 4; yield nothing for one run.
+    """Average a metric of several runs by the kind of their model (Table 4); yield nothing for one run.
 
-    Args:
-        views: the runs.
-        metric: the metric of both the table and the picture.
-        published: whether to add the paper's rows, which are of the judge.
+    With `published`, the table of the judge's metric has the paper's rows.
     """
     if len(views) < 2:
         return
@@ -341,12 +333,7 @@ PUBLISHED_RESULTS = Path(__file__).parent / "data" / "published.json"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One of the paper's tables.
-
-    Attributes:
-        source: the paper and the table's number.
-        rows: for each model its values by column (`TU PoT`, `Overall`), in [0, 1].
-    """
+    """One of the paper's tables: for each model its values by column (`TU PoT`, `Overall`), in [0, 1]."""
 
     source: str
     rows: Mapping[str, Mapping[str, float]]

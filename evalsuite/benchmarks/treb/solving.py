@@ -38,13 +38,7 @@ CHARACTERS_PER_TOKEN = 4  # in English
 
 @dataclass(frozen=True, slots=True)
 class InWords:
-    """TCoT: one call with the tables as text.
-
-    Attributes:
-        limit: characters of each table's text.
-        params: generation parameters.
-        cache: the tables that were read.
-    """
+    """TCoT: one call with the tables as text, each of at most `limit` characters."""
 
     limit: int
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -72,12 +66,7 @@ class InWords:
 
 @dataclass(frozen=True, slots=True)
 class Reasoner:
-    """Solves each sample in its mode.
-
-    Attributes:
-        modes: a solver for each tag `mode`.
-        sandbox: the sandbox for programs, shared by PoT and ICoT.
-    """
+    """Solves each sample with the solver of its tag `mode`; PoT and ICoT share the sandbox."""
 
     modes: Mapping[str, Solver]
     sandbox: Sandbox
@@ -204,13 +193,9 @@ def _rounds_prompt(sample: Sample, described: str) -> list[Message]:
 
 
 def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
-    """Write a table for TCoT: whole if it is small, else the first 50 rows that fit into the limit.
+    """Write a table for TCoT in at most `limit` characters: whole if small, else as many of the first 50 rows as fit.
 
-    Args:
-        table: the cells.
-        written: the record's own text for this mode, used if the whole table is shown; may be empty.
-        mode: `tcot_html` for HTML; any other for Markdown.
-        limit: maximum number of characters.
+    If the whole table is shown, the record's own text `written` is used, if any.
     """
     small = len(table.rows) < SMALL_ROWS and table.width < SMALL_COLUMNS
     if small and written and len(written) <= limit:

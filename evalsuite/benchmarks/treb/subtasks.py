@@ -28,8 +28,6 @@ class Subtask:
 
     Attributes:
         file: the stem of its official file and the first part of its records' ids.
-        skill: key of `SKILLS`.
-        table: whether its questions are about tables.
         programs: whether it also runs in PoT and ICoT.
         titled: whether the prompt shows the table's title.
     """

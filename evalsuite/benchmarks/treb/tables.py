@@ -28,12 +28,7 @@ _RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(\|\s*+:?-++:?\s*+)*+\|?\s*+")
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """Cells without surrounding blanks; every row is as wide as the widest.
-
-    Attributes:
-        header: the header rows; may be empty.
-        rows: the rows of data.
-    """
+    """Header rows (possibly none) and rows of data, without surrounding blanks; every row is as wide as the widest."""
 
     header: tuple[Cells, ...]
     rows: tuple[Cells, ...]

@@ -200,8 +200,6 @@ class Work:
         kind: dblp's element name (`article`, `phdthesis`, ...).
         people: authors and editors as dblp names them, homonyms numbered.
         title: without markup and final full stop; empty if missing.
-        year: None if missing.
-        schools: the institutions of a thesis.
     """
 
     kind: str
@@ -212,11 +210,7 @@ class Work:
 
 
 def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
-    """Yield the works of dblp.xml.
-
-    Args:
-        blocks: the file's content.
-        path: the file, for messages; a `dblp.dtd` beside it may declare further characters.
+    """Yield the works of dblp.xml; a `dblp.dtd` beside it may declare further characters.
 
     Raises:
         DatasetError: the file is not well-formed XML, ends too early, or refers to an entity that is not a character.

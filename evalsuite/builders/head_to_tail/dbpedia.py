@@ -46,11 +46,7 @@ _BRACKETS = re.compile(r"\s+\([^()]*\)$")
 class Dbpedia:
     """The dump, read into a workspace.
 
-    Args:
-        workspace: the workspace to read it into.
-        folder: the folder with the file.
-        templates: a JSON object with a question for each predicate, where `_` is replaced by the entity; the
-            shipped one by default.
+    `templates` is a JSON object with a question for each predicate, where `_` is replaced by the entity.
 
     Raises:
         DatasetError: a file is missing, damaged or malformed.

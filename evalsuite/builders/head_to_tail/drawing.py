@@ -151,11 +151,7 @@ def _text(seed: int, parts: tuple[str, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A bucket's share of a type of entity.
-
-    Attributes:
-        popularity: sum of the entities' popularity.
-    """
+    """The number of a bucket's entities and the sum of their popularity."""
 
     entities: int = 0
     popularity: int = 0
@@ -247,12 +243,7 @@ class QuestionSource(Protocol):
         ...
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about so many entities in each bucket, in the order of the seed.
-
-        Args:
-            sizes: minimum number of entities by template; fewer if there are no more. Nothing is
-                drawn for other templates.
-        """
+        """Draw questions about at least so many entities in each bucket, or all of them, in the order of the seed."""
         ...
 
 

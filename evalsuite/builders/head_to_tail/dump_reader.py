@@ -51,9 +51,7 @@ def locate(folder: Path, name: str) -> Path:
 def decompressed(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
     """Yield the content of a file, decompressed by its suffix (.gz, .bz2, .zst; other files as they are).
 
-    Args:
-        path: the file; it may consist of several compressed streams, one after the other.
-        advance: called with the number of compressed bytes read.
+    The file may consist of several compressed streams. `advance` is called with the number of compressed bytes read.
 
     Raises:
         DatasetError: the file is missing, cannot be read, is damaged or ends too early.
@@ -172,14 +170,10 @@ def _zstd_error() -> type[Exception]:
 
 @contextmanager
 def piped(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
-    """Write blocks into a named pipe while the body of the `with` reads from it, once.
+    """Write blocks into a new named pipe, in another thread, while the body of the `with` reads from it once.
 
     A failure of the blocks is raised at the end of the body and replaces the body's error, because a reader's complaint
     about the end of its data is a consequence.
-
-    Args:
-        blocks: iterated in another thread.
-        pipe: path of the pipe, which is created here and removed.
     """
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []
@@ -300,12 +294,7 @@ def _replace_half(escape: re.Match[bytes]) -> bytes:
 
 
 def first_fault(path: Path, check: Check, skip: int) -> DatasetError | None:
-    """Read a file again to find its first malformed line.
-
-    Args:
-        path: the file.
-        check: finds the fault of a line.
-        skip: number of first lines that are not checked.
+    """Read a file again to find its first malformed line; the first `skip` lines are not checked.
 
     Raises:
         DatasetError: the file cannot be read.

@@ -21,12 +21,7 @@ LOST = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class QuestionTemplate:
-    """A kind of question.
-
-    Attributes:
-        id: the template's id in the file.
-        entities: the type of entity, whose partition determines the bucket.
-    """
+    """A kind of question, by its id in the file; the type of entity determines the buckets."""
 
     id: str
     entities: str
@@ -37,7 +32,6 @@ class Candidate:
     """A question that the data can answer.
 
     Attributes:
-        entity: the source's identifier of the entity.
         turn: number of the template's earlier questions about the entity.
         lot: the entity's lot by the seed; low turns, then low lots are asked first.
         answers: all right answers.
@@ -58,12 +52,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The candidates of one template and bucket.
-
-    Attributes:
-        candidates: in the order in which they are asked.
-        exhausted: whether the data have no further candidate.
-    """
+    """The candidates of one template and bucket in order; `exhausted` if the data have no further ones."""
 
     candidates: tuple[Candidate, ...]
     exhausted: bool

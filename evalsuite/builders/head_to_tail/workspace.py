@@ -38,13 +38,7 @@ MEMORY = "1GB"
 
 
 class Workspace:
-    """A database that reads dumps.
-
-    Args:
-        folder: a private folder, see `building`.
-        progress: the progress of reading.
-        seed: the seed of every draw.
-    """
+    """A database in a private folder (see `building`) that reads dumps; the seed is that of every draw."""
 
     def __init__(self, folder: Path, progress: BuildProgress, seed: int = 0) -> None:
         self.folder, self.progress, self.seed = folder, progress, seed

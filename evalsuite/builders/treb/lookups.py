@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePair:
-    """A question of a template, with its answer and program.
-
-    Attributes:
-        question: complete, with the form of the answer.
-        answer: computed in plain Python from the cells.
-        program: pandas on `df`; prints the answer.
-        number: the answer as a number, if it is one.
-    """
+    """A template's question with the form of its answer, the answer computed from the cells, and a program on `df`."""
 
     question: str
     answer: str
@@ -160,13 +153,7 @@ MOST_LISTED = 12
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a row, in words, in pandas and in Python.
-
-    Attributes:
-        words: for example `"Rating" is at least 4`.
-        program: the condition as a mask of `df`.
-        holds: tests the row of this number.
-    """
+    """A condition on a row in words (`"Rating" is at least 4`), as a mask of `df`, and as a test of a row's number."""
 
     words: str
     program: str

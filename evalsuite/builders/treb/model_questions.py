@@ -39,9 +39,6 @@ class ModelPair:
     """A question that models made, with its answer.
 
     Attributes:
-        question: the short question.
-        long_question: the question with its steps.
-        chain: the steps.
         answer: the program's output; without a program, the author's words.
         program: pandas on `df`; empty if no program can find the answer.
         votes: number of voters' programs that print the answer, and number of voters.
@@ -63,14 +60,7 @@ class ModelPair:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPanel:
-    """The models that make questions.
-
-    Attributes:
-        author: writes the questions.
-        voters: write programs for them.
-        judge: the discriminator; None keeps all questions that programs agree on.
-        sandbox: runs the programs.
-    """
+    """The models that make questions: the author writes them, voters write programs, the judge drops bad ones."""
 
     author: Model
     voters: Sequence[Model]
@@ -199,12 +189,7 @@ def text_of(draft: dict[str, Any], key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A subtask that no template can make questions for.
-
-    Attributes:
-        task: the kind of question, for the author.
-        proven: whether a program can find the answer, which is then kept only if programs agree on it.
-    """
+    """A subtask that no template can make questions for, and whether a program can find the answer."""
 
     task: str
     proven: bool = True

@@ -37,12 +37,7 @@ MISSING = frozenset(
 
 @dataclass(frozen=True)
 class Sheet:
-    """A qualified table by columns, with missing cells as None.
-
-    Attributes:
-        name: the table's name in ids.
-        table: its cells.
-    """
+    """A qualified table by columns, with missing cells as None."""
 
     name: str
     table: SourceTable
