@@ -1,8 +1,11 @@
-"""`evalsuite init`: what a project of one's own needs, written beside what is there."""
+"""`evalsuite init`: what a project of one's own needs, written beside what is there; `--ci` adds a proven workflow."""
 
 from __future__ import annotations
 
+import configparser
 import sys
+import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,58 +33,52 @@ def test_capitals(scores):
     assert scores["contains"] == 1.0
 '''
 
-GATE = """evalsuite_gates = [
+TOML_GATE = """evalsuite_gates = [
   "capitals.contains >= 0.9", # the mean over all cases; a missed gate ends the run with status 10
 ]
 """
-
-WORKFLOW = """# Decides about each pull request; the job turns red where a gate is missed.
-name: evals
-
-on:
-  pull_request:
-
-permissions:
-  contents: read
-
-jobs:
-  evals:
-    runs-on: ubuntu-latest
-    timeout-minutes: 60
-    steps:
-      - uses: actions/checkout@v4
-      - uses: actions/setup-python@v5
-        with:
-          python-version: "3.12"
-          cache: pip
-      - run: pip install -r requirements.txt # name evalsuite in it
-      - name: Ask and score
-        env:
-          OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}
-        run: pytest evals/ --model=gpt-4 --max-cost=5 --run=pr --junit-xml=junit.xml
-      - uses: actions/upload-artifact@v4
-        if: always() # a run that failed is the one that somebody wants to read
-        with:
-          name: evals
-          path: |
-            reports/pr
-            junit.xml
+INI_GATE = """# The mean over all cases; a missed gate ends the run with status 10.
+evalsuite_gates =
+    capitals.contains >= 0.9
 """
 
-CONFIGURED = {
-    "pytest.toml": "",
-    ".pytest.toml": "",
-    "pytest.ini": "",
-    ".pytest.ini": "",
-    "pyproject.toml": "[tool.pytest",
-    "tox.ini": "[pytest]",
-    "setup.cfg": "[tool:pytest]",
+PYTEST_FILES = {
+    "pytest.toml": "pytest",
+    ".pytest.toml": "pytest",
+    "pytest.ini": "pytest",
+    ".pytest.ini": "pytest",
+    "pyproject.toml": "tool.pytest",
+    "tox.ini": "pytest",
+    "setup.cfg": "tool:pytest",
 }
-"""Files that pytest reads its settings from, each with what it then holds."""
+"""Files that pytest reads its settings from, in its order, each with the section that makes it one of them."""
+
+ALWAYS = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
+"""Files that pytest takes even where they are empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class PytestFile:
+    """The file that pytest reads a project's settings from.
+
+    Attributes:
+        path: the file.
+        section: its section of pytest's settings, as a header is written.
+        gated: whether it has gates.
+    """
+
+    path: Path
+    section: str
+    gated: bool
+
+    @property
+    def gate(self) -> str:
+        """The first gate in this file's format: only TOML files have lists in brackets."""
+        return TOML_GATE if self.path.suffix == ".toml" else INI_GATE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the folder."""
+    """Adds the folder, and what the workflow needs."""
     parser.add_argument(
         "folder",
         type=Path,
@@ -90,52 +87,111 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the project's root (default: here)",
     )
+    parser.add_argument(
+        "--ci",
+        choices=("auto", "github", "gitlab"),
+        nargs="?",
+        const="auto",
+        help="also write a CI workflow, and prove it: its commands run once green and once red with a scripted model",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="with --ci: the model of the workflow (default: gpt-4). Where it is given, it is asked now, for the first "
+        "baseline",
+    )
     parser.epilog = (
-        "Writes conftest.py, evals/test_first.py, .github/workflows/evals.yml and a gate in pytest.toml. "
-        "A file that is there already stays as it is; what it lacks is printed."
+        "Writes conftest.py, evals/test_first.py and a gate in pytest.toml. A file that is there already stays as it "
+        "is; what it lacks is printed in its own format."
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes what is not there yet, and says what comes next."""
+    """Write what is not there yet, and say what comes next."""
     root: Path = options.folder
     for line in (*_write_files(root), *_write_gate(root)):
         sys.stdout.write(f"{line}\n")
+    if options.ci:
+        from evalsuite.commands.init_ci import write_workflow
+
+        return write_workflow(root, options.ci, options.model)
     sys.stdout.write(
         "\nRun it:  pytest evals/ --model=gpt-4        (the key comes from OPENAI_API_KEY)\n"
         f"Without a key:  {INSTALL_LOCAL}\n"
         "                pytest evals/ --model=local:smollm2\n"
+        "For each pull request:  evalsuite init --ci\n"
     )
     return 0
 
 
 def _write_files(root: Path) -> Iterator[str]:
-    yield _write(root / "conftest.py", CONFTEST, "evalsuite.plugin")
-    yield _write(root / "evals" / "test_first.py", CASE)
-    yield _write(root / ".github" / "workflows" / "evals.yml", WORKFLOW)
+    yield write_new(root / "conftest.py", CONFTEST, "evalsuite.plugin")
+    if not any((root / "evals").rglob("test_*.py")):
+        yield write_new(root / "evals" / "test_first.py", CASE)
 
 
 def _write_gate(root: Path) -> Iterator[str]:
-    configured = next((name for name, mark in CONFIGURED.items() if _holds(root / name, mark)), None)
-    if configured is None:
-        yield _write(root / "pytest.toml", f"[pytest]\n{GATE}")
-    elif not _holds(root / configured, "evalsuite_gate"):
-        # A further file of settings would hide the one that is there.
-        yield f"kept     {root / configured}: add this gate to its pytest settings yourself:\n{GATE.rstrip()}"
+    found = find_pytest_file(root)
+    if found is None:
+        yield write_new(root / "pytest.toml", f"[pytest]\n{TOML_GATE}")
+    elif found.gated:
+        yield f"kept     {found.path}: it has gates"
     else:
-        yield f"kept     {root / configured}: it has gates"
+        # A further file of settings would hide the one that is there.
+        yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{found.gate.rstrip()}"
 
 
-def _write(file: Path, text: str, needed: str = "") -> str:
+def find_repository(root: Path) -> Path:
+    """Find the root of the Git repository that holds a folder; without one, the folder itself."""
+    here = root.resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def find_pytest_file(root: Path) -> PytestFile | None:
+    """Find the settings that pytest would read for `evals/`: the nearest file, up to the repository's root."""
+    here, top = root.resolve(), find_repository(root)
+    above = [folder for folder in here.parents if folder == top or top in folder.parents]
+    candidates = (
+        _read_pytest_file(folder / name, root if folder == here else folder)
+        for folder in (here, *above)
+        for name in PYTEST_FILES
+    )
+    return next((found for found in candidates if found is not None), None)
+
+
+def _read_pytest_file(file: Path, shown: Path) -> PytestFile | None:
+    """Read a file if pytest would take its settings; a file that cannot be parsed is for pytest to complain about."""
+    if not file.is_file():
+        return None
+    section, text = PYTEST_FILES[file.name], file.read_text("utf-8", "replace")
+    try:
+        if file.suffix == ".toml":
+            there = tomllib.loads(text)
+            for part in section.split("."):
+                there = there.get(part, {})
+            if "ini_options" in there:
+                section, there = f"{section}.ini_options", there["ini_options"]
+            present = bool(there) or f"[{section}]" in text
+        else:
+            parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+            parser.read_string(text)
+            present = parser.has_section(section)
+            there = dict(parser[section]) if present else {}
+    except (tomllib.TOMLDecodeError, configparser.Error, AttributeError, TypeError):
+        there, present = {}, section in text
+    if not present and file.name not in ALWAYS:
+        return None
+    gated = any(name in {"evalsuite_gate", "evalsuite_gates"} for name in there)
+    return PytestFile(shown / file.name, section, gated)
+
+
+def write_new(file: Path, text: str, needed: str = "") -> str:
+    """Write a file that is not there yet; return a line that says so, or what the file lacks."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        lacking = needed and not _holds(file, needed)
+        lacking = needed and needed not in file.read_text("utf-8", "replace")
         return f"kept     {file}{f': add this line yourself:  {text.strip()}' if lacking else ''}"
     return f"written  {file}"
-
-
-def _holds(file: Path, mark: str) -> bool:
-    return file.is_file() and mark in file.read_text("utf-8", "replace")

@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from evalsuite.cli import main
+from evalsuite.commands import init_ci
+from evalsuite.commands.init_ci import find_installer
 from evalsuite.results.run_folders import find_folder
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ PAGE = (ROOT / "docs" / "start.md").read_text("utf-8")
 
 
 @pytest.fixture
-def project(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
+def project(suite: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    # The home folder of pytester's sessions is the project's.
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path_factory.mktemp("fonts")))
     for file in suite.path.iterdir():
         if file.is_file():
             file.unlink()
@@ -56,27 +60,143 @@ def test_the_start_page_is_true(project: Suite, capsys: pytest.CaptureFixture[st
     assert [folder.name for folder in (project.path / "reports").iterdir()] == ["better"]
 
 
-def test_init_overwrites_nothing_and_says_what_is_lacking(
+HEADERS = [
+    ("pytest.ini", "[pytest]"),
+    ("pyproject.toml", "[tool.pytest]"),
+    ("pyproject.toml", "[tool.pytest.ini_options]"),
+    ("tox.ini", "[pytest]"),
+    ("setup.cfg", "[tool:pytest]"),
+]
+
+
+@pytest.mark.parametrize(("name", "header"), HEADERS, ids=lambda text: text)
+def test_init_leaves_a_project_s_settings_alone_and_prints_the_gate_in_their_format(
+    project: Suite, capsys: pytest.CaptureFixture[str], name: str, header: str
+) -> None:
+    quiet = '["-q"]' if "[tool." in header else "-q"
+    (project.path / name).write_text(f"{header}\naddopts = {quiet}\n")
+    before = (project.path / name).read_text()
+    assert main(["init"]) == 0
+    assert (project.path / name).read_text() == before
+    assert not (project.path / "pytest.toml").exists()
+    told = capsys.readouterr().out
+    assert f"add this gate below {header} yourself" in told
+    gate = told.partition("yourself:\n")[2].partition("\n\nRun it")[0]
+    (project.path / name).write_text(before.replace(header, f"{header}\n{gate}"))
+    result = project.run("evals", fresh=True)
+    assert result.ret == 10, result.stdout.str() + result.stderr.str()
+    assert main(["init"]) == 0
+    assert f"{name}: it has gates" in capsys.readouterr().out
+
+
+def test_init_says_which_line_an_own_conftest_lacks(
     project: Suite, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    theirs = {"conftest.py": "# mine\n", "pyproject.toml": "[tool.pytest.ini_options]\n"}
-    for name, text in theirs.items():
-        (project.path / name).write_text(text)
+    (project.path / "conftest.py").write_text("# mine\n")
     assert main(["init"]) == 0
-    assert main(["init"]) == 0
-    for name, text in theirs.items():
-        assert (project.path / name).read_text() == text
-    assert not (project.path / "pytest.toml").exists()
-    out = capsys.readouterr().out
-    assert 'pytest_plugins = ["evalsuite.plugin"]' in out
-    assert "capitals.contains >= 0.9" in out
+    assert (project.path / "conftest.py").read_text() == "# mine\n"
+    assert 'add this line yourself:  pytest_plugins = ["evalsuite.plugin"]' in capsys.readouterr().out
 
 
-def test_the_workflow_that_init_writes_is_one(project: Suite) -> None:
-    main(["init"])
-    workflow = yaml.safe_load((project.path / ".github" / "workflows" / "evals.yml").read_text())
-    steps = workflow["jobs"]["evals"]["steps"]
-    assert any("pytest evals/" in step.get("run", "") for step in steps)
+def test_init_ci_proves_its_workflow_green_and_red_and_leaves_nothing_behind(
+    project: Suite, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project.path / "my_app.py").unlink()
+    assert main(["init", "--ci"]) == 0
+    told = capfd.readouterr().out
+    assert re.search(r"green: exit status 0, comment “✅ .*: passed”, verdict=[0-9a-f]{16}", told)
+    assert re.search(r"red: +exit status 10, comment “❌ .*: a gate is missed”, verdict=[0-9a-f]{16}", told)
+    assert files_of(project.path) == {
+        ".github/workflows/evals.yml", "conftest.py", "evals/test_first.py", "pytest.toml"
+    }  # fmt: skip
+    assert decide_step(project.path / ".github" / "workflows" / "evals.yml") == (
+        "pytest evals/ --model=gpt-4 --max-cost=5 --run=pr"
+    )
+
+
+def test_init_ci_with_a_model_writes_the_first_baseline_and_compares_with_it(
+    project: Suite, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init"]) == 0
+    assert main(["init", "--ci", "--model=function:my_app:answer"]) == 0
+    assert files_of(project.path / "evals") == {
+        "test_first.py", "baseline/run.json", "baseline/records.jsonl", "baseline/summary.json"
+    }  # fmt: skip
+    command = decide_step(project.path / ".github" / "workflows" / "evals.yml")
+    assert command == "pytest evals/ --model=function:my_app:answer --run=pr --baseline=evals/baseline"
+    assert project.run(*command.split()[1:], model=False, fresh=True).ret == 10
+    assert "Against baseline" in project.report("pr")
+
+
+def test_init_ci_that_cannot_be_proven_says_why(project: Suite, capfd: pytest.CaptureFixture[str]) -> None:
+    (project.path / "conftest.py").write_text("# mine\n")
+    assert main(["init", "--ci"]) == 1
+    told = capfd.readouterr().out
+    assert "add this line yourself" in told
+    assert "not proven: pytest ended with status 4" in told
+
+
+def files_of(folder: Path) -> set[str]:
+    return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+
+
+def decide_step(file: Path) -> str:
+    """The command that decides, of a workflow that GitHub would read."""
+    workflow = yaml.safe_load(file.read_text())
+    (job,) = workflow["jobs"].values()
+    command: str = next(step["run"] for step in job["steps"] if step.get("id") == "decide")
+    return command
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "install", "prefix"),
+    [
+        ("requirements.txt", "evalsuite[plots]>=1\n", "pip install -r requirements.txt", ""),
+        ("requirements.txt", "pandas\n", "pip install -r requirements.txt evalsuite", ""),
+        ("uv.lock", 'name = "evalsuite"\n', "pip install uv && uv sync --locked", "uv run --no-sync "),
+        ("poetry.lock", 'name = "evalsuite"\n', "pip install poetry && poetry install", "poetry run "),
+        ("pyproject.toml", '[project]\nname = "mine"\n', "pip install . evalsuite", ""),
+        ("README.md", "", "pip install evalsuite", ""),
+    ],
+)
+def test_the_workflow_installs_by_the_project_s_lock_or_requirements(
+    tmp_path: Path, file: str, text: str, install: str, prefix: str
+) -> None:
+    (tmp_path / file).write_text(text)
+    found = find_installer(tmp_path)
+    assert (found.install, found.prefix, found.lacking) == (install, prefix, "")
+
+
+def test_a_lock_without_evalsuite_says_how_it_is_added(tmp_path: Path) -> None:
+    (tmp_path / "uv.lock").write_text('name = "pandas"\n')
+    assert find_installer(tmp_path).lacking == "uv add --dev evalsuite"
+
+
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+def test_a_workflow_of_a_subfolder_is_written_where_the_forge_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forge: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text("evalsuite\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    part = tmp_path / "services" / "chat"
+    part.mkdir(parents=True)
+    monkeypatch.chdir(part)
+    monkeypatch.setattr(init_ci._Proof, "run", lambda _: 0)
+    assert main(["init", "--ci", forge]) == 0
+    assert not (part / ".github").exists()
+    # The settings of the whole repository stay in force.
+    assert not (part / "pytest.toml").exists()
+    if forge == "github":
+        text = (tmp_path / ".github" / "workflows" / "evals-services-chat.yml").read_text()
+        job = yaml.safe_load(text)["jobs"]["evals-services-chat"]
+        assert job["defaults"]["run"]["working-directory"] == "services/chat"
+        assert job["steps"][-1]["with"]["path"] == "services/chat/reports/pr"
+        assert "pip install -r ../../requirements.txt" in text
+    else:
+        include = yaml.safe_load((tmp_path / ".gitlab-ci.yml").read_text())["include"]
+        job = yaml.safe_load((tmp_path / include[0]["local"]).read_text())["evals-services-chat"]
+        assert job["before_script"] == ["cd services/chat", "pip install -r ../../requirements.txt"]
 
 
 def test_a_part_of_several_ids_names_them(project: Suite, capsys: pytest.CaptureFixture[str]) -> None:

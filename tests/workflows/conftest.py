@@ -193,15 +193,19 @@ class GitHub:
                     shutil.copytree(artifact, folder / given["path"] / artifact.name)
             case "":
                 return self.command(step, folder, values)
-            case "./" | "evalsuite/evalsuite":
-                return self.action(given, folder, values)
+            case "OWNER/evalsuite":
+                return self.action(step, folder, values)
         return 0
 
-    def action(self, given: dict[str, Any], folder: Path, values: dict[str, str]) -> int:
+    def action(self, call: dict[str, Any], folder: Path, values: dict[str, str]) -> int:
         """Runs the steps of the repository's composite action."""
-        action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
-        inputs = {name: str(spec.get("default", "")) for name, spec in action["inputs"].items()} | given
+        text = (ROOT / "action.yml").read_text("utf-8").replace("${{ github.token }}", values["github.token"])
+        action = yaml.safe_load(text)
+        inputs = {name: str(spec.get("default", "")) for name, spec in action["inputs"].items()} | call[
+            "with"
+        ]
         own, status = values | {f"inputs.{name}": str(value) for name, value in inputs.items()}, 0
+        self.machine.environment |= call.get("env", {})
         for step in action["runs"]["steps"]:
             if not status or re.search(r"always|cancelled", str(step.get("if", ""))):
                 status = self.step(step, "", folder, own) or status
@@ -244,6 +248,7 @@ class GitLab:
         if earlier.exists():
             shutil.copytree(earlier, folder, dirs_exist_ok=True)
         self.outcome[name] = []
+        variables = {key: str(value) for key, value in spec.get("variables", {}).items()} | variables
         for command in spec["script"]:
             self.outcome[name].append(self.machine.shell(command, folder, **variables))
             if self.outcome[name][-1]:

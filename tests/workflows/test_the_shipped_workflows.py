@@ -62,7 +62,7 @@ def answer(server: ChatServer, known: int) -> None:
     server.reply = reply
 
 
-def github(machine: Machine, comments: Comments) -> GitHub:
+def github(machine: Machine, comments: Comments, file: str = "github.yml") -> GitHub:
     event = machine.home / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7, "head": {"repo": {"full_name": "me/it"}}}}))
     machine.environment |= {
@@ -72,7 +72,7 @@ def github(machine: Machine, comments: Comments) -> GitHub:
         "GITHUB_API_URL": comments.url,
         "GITHUB_STEP_SUMMARY": str(machine.home / "step.md"),
     }
-    workflow = yaml.safe_load((ROOT / "docs/ci/github.yml").read_text("utf-8"))
+    workflow = yaml.safe_load((ROOT / "docs/ci" / file).read_text("utf-8"))
     return GitHub(machine, workflow, {"github.token": TOKEN, "secrets.OPENAI_API_KEY": "key"})
 
 
@@ -137,6 +137,42 @@ def test_the_gitlab_pipeline_comments_what_its_gate_decided(
     (comment,) = comments.kept
     folder = project.artifacts / "gitlab" / "verdict"
     assert verdict_everywhere(folder, comment["body"])[1] == status
+    assert comment["body"].splitlines()[0].endswith(f"gpt-4: {words}")
+
+
+@pytest.mark.parametrize(("known", "status", "words"), [(12, 0, "passed"), (4, 11, "a regression")])
+def test_ten_lines_with_the_action_do_the_same(
+    project: Machine, comments: Comments, chat_server: ChatServer, known: int, status: int, words: str
+) -> None:
+    answer(chat_server, known)
+    runner = github(project, comments, "github-action.yml")
+    assert runner.run("evals") is (status == 0), project.log
+    (comment,) = comments.kept
+    shown = (project.home / "step.md").read_text("utf-8")
+    assert verdict_everywhere(project.artifacts / "evals", comment["body"], shown)[1] == status
+    assert comment["body"].splitlines()[0].endswith(f"gpt-4: {words}")
+    lines = (ROOT / "docs/ci/github-action.yml").read_text("utf-8").splitlines()
+    assert len([line for line in lines if not line.startswith("#")]) == 10
+
+
+@pytest.mark.parametrize(("known", "status", "words"), [(12, 0, "passed"), (4, 11, "a regression")])
+def test_a_line_with_the_component_does_the_same(
+    project: Machine, comments: Comments, chat_server: ChatServer, known: int, status: int, words: str
+) -> None:
+    answer(chat_server, known)
+    used = yaml.safe_load((ROOT / "docs/ci/gitlab-component.yml").read_text("utf-8"))["include"][0]
+    name = re.fullmatch(r"\$CI_SERVER_FQDN/OWNER/evalsuite/(\w+)@main", used["component"])
+    assert name is not None
+    text = (ROOT / "templates" / f"{name[1]}.yml").read_text("utf-8")
+    header, _, jobs = text.partition("\n---\n")
+    inputs = {key: spec.get("default") for key, spec in yaml.safe_load(header)["spec"]["inputs"].items()}
+    assert set(used["inputs"]) <= set(inputs)
+    given = inputs | used["inputs"]
+    filled = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(given[found[1]]), jobs)
+    runner = GitLab(project, yaml.safe_load(filled))
+    assert runner.run("evals", **gitlab_variables(comments)) is (status == 0), project.log
+    (comment,) = comments.kept
+    assert verdict_everywhere(project.artifacts / "gitlab/reports/pr", comment["body"])[1] == status
     assert comment["body"].splitlines()[0].endswith(f"gpt-4: {words}")
 
 

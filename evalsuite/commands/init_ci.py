@@ -1,0 +1,319 @@
+"""`evalsuite init --ci`: writes a workflow and the first baseline, and runs the workflow's commands to prove them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalsuite.commands.init import find_repository, write_new
+from evalsuite.models.scripted import MODEL, SCRIPT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+BASELINE = "evals/baseline"
+"""Where the first baseline is committed, from the project's root; `reports/` is often ignored by Git."""
+
+KEPT = ("run.json", "records.jsonl", "summary.json")
+"""The files of a run that a baseline needs."""
+
+GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
+name: {name}
+
+on:
+  pull_request:
+
+permissions:
+  contents: read
+  pull-requests: write # the comment
+
+jobs:
+  {name}:
+    runs-on: ubuntu-latest
+    timeout-minutes: 60
+    defaults:
+      run:
+        working-directory: {folder}
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      - run: {install}
+      - name: Ask, score and decide
+        id: decide
+        env:
+          OPENAI_API_KEY: ${{{{ secrets.OPENAI_API_KEY }}}}
+        run: {decide}
+      - name: Comment
+        if: ${{{{ !cancelled() }}}}
+        env:
+          GITHUB_TOKEN: ${{{{ github.token }}}}
+          VERDICT: ${{{{ steps.decide.outputs.verdict }}}}
+        run: {comment} --verdict="$VERDICT"
+      - uses: actions/upload-artifact@v4
+        if: ${{{{ !cancelled() }}}} # a run that failed is the one that somebody wants to read
+        with:
+          name: {name}
+          path: {folder}/reports/pr
+"""
+
+GITLAB = """# Decides about each merge request: the job turns red where a gate is missed or the model got worse.
+{name}:
+  image: python:3.12
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+  before_script:
+    - cd {quoted}
+    - {install}
+  script:
+    # The key: OPENAI_API_KEY, a masked CI/CD variable.
+    - {decide}
+  after_script:
+    # GITLAB_TOKEN: a project access token with the scope `api`, as a masked variable.
+    - cd {quoted}
+    - {comment}
+  artifacts:
+    when: always
+    paths: [{folder}/reports/pr/]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """How a project's requirements are installed, and how its programs are then started.
+
+    Attributes:
+        install: the command.
+        prefix: what stands before each further command.
+        reason: the file that it follows from.
+        lacking: what must be added to that file; empty where evalsuite is in it.
+    """
+
+    install: str
+    prefix: str
+    reason: str
+    lacking: str = ""
+
+
+def find_installer(root: Path) -> Installer:
+    """Find how a project is installed, from its lock, its requirements or its pyproject.toml."""
+    locked = {
+        "uv.lock": ("pip install uv && uv sync --locked", "uv run --no-sync ", "uv add --dev evalsuite"),
+        "poetry.lock": (
+            "pip install poetry && poetry install",
+            "poetry run ",
+            "poetry add --group dev evalsuite",
+        ),
+        "pdm.lock": ("pip install pdm && pdm sync --dev", "pdm run ", "pdm add --dev evalsuite"),
+    }
+    here = root.resolve()
+    for folder in dict.fromkeys((here, find_repository(root))):
+        for name, (install, prefix, add) in locked.items():
+            if (folder / name).is_file():
+                return Installer(install, prefix, name, "" if _names_evalsuite(folder / name) else add)
+        requirements = sorted(folder.glob("*requirements*.txt"), key=lambda file: (len(file.name), file.name))
+        named = [file for file in requirements if _names_evalsuite(file)]
+        if requirements:
+            file, extra = (named or requirements)[0], "" if named else " evalsuite"
+            return Installer(f"pip install -r {os.path.relpath(file, here)}{extra}", "", file.name)
+        pyproject = folder / "pyproject.toml"
+        if pyproject.is_file() and re.search(r"^\[project\]", pyproject.read_text("utf-8"), re.MULTILINE):
+            extra = "" if _names_evalsuite(pyproject) else " evalsuite"
+            return Installer(f"pip install {os.path.relpath(folder, here)}{extra}", "", pyproject.name)
+    return Installer("pip install evalsuite", "", "its name: the project has no requirements")
+
+
+def _names_evalsuite(file: Path) -> bool:
+    return (
+        re.search(r"""(^|["'\s/])evalsuite\b""", file.read_text("utf-8", "replace"), re.MULTILINE) is not None
+    )
+
+
+def write_workflow(root: Path, forge: str, model: str | None) -> int:
+    """Write the first baseline and the workflow, then prove the workflow's commands.
+
+    Args:
+        root: the project's root.
+        forge: `github`, `gitlab`, or `auto`.
+        model: of the workflow, which is asked for the first baseline; None for a workflow with gpt-4.
+
+    Returns:
+        0 where the commands were green and red as they should be, else 1.
+    """
+    installer = find_installer(root)
+    for line in (*_write_baseline(root, model), *_write_file(root, forge, model, installer)):
+        sys.stdout.write(f"{line}\n")
+    if installer.lacking:
+        sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
+    with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
+        return _Proof(root, Path(scratch)).run()
+
+
+def decide_command(model: str, *more: str) -> list[str]:
+    """The command that asks, scores and decides; the workflow and its proof run the same one."""
+    # The price of a model that has a name of its own is known.
+    limit = [] if ":" in model else ["--max-cost=5"]
+    return ["pytest", "evals/", f"--model={model}", *limit, "--run=pr", *more]
+
+
+def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
+    target = root / BASELINE
+    if target.is_dir():
+        yield f"kept     {target}"
+        return
+    if model is None:
+        yield f"later    {target}: `evalsuite init --ci --model=MODEL` asks the model once, and writes the baseline"
+        return
+    with tempfile.TemporaryDirectory(prefix="evalsuite-baseline-") as scratch:
+        command = ["pytest", "evals/", f"--model={model}", "--run=baseline", f"--reports={scratch}"]
+        status, shown = _call(command, root, Path(scratch), {})
+        made = Path(scratch) / "baseline"
+        if status not in {0, 1, 10} or not (made / KEPT[-1]).is_file():
+            yield f"failed   {target}: pytest ended with status {status}:\n{_last_lines(shown)}"
+            return
+        target.mkdir(parents=True)
+        for name in KEPT:
+            shutil.copy(made / name, target)
+    yield f"written  {target}: the answers of {model}; commit it"
+
+
+def _write_file(root: Path, forge: str, model: str | None, installer: Installer) -> Iterator[str]:
+    repository, here = find_repository(root), root.resolve()
+    folder = here.relative_to(repository).as_posix()
+    name = "evals" if folder == "." else f"evals-{re.sub(r'[^a-z0-9]+', '-', folder.lower()).strip('-')}"
+    if forge == "auto":
+        forge = "gitlab" if (repository / ".gitlab-ci.yml").is_file() else "github"
+    template, file = (
+        (GITHUB, repository / ".github" / "workflows" / f"{name}.yml")
+        if forge == "github"
+        else (GITLAB, repository / ".gitlab" / f"{name}.yml")
+    )
+
+    def text(*more: str) -> str:
+        decide = installer.prefix + shlex.join(decide_command(model or "gpt-4", *more))
+        comment = f"{installer.prefix}evalsuite comment reports/pr"
+        return template.format(
+            name=name,
+            folder=folder,
+            quoted=shlex.quote(folder),
+            install=installer.install,
+            decide=decide,
+            comment=comment,
+        )
+
+    compared = text(f"--baseline={BASELINE}") if (root / BASELINE).is_dir() else text()
+    shown = file if root.is_absolute() else Path(os.path.relpath(file))
+    if file.is_file() and file.read_text("utf-8") == text() != compared:
+        # As an earlier call wrote it, before there was a baseline.
+        file.unlink()
+    yield write_new(shown, compared) + f" (installs by {installer.reason})"
+    if forge == "gitlab":
+        include = f"include:\n  - local: .gitlab/{name}.yml\n"
+        yield write_new(repository / ".gitlab-ci.yml", include, f".gitlab/{name}.yml")
+
+
+def _call(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
+    """Run one of the workflow's commands here, as if outside of CI, so that nothing is posted or left behind."""
+    forges = ("GITHUB_", "GITLAB_", "CI_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
+    clean = {"PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_FILE": str(scratch / "coverage")}
+    further = [f"--override-ini=cache_dir={scratch / 'cache'}"] if command[0] == "pytest" else []
+    result = subprocess.run(  # noqa: S603 - the commands are this module's own
+        [sys.executable, "-m", *command, *further],
+        cwd=root,
+        env={**inherited, **clean, **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    return result.returncode, result.stdout
+
+
+def _last_lines(text: str, most: int = 8) -> str:
+    return "\n".join(f"    {line}" for line in text.strip().splitlines()[-most:])
+
+
+@dataclass
+class _Proof:
+    """Runs the workflow's commands with a scripted model in place of the real one.
+
+    Attributes:
+        root: the project's root.
+        scratch: a temporary folder for everything that the commands write.
+    """
+
+    root: Path
+    scratch: Path
+
+    def run(self) -> int:
+        """Show one green and one red run; return 0 where both are as they should be."""
+        sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
+        # The first run knows no answer; its records say what the cases ask and expect.
+        status, shown = self._decide("learn")
+        records = self.scratch / "learn" / "pr" / "records.jsonl"
+        if not records.is_file():
+            sys.stdout.write(
+                f"  not proven: pytest ended with status {status} before a case was scored:\n{_last_lines(shown)}\n"
+                "  mend what it says, then run `evalsuite init --ci` again\n"
+            )
+            return 1
+        script = self.scratch / "script.json"
+        script.write_text(json.dumps(_answers(records)), "utf-8")
+        green = self._show("green", script)
+        red = self._show("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
+        if green == 0 and red not in {0, None}:
+            sys.stdout.write(
+                "  proven: status and comment agree, green and red; nothing was kept or posted\n"
+            )
+            return 0
+        wrong = "the green run" if green else "the red run"
+        sys.stdout.write(
+            f"  not proven: {wrong} is not. The scripted model answers each question with its sample's target; where "
+            "a case wants more than that (a judge, tools, a program), try the workflow on a pull request\n"
+        )
+        return 1
+
+    def _decide(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
+        command = decide_command(MODEL, f"--reports={self.scratch / name}", *more)
+        given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
+        return _call(command, self.root, self.scratch, given)
+
+    def _show(self, name: str, script: Path | None, *more: str) -> int | None:
+        """Decide and comment as the workflow does; return the status, or None where the comment is refused."""
+        status, shown = self._decide(name, *more, script=script)
+        output = self.scratch / f"{name}.output"
+        verdict = output.read_text("utf-8").strip() if output.is_file() else ""
+        command = ["evalsuite", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
+        refused, comment = _call(command, self.root, self.scratch, {})
+        first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
+        sys.stdout.write(
+            f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n"
+        )
+        if refused:
+            sys.stdout.write(f"{_last_lines(shown)}\n")
+        return None if refused else status
+
+
+def _answers(records: Path) -> dict[str, str]:
+    """The answer that each question of a run expects; text alone can be scripted."""
+    found = {}
+    for line in records.read_text("utf-8").splitlines():
+        record = json.loads(line)
+        target = record.get("target")
+        if isinstance(target, list) and target:
+            target = target[0]
+        if target is not None:
+            found[str(record.get("input") or "")] = target if isinstance(target, str) else json.dumps(target)
+    return found

@@ -1,0 +1,36 @@
+"""A model without intelligence, `function:evalsuite.models.scripted:answer`: it proves a CI workflow for nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MODEL = "function:evalsuite.models.scripted:answer"
+SCRIPT = "EVALSUITE_SCRIPT"
+"""Environment variable that names the script: a JSON object of answers by question."""
+
+IGNORANCE = "I do not know."
+
+
+def answer(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the script's answer to the longest question that the conversation contains.
+
+    Without a script, or where no question fits, the answer is `I do not know.`
+    """
+    file = os.environ.get(SCRIPT)
+    said = "\n".join(str(message.get("content")) for message in messages)
+    script = _read(file) if file else {}
+    known = [question for question in script if question and question in said]
+    return script[max(known, key=len)] if known else IGNORANCE
+
+
+@cache
+def _read(file: str) -> dict[str, str]:
+    script: dict[str, str] = json.loads(Path(file).read_text("utf-8"))
+    return script
