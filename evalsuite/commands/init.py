@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.commands.init_ci import find_repository, write_new, write_workflow
 from evalsuite.models.choice import INSTALL_LOCAL
 
 if TYPE_CHECKING:
@@ -112,8 +113,6 @@ def run(options: argparse.Namespace) -> int:
     for line in (*_write_files(root), *_write_gate(root)):
         sys.stdout.write(f"{line}\n")
     if options.ci:
-        from evalsuite.commands.init_ci import write_workflow
-
         return write_workflow(root, options.ci, options.model)
     sys.stdout.write(
         "\nRun it:  pytest evals/ --model=gpt-4        (the key comes from OPENAI_API_KEY)\n"
@@ -139,12 +138,6 @@ def _write_gate(root: Path) -> Iterator[str]:
     else:
         # A further file of settings would hide the one that is there.
         yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{found.gate.rstrip()}"
-
-
-def find_repository(root: Path) -> Path:
-    """Find the root of the Git repository that holds a folder; without one, the folder itself."""
-    here = root.resolve()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
 def find_pytest_file(root: Path) -> PytestFile | None:
@@ -183,15 +176,3 @@ def _read_pytest_file(file: Path, shown: Path) -> PytestFile | None:
         return None
     gated = any(name in {"evalsuite_gate", "evalsuite_gates"} for name in there)
     return PytestFile(shown / file.name, section, gated)
-
-
-def write_new(file: Path, text: str, needed: str = "") -> str:
-    """Write a file that is not there yet; return a line that says so, or what the file lacks."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        lacking = needed and needed not in file.read_text("utf-8", "replace")
-        return f"kept     {file}{f': add this line yourself:  {text.strip()}' if lacking else ''}"
-    return f"written  {file}"

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands.init import find_repository, write_new
 from evalsuite.models.scripted import MODEL, SCRIPT
 
 if TYPE_CHECKING:
@@ -103,6 +102,24 @@ class Installer:
     prefix: str
     reason: str
     lacking: str = ""
+
+
+def find_repository(root: Path) -> Path:
+    """Find the root of the Git repository that holds a folder; without one, the folder itself."""
+    here = root.resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def write_new(file: Path, text: str, needed: str = "") -> str:
+    """Write a file that is not there yet; return a line that says so, or what the file lacks."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        lacking = needed and needed not in file.read_text("utf-8", "replace")
+        return f"kept     {file}{f': add this line yourself:  {text.strip()}' if lacking else ''}"
+    return f"written  {file}"
 
 
 def find_installer(root: Path) -> Installer:
