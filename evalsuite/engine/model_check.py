@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, open_backend
 
 if TYPE_CHECKING:
@@ -54,6 +54,20 @@ def check_name(settings: Settings) -> None:
         SettingsError: there is none, or it is of no known kind.
     """
     open_backend(demand_model(settings.model), settings.model_base_url)
+
+
+def why_unaskable(settings: Settings, *, with_key: bool) -> str:
+    """Say why the model cannot be asked, and how it could be; empty if it can.
+
+    Args:
+        settings: those of the run.
+        with_key: whether this process holds the keys, so that a missing one shows here.
+    """
+    try:
+        (check_model if with_key else check_name)(settings)
+    except EvalsuiteError as error:
+        return str(error)
+    return ""
 
 
 def check_judge(settings: Settings) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.plugin.collection.parameters import carry_parameters
-from evalsuite.plugin.collection.preflight import check_asked, check_judge
+from evalsuite.plugin.collection.preflight import check_asked, check_judge, check_others
 from evalsuite.plugin.collection.programs_here import check_sandboxes
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
@@ -113,6 +113,7 @@ def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: l
     pytest passes over functions whose name does not begin with its own, whatever they implement.
     """
     choose_items(config, items)
+    check_others(session, items)
     check_judge(session, items)
     check_sandboxes(session, items)
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from evalsuite.plugin.collection.refusal import refuse
-from evalsuite.plugin.marks import case_of
+from evalsuite.plugin.marks import case_of, is_left_out
 from evalsuite.plugin.session.process_state import PROCESS
 
 if TYPE_CHECKING:
@@ -42,6 +42,16 @@ def check_asked(session: pytest.Session, items: list[pytest.Item]) -> None:
     )
     if problem:
         refuse(session, items, problem)
+
+
+def check_others(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Checks that a session that skips cases for want of a model has other tests to run.
+
+    Raises:
+        pytest.UsageError: it has none (see `refuse`).
+    """
+    if items and all(map(is_left_out, items)):
+        refuse(session, items, str(next(items[0].iter_markers("skip")).args[0]))
 
 
 def check_judge(session: pytest.Session, items: list[pytest.Item]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.core.settings import OPTIONS
 from evalsuite.decisions.planned_order import spread
 from evalsuite.plugin.marks import case_of
 from evalsuite.plugin.session.process_state import PROCESS
@@ -45,6 +46,15 @@ def is_narrowed(config: pytest.Config) -> bool:
     option = config.option
     picked = option.keyword or option.markexpr or getattr(option, "lf", False)
     return bool(picked) or any("::" in arg or arg.endswith(".py") for arg in config.args)
+
+
+def is_asked_for(config: pytest.Config) -> bool:
+    """Whether the command line asks for cases: by one of evalsuite's options, or by the id of a test.
+
+    If not, as with plain `pytest` in a project with unit tests, cases without a model are skipped.
+    """
+    given = any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
+    return given or any("::" in arg for arg in config.args)
 
 
 def count_cases(items: list[pytest.Item]) -> int:

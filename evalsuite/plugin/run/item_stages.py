@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, for_terminal
-from evalsuite.plugin.marks import FINDINGS, MARK, RECORD, case_of, running_items
+from evalsuite.plugin.collection.selection import is_asked_for
+from evalsuite.plugin.marks import FINDINGS, FIXTURE, LEFT_OUT, MARK, RECORD, case_of, running_items
 from evalsuite.plugin.session.listener import LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from evalsuite.plugin.collection.cases import Case
+    from evalsuite.plugin.session.process_state import Process
 
 
 def make_items(metafunc: pytest.Metafunc) -> None:
@@ -27,25 +29,39 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
         return
-    from evalsuite.engine.model_check import check_model, check_name
-    from evalsuite.models.choice import runs_other_code
     from evalsuite.plugin.collection.cases import generate
 
-    process = metafunc.config.stash[PROCESS]
+    config = metafunc.config
+    process = config.stash[PROCESS]
     settings, name = process.settings, process.model_name
     try:
-        if not (settings.replay or metafunc.config.option.collectonly or runs_other_code(name or "")):
-            # Keys stay with the gateway: in the controlling process, which says what is missing when a worker asks,
-            # or in a service.
-            elsewhere = hasattr(metafunc.config, "workerinput") or settings.gateway
-            check = check_name if elsewhere else check_model
-            check(replace(settings, model=name))
+        reason = _why_unaskable(config, process)
+        if reason and not is_asked_for(config):
+            skipped = pytest.param(None, marks=pytest.mark.skip(reason), id=LEFT_OUT)
+            metafunc.parametrize(FIXTURE, [skipped], indirect=True)
+            return
+        if reason:
+            raise pytest.Collector.CollectError(reason)
         generate(metafunc, mark.args[0], settings, name or "", process.deal.is_mine)
         listener = metafunc.config.stash.get(LISTENER, None)
         if listener is not None:
             listener.live[metafunc.definition.nodeid] = mark.args[0].benchmark
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
+
+
+def _why_unaskable(config: pytest.Config, process: Process) -> str:
+    """Why the model cannot be asked; empty if it can, or if nothing will be asked."""
+    from evalsuite.engine.model_check import why_unaskable
+    from evalsuite.models.choice import runs_other_code
+
+    settings, name = process.settings, process.model_name
+    if settings.replay or config.option.collectonly or runs_other_code(name or ""):
+        return ""
+    # The gateway holds the keys: in the controlling process, which told a worker what is missing, or in a service.
+    worker = hasattr(config, "workerinput")
+    reason = why_unaskable(replace(settings, model=name), with_key=not (worker or settings.gateway))
+    return reason or (config.workerinput["evalsuite"]["unaskable"] if worker else "")
 
 
 def note_running(item: pytest.Item) -> Generator[None, object, object]:

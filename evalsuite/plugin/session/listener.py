@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import EvalsuiteError, RunError, for_terminal, in_words
-from evalsuite.plugin.collection.selection import count_cases, is_narrowed
+from evalsuite.plugin.collection.selection import count_cases, is_asked_for, is_narrowed
 from evalsuite.plugin.marks import RECORD
 from evalsuite.plugin.session.plan import PLAN, plan_of
 from evalsuite.plugin.session.process_state import PROCESS
@@ -158,12 +159,23 @@ class Listener:
             "model": self.model,
             "selection": self.selection,
             "quarantine": self.quarantine.plain() if self.quarantine else None,
+            "unaskable": self._why_unaskable(),
             # One worker is enough; if it dies first, its replacement is asked.
             "plan": self._told is None and all(other.isclosed() for other in self._channels),
         }
         node.workerinput["evalsuite_channel"] = channel
         self._channels.append(channel)
         channel.setcallback(functools.partial(self._hear_worker, channel), endmarker=None)
+
+    def _why_unaskable(self) -> str:
+        """Why workers skip all cases; empty if the model can be asked, or if the command line asks for cases."""
+        from evalsuite.engine.model_check import why_unaskable
+        from evalsuite.models.choice import runs_other_code
+
+        elsewhere = self.settings.gateway or self.settings.replay or runs_other_code(self.model or "")
+        if elsewhere or is_asked_for(self._config):
+            return ""
+        return why_unaskable(replace(self.settings, model=self.model), with_key=True)
 
     def import_client(self) -> None:
         """Imports the client while the workers start, if a model is named and so some case will probably ask."""

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import EvalsuiteError, in_words
+from evalsuite.plugin.marks import LEFT_OUT
 from evalsuite.plugin.session.listener import INCOMPLETE, LISTENER
 from evalsuite.plugin.session.process_state import PROCESS
 from evalsuite.plugin.session.signals import ended_by, restore
@@ -96,6 +98,7 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
     listener = terminal.config.stash.get(LISTENER, None)
     if listener is None:
         return
+    _show_left_out(terminal)
     if listener.broken:
         from evalsuite.plugin.terminal.closing_lines import show_failure
 
@@ -106,6 +109,17 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
         summarise(terminal, listener.controller.folder, listener.controller.verdict, listener.status)
         if listener.controller.aside:
             terminal.write_line(listener.controller.aside)
+
+
+def _show_left_out(terminal: pytest.TerminalReporter) -> None:
+    """Says in one line why benchmarks were skipped, and how to run them."""
+    skipped = [
+        report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")
+    ]
+    if skipped:
+        *_, reason = skipped[0].longrepr
+        count = number_of(len(skipped), "benchmark")
+        terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
 
 
 def stop(config: pytest.Config) -> None:

@@ -183,9 +183,12 @@ def announce(config: pytest.Config) -> str | None:
     process = config.stash[PROCESS]
     if not process.settings.given:
         return None
-    judge, user = process.settings.judge_model, process.settings.user_model
-    others = f"{f', judge {judge}' if judge else ''}{f', user {user}' if user else ''}"
-    return f"evalsuite: model {process.model_name}{others}"
+    asked = {
+        "model": process.model_name,
+        "judge": process.settings.judge_model,
+        "user": process.settings.user_model,
+    }
+    return f"evalsuite: {', '.join(f'{role} {name}' for role, name in asked.items() if name) or 'no model'}"
 
 
 def check_hosts(config: pytest.Config, specs: list[Any]) -> None:

@@ -1,0 +1,63 @@
+"""Cases beside unit tests: a session that nobody asked for cases is decided by the unit tests alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+
+@pytest.fixture
+def project(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """A suite whose project has a unit test, and no key for its model."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    suite.pytester.makefile(".ini", pytest="[pytest]\nevalsuite_model = gpt-4\n")
+    suite.pytester.makepyfile(test_sums="def test_sums():\n    assert 1 + 1 == 2\n")
+    return suite
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_plain_pytest_runs_the_unit_tests_and_skips_cases_without_a_key(
+    project: Suite, workers: tuple[str, ...]
+) -> None:
+    result = project.run(*workers, model=False)
+    result.assert_outcomes(passed=1, skipped=1)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["evalsuite: 1 benchmark skipped: *OPENAI_API_KEY*"])
+    assert not project.runs()
+
+
+def test_a_failing_unit_test_decides_the_status(project: Suite) -> None:
+    project.pytester.makepyfile(test_wrong="def test_wrong():\n    assert False\n")
+    assert project.run(model=False).ret == 1
+
+
+@pytest.mark.parametrize(
+    "asked", [("--model=gpt-4",), ("--gate=capitals.exact_match >= 0.5",), ("--limit=1",)]
+)
+def test_cases_that_were_asked_for_are_an_error_without_a_key(project: Suite, asked: tuple[str, ...]) -> None:
+    result = project.run(*asked, model=False)
+    assert result.ret != 0
+    assert "OPENAI_API_KEY" in result.stdout.str() + result.stderr.str()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_a_session_of_cases_alone_is_an_error_without_a_key(project: Suite, workers: tuple[str, ...]) -> None:
+    (project.path / "test_sums.py").unlink()
+    result = project.run(*workers, model=False)
+    assert result.ret not in {0, 5}
+    assert "OPENAI_API_KEY" in result.stdout.str() + result.stderr.str()
+
+
+def test_the_header_does_not_name_a_model_where_there_is_none(
+    project: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalsuite.engine.model_check.default_model", lambda: None)
+    project.pytester.makefile(".ini", pytest="[pytest]\nevalsuite_limit = 3\n")
+    result = project.run(model=False)
+    assert result.ret == 0
+    assert "model None" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["evalsuite: 1 benchmark skipped: no model: name one with --model*"])
