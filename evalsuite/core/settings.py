@@ -148,6 +148,13 @@ class Settings:
         "may be repeated",
         "MODEL=PROMPT/COMPLETION",
     )
+    prices: str | None = setting(
+        None,
+        'TOML file of models\' prices, such as "gpt-6-sol" = [2.0, 10.0] for prompt and completion in US dollars per '
+        "million tokens, over the shipped table's; --price goes before it",
+        "FILE",
+        kept=False,
+    )
     limit: int | None = setting(
         None,
         "samples per benchmark at most, chosen by --seed; all modes of a benchmark get the same ones",

@@ -6,7 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError
-from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, open_backend
+from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, open_backend, runs_other_code
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -115,8 +115,24 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
         raise SettingsError(
             "--until-decided needs --max-cost: it goes on until all is decided or that is spent"
         )
+    if settings.max_cost is not None:
+        check_prices(settings)
     if not settings.replay:
         check_askable(settings, named)
+
+
+def check_prices(settings: Settings) -> None:
+    """Checks, before the run exists, that the spend limit can be kept: each model that costs money has a price.
+
+    Raises:
+        SettingsError: the price of a model is not known.
+    """
+    from evalsuite.gateway.spend import price_of, read_prices, unknown_price
+
+    prices = read_prices(settings.price)
+    for name in filter(None, (settings.model, settings.judge_model, settings.user_model)):
+        if not runs_other_code(name) and open_backend(name).metered and price_of(name, prices) is None:
+            raise SettingsError(unknown_price(name))
 
 
 def check_reports(folder: Path) -> None:

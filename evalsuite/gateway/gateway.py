@@ -36,6 +36,7 @@ from evalsuite.gateway.spend import (
     estimate_tokens,
     price_of,
     prompt_bound,
+    unknown_price,
 )
 from evalsuite.gateway.upstream import Upstream
 from evalsuite.gateway.wire import request_key
@@ -233,10 +234,7 @@ class Gateway:
         metered = upstream.backend.metered
         price = price_of(model, self._prices) if metered else None
         if price is None and metered and self.ledger.limit is not None:
-            error = BackendUnavailable(
-                f"--max-cost cannot be kept, as no price of {model} is known: name it with "
-                f"--price {model}=PROMPT/COMPLETION in US dollars a million tokens (0/0 for a server of your own)"
-            )
+            error = BackendUnavailable(unknown_price(model))
             self._give_up(upstream, error)
             raise error
         return price

@@ -7,9 +7,10 @@ import dataclasses
 import json
 import math
 import re
+import tomllib
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.json_codec import dumps, encode_message
@@ -17,6 +18,7 @@ from evalsuite.core.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from evalsuite.core.types import Completion, Request
 
@@ -29,18 +31,70 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens."""
+    """US dollars per million tokens.
+
+    Attributes:
+        prompt: price of the prompt.
+        completion: price of the answer.
+        longest: largest prompt, in tokens, that these prices cover; None for any.
+        long_prompt: price of a longer prompt.
+        long_completion: price of the answer to a longer prompt.
+    """
 
     prompt: float
     completion: float
+    longest: int | None = None
+    long_prompt: float = 0.0
+    long_completion: float = 0.0
 
     def times(self, share: float) -> Price:
         """A price that is a part of this one."""
-        return Price(share * self.prompt, share * self.completion)
+        return replace(
+            self,
+            prompt=share * self.prompt,
+            completion=share * self.completion,
+            long_prompt=share * self.long_prompt,
+            long_completion=share * self.long_completion,
+        )
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
         """US dollars for these tokens."""
+        if self.longest is not None and prompt_tokens > self.longest:
+            return (prompt_tokens * self.long_prompt + completion_tokens * self.long_completion) / 1e6
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
+def prices_of_file(file: Path) -> list[str]:
+    """Read a user's prices, in the form of `--price`.
+
+    Args:
+        file: TOML; a line per model, such as `"gpt-6-sol" = [2.0, 10.0]`, in US dollars per million tokens.
+
+    Raises:
+        SettingsError: the file cannot be read, or is not of this form.
+    """
+    form = 'write a line per model, "gpt-6-sol" = [2.0, 10.0], for prompt and completion'
+    try:
+        table = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"--prices {file}: cannot be read: {error}; {form}") from error
+    for model, pair in table.items():
+        if not (
+            isinstance(pair, list) and len(pair) == 2 and all(type(each) in {int, float} for each in pair)
+        ):
+            raise SettingsError(f"--prices {file}: {model} is {pair!r:.60}, which is not two numbers; {form}")
+    texts = [f"{model}={prompt}/{completion}" for model, (prompt, completion) in table.items()]
+    read_prices(texts)
+    return texts
+
+
+def shipped_date() -> str:
+    """The day of the shipped table of prices, as in 2026-11-22."""
+    return str(_shipped()["as_of"])
+
+
+def _shipped() -> dict[str, Any]:
+    return json.loads(resources.files("evalsuite.gateway").joinpath("prices.json").read_text("utf-8"))  # type: ignore[no-any-return] # an object
 
 
 def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
@@ -49,8 +103,7 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
     Raises:
         SettingsError: an override is malformed.
     """
-    table = json.loads(resources.files("evalsuite.gateway").joinpath("prices.json").read_text("utf-8"))
-    prices = {model: Price(*pair) for model, pair in table["usd_per_million_tokens"].items()}
+    prices = {model: Price(*numbers) for model, numbers in _shipped()["usd_per_million_tokens"].items()}
     for override in overrides:
         model, _, pair = override.rpartition("=")
         try:
@@ -70,6 +123,15 @@ def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
     """A model's price: by its name, else by the longest known name that it begins with (dated versions)."""
     names = [name for name in prices if model == name or model.startswith(f"{name}-20")]
     return prices[max(names, key=len)] if names else None
+
+
+def unknown_price(model: str) -> str:
+    """The message about a model whose price is needed and not known."""
+    return (
+        f"--max-cost cannot be kept, as no price of {model} is known: name it with --price "
+        f"{model}=PROMPT/COMPLETION in US dollars per million tokens (0/0 for a server of your own), or in a file "
+        f"with --prices; the shipped table is of {shipped_date()}"
+    )
 
 
 def estimate_tokens(request: Request) -> int:

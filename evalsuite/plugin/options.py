@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.given_settings import read_settings
@@ -40,10 +41,17 @@ def settings_of(config: pytest.Config) -> Settings:
     """The settings that the user gave; the command line takes precedence over ini files.
 
     Raises:
-        SettingsError: a value is malformed.
+        SettingsError: a value is malformed, or the file of prices cannot be read.
     """
     values = {}
     for option in OPTIONS:
         value = config.getoption(f"evalsuite_{option.name}")
         values[option.name] = config.getini(option.ini) if value is None else value
-    return read_settings(values)
+    settings = read_settings(values)
+    if settings.prices is None:
+        return settings
+    from evalsuite.gateway.spend import prices_of_file
+
+    # The run records the prices themselves, so that a resumed run does not depend on the file.
+    listed = prices_of_file(config.rootpath / settings.prices)
+    return replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})

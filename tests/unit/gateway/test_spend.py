@@ -20,10 +20,13 @@ from evalsuite.gateway.spend import (
     answer_bound,
     estimate_tokens,
     price_of,
+    prices_of_file,
     read_prices,
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.unit.gateway.conftest import Virtual
 
 
@@ -62,6 +65,34 @@ def test_a_users_price_goes_before_the_shipped_one() -> None:
 def test_a_malformed_price_is_told_with_the_right_form(text: str) -> None:
     with pytest.raises(SettingsError, match="not a price; write MODEL=PROMPT/COMPLETION"):
         read_prices([text])
+
+
+def test_a_long_prompt_has_its_own_price() -> None:
+    price = Price(2, 10, 272_000, 4, 15)
+    assert price.of(272_000, 1_000_000) == pytest.approx(10.544)
+    assert price.of(272_001, 1_000_000) == pytest.approx(15 + 4 * 0.272001)
+    assert price.times(0.5).of(1_000_000, 0) == 2
+
+
+@pytest.mark.parametrize("provider", ["gpt-6", "claude-", "gemini-", "mistral-", "deepseek-"])
+def test_the_shipped_table_covers_a_provider(provider: str) -> None:
+    assert any(model.startswith(provider) for model in read_prices())
+
+
+def test_prices_are_read_from_a_users_file(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text('"gpt-6.9" = [1, 2.5]\n')
+    assert read_prices(prices_of_file(file))["gpt-6.9"] == Price(1, 2.5)
+
+
+@pytest.mark.parametrize(
+    "text", ["gpt-4 = 3", "gpt-4 = [1]", 'gpt-4 = ["1", 2]', "gpt-4 = [true, 1]", "=", "[a"]
+)
+def test_a_file_that_is_not_of_prices_is_refused_with_the_right_form(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match="write a line per model"):
+        prices_of_file(file)
 
 
 @given(st.text(), st.text(max_size=20))
