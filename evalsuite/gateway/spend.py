@@ -73,7 +73,10 @@ def prices_of_file(file: Path) -> list[str]:
     Raises:
         SettingsError: the file cannot be read, or is not of this form.
     """
-    form = 'write a line per model, "gpt-6-sol" = [2.0, 10.0], for prompt and completion'
+    form = (
+        'write a line per model, "gpt-6-sol" = [2.0, 10.0], for prompt and completion (in an ini file, single prices '
+        "belong to evalsuite_price)"
+    )
     try:
         table = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.given_settings import read_settings
@@ -30,9 +29,11 @@ def add_options(parser: pytest.Parser) -> None:
         dest = f"evalsuite_{option.name}"
         group.addoption(option.flag, dest=dest, default=None, help=option.help, **taken)
         if option.repeat:
-            # In an ini file several values are a list, whose name is better in the plural.
+            # In an ini file several values are a list, in the plural unless another option has that name.
             explanation = f"default of {option.flag}, a list"
-            parser.addini(f"{option.ini}s", explanation, type="linelist", default=None, aliases=[option.ini])
+            free = all(other.ini != f"{option.ini}s" for other in OPTIONS)
+            name, aliases = (f"{option.ini}s", [option.ini]) if free else (option.ini, [])
+            parser.addini(name, explanation, type="linelist", default=None, aliases=aliases)
         else:
             parser.addini(option.ini, f"default of {option.flag}", type=INI[option.kind], default=None)
 
@@ -41,17 +42,10 @@ def settings_of(config: pytest.Config) -> Settings:
     """The settings that the user gave; the command line takes precedence over ini files.
 
     Raises:
-        SettingsError: a value is malformed, or the file of prices cannot be read.
+        SettingsError: a value is malformed.
     """
     values = {}
     for option in OPTIONS:
         value = config.getoption(f"evalsuite_{option.name}")
         values[option.name] = config.getini(option.ini) if value is None else value
-    settings = read_settings(values)
-    if settings.prices is None:
-        return settings
-    from evalsuite.gateway.spend import prices_of_file
-
-    # The run records the prices themselves, so that a resumed run does not depend on the file.
-    listed = prices_of_file(config.rootpath / settings.prices)
-    return replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
+    return read_settings(values)

@@ -59,9 +59,9 @@ def _why_unaskable(config: pytest.Config, process: Process) -> str:
     if settings.replay or config.option.collectonly or runs_other_code(name or ""):
         return ""
     # The gateway holds the keys: in the controlling process, which told a worker what is missing, or in a service.
-    worker = hasattr(config, "workerinput")
-    reason = why_unaskable(replace(settings, model=name), with_key=not (worker or settings.gateway))
-    return reason or (config.workerinput["evalsuite"]["unaskable"] if worker else "")
+    told = getattr(config, "workerinput", None)
+    reason = why_unaskable(replace(settings, model=name), with_key=not (told or settings.gateway))
+    return reason or (str(told["evalsuite"]["unaskable"]) if told else "")
 
 
 def note_running(item: pytest.Item) -> Generator[None, object, object]:

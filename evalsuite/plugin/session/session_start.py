@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,8 @@ from evalsuite.plugin.session.process_state import PROCESS, Process
 from evalsuite.plugin.session.signals import listen
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.gateway.asker import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
@@ -84,7 +87,7 @@ def _new_loop() -> BackgroundLoop:
 def _start_controller(config: pytest.Config) -> None:
     from evalsuite.plugin.options import settings_of
 
-    settings, selection = settings_of(config), selection_of(config)
+    settings, selection = _with_prices(settings_of(config), config.rootpath), selection_of(config)
     lease = None
     reports = config.rootpath / settings.reports
     if settings.resume or settings.replay:
@@ -121,6 +124,16 @@ def _start_controller(config: pytest.Config) -> None:
         lambda _: listener.controller.asked.gateway,
     )
     config.stash[PROCESS].quarantine = listener.quarantine
+
+
+def _with_prices(settings: Settings, root: Path) -> Settings:
+    """Add the prices of the user's file, which the run records, so that a resumed run does not need the file."""
+    if settings.prices is None:
+        return settings
+    from evalsuite.gateway.spend import prices_of_file
+
+    listed = prices_of_file(root / settings.prices)
+    return replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
 
 
 def quarantine_now(config: pytest.Config, settings: Settings) -> Quarantine | None:
