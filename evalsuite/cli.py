@@ -1,4 +1,4 @@
-"""The command `evalsuite`: the table of its commands, each a file in `commands/`."""
+"""The command `evalsuite`: the table of its commands and their forms, each a file in `commands/`."""
 
 from __future__ import annotations
 
@@ -7,80 +7,168 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalsuite.core.errors import EvalsuiteError, in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from types import ModuleType
+
+
+class Form(NamedTuple):
+    """One form of a command.
+
+    Attributes:
+        module: its file in `commands/`.
+        summary: what it does, in a line.
+    """
+
+    module: str
+    summary: str
+
 
 COMMANDS = {
-    "plan": "say what a suite will take, and which loss it can show, before anything is paid",
-    "init": "write a first case, a gate and a CI workflow into a project of your own",
-    "runs": "list the runs there are, the newest first",
-    "show": "show one case: question, answer, target, scores and reasons",
-    "diff": "list the cases that two runs answered differently",
-    "prune": "remove old runs",
-    "report": "print a run's report, made again from its records",
-    "history": "show gated metrics over releases, and slow drift from a reference",
-    "compare": "put runs side by side, the first being the baseline",
-    "view": "show runs in the browser: an index with trends, or one run's page",
-    "merge": "join the shards of a run into one run",
-    "gate": "decide a run's gates, or others, again; the exit status is what the run would have had",
-    "comment": "post a verdict on the pull request or merge request of this CI job",
-    "doctor": "say what works here before a run spends anything: model, key, sandbox, extras, disk",
-    "submit": "write a run's answers in the form that a benchmark's leaderboard takes",
-    "export": "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval",
-    "paper": "write the LaTeX tables and the appendix of a paper that compares runs",
-    "label": "write a sheet with a random part of a run's cases, for people to label",
-    "judge": "judge a run's answers again, and say how far the judge can be trusted",
-    "verify": "prove a run's report, or a bundle's, from its journal: checksums, records, every number",
-    "bundle": "write a run as one file that can be verified and replayed offline",
-    "gateway": "serve one gateway to many sessions, and to any OpenAI client: one store, one limit, one set of keys",
-    "ray": "run a suite's shards on a Ray cluster, with one gateway, one report and one exit status",
-    "build": "make a benchmark's data from its sources",
-    "score": "score outputs that exist already",
-    "metaeval": "measure metrics: against human ratings, and on known changes",
+    "init": {"": Form("init", "write a first case, a gate and a CI workflow into a project of your own")},
+    "doctor": {
+        "": Form(
+            "doctor", "say what works here before a run spends anything: model, key, sandbox, extras, disk"
+        )
+    },
+    "plan": {
+        "": Form("plan", "say what a suite will take, and which loss it can show, before anything is paid")
+    },
+    "report": {
+        "": Form("report", "print a run's report, made again from its records"),
+        "case": Form("show", "show one case: question, answer, target, scores and reasons"),
+        "page": Form("view", "show runs in the browser: an index with trends, or one run's page"),
+    },
+    "gate": {
+        "": Form(
+            "gate", "decide a run's gates, or others, again; the exit status is what the run would have had"
+        ),
+        "comment": Form("comment", "post a verdict on the pull request or merge request of this CI job"),
+    },
+    "compare": {
+        "": Form("compare", "put runs side by side, the first being the baseline"),
+        "cases": Form("diff", "list the cases that two runs answered differently"),
+        "history": Form("history", "show gated metrics over releases, and slow drift from a reference"),
+    },
+    "runs": {
+        "": Form("runs", "list the runs there are, the newest first"),
+        "merge": Form("merge", "join the shards of a run into one run"),
+        "prune": Form("prune", "remove old runs"),
+        "verify": Form(
+            "verify",
+            "prove a run's report, or a bundle's, from its journal: checksums, records, every number",
+        ),
+    },
+    "export": {
+        "": Form(
+            "export",
+            "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval",
+        ),
+        "paper": Form("paper", "write the LaTeX tables and the appendix of a paper that compares runs"),
+        "bundle": Form("bundle", "write a run as one file that can be verified and replayed offline"),
+        "submission": Form(
+            "submit", "write a run's answers in the form that a benchmark's leaderboard takes"
+        ),
+    },
+    "judge": {
+        "": Form("judge", "judge a run's answers again, and say how far the judge can be trusted"),
+        "sheet": Form("label", "write a sheet with a random part of a run's cases, for people to label"),
+    },
+    "score": {
+        "": Form("score", "score outputs that exist already"),
+        "metrics": Form("metaeval", "measure metrics: against human ratings, and on known changes"),
+    },
+    "build": {"": Form("build", "make a benchmark's data from its sources")},
+    "gateway": {
+        "": Form(
+            "gateway",
+            "serve one gateway to many sessions, and to any OpenAI client: one store, one limit, one set of keys",
+        )
+    },
+    "ray": {
+        "": Form(
+            "ray", "run a suite's shards on a Ray cluster, with one gateway, one report and one exit status"
+        )
+    },
 }
-"""What each command does; it is the module of its name in `commands/`."""
+"""Each command with its forms; a word behind the command's name picks one, and none picks the first."""
+
+EARLIER = {
+    form.module: f"{command} {word}"
+    for command, forms in COMMANDS.items()
+    for word, form in forms.items()
+    if form.module not in COMMANDS
+}
+"""Commands by their earlier names, which keep working."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; errors of evalsuite's own are one message and status 2."""
-    command_line = sys.argv[1:] if arguments is None else arguments
+    """Run one command; evalsuite's own errors are one message and status 2."""
     _write_what_can_be_written()
-    parser = make_parser(command_line)
-    options, further = parser.parse_known_args(command_line)
-    if further and not options.takes_further:
-        parser.error(f"unrecognized arguments: {' '.join(further)}")
-    options.further = further
-    run: Callable[[argparse.Namespace], int] = options.run
+    options = parse(sys.argv[1:] if arguments is None else arguments)
     try:
-        return run(options)
+        status: int = options.run(options)
     except (EvalsuiteError, OSError) as error:
         sys.stderr.write(f"evalsuite: {in_words(error)}\n")
         return 2
+    return status
 
 
-def _write_what_can_be_written() -> None:
-    """Lets characters that the output's encoding lacks (LANG=C, cp1252) be written as escapes, not end the command."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Find the command that the arguments name and read its options; `run` is what carries it out."""
+    words = list(arguments)
+    if words and words[0] in EARLIER:
+        sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {EARLIER[words[0]]}\n")
+        words[:1] = EARLIER[words[0]].split()
+    if not words or words[0] not in COMMANDS:
+        return _overview().parse_args(words)
+    forms = COMMANDS[words[0]]
+    word = words[1] if len(words) > 1 and words[1] in forms else ""
+    module = import_module(f"evalsuite.commands.{forms[word].module}")
+    parser = _parser_of(words[0], word, module)
+    options, further = parser.parse_known_args(words[2 if word else 1 :])
+    if further and not hasattr(module, "FURTHER"):
+        parser.error(f"unrecognized arguments: {' '.join(further)}")
+    options.further, options.run = further, module.run
+    return options
 
 
-def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """All commands; the module of one, with its options, is imported where it is named among the arguments."""
+def _parser_of(name: str, word: str, module: ModuleType) -> argparse.ArgumentParser:
+    forms = COMMANDS[name]
+    summary = forms[word].summary
+    parser = argparse.ArgumentParser(
+        prog=f"evalsuite {name} {word}".rstrip(), description=f"{summary[0].upper()}{summary[1:]}."
+    )
+    module.add_arguments(parser)
+    if not word and len(forms) > 1:
+        others = "; ".join(
+            f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other
+        )
+        parser.epilog = f"{parser.epilog or ''} Further forms: {others}.".strip()
+    return parser
+
+
+def _overview() -> argparse.ArgumentParser:
+    """Make the parser of `evalsuite --help`, which lists every command and its forms."""
     parser = argparse.ArgumentParser(
         prog="evalsuite",
         description="Reads the runs that `pytest cases/` left in reports/, and builds benchmarks from their sources.",
+        epilog="`evalsuite COMMAND --help` shows a command's options.",
     )
     parser.add_argument("--version", action="version", version=f"evalsuite {version('evalsuite')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if name in arguments:
-            module = import_module(f"evalsuite.commands.{name}")
-            module.add_arguments(command)
-            command.set_defaults(run=module.run, takes_further=hasattr(module, "FURTHER"))
+    for name, forms in COMMANDS.items():
+        words = ", ".join(word for word in forms if word)
+        commands.add_parser(name, help=forms[""].summary + (f" (also: {words})" if words else ""))
     return parser
+
+
+def _write_what_can_be_written() -> None:
+    """Let characters that the output's encoding lacks (LANG=C, cp1252) be written as escapes, not end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""`evalsuite bundle RUN`: a run as one file, which `evalsuite verify` checks and anybody can replay offline."""
+"""`evalsuite export bundle RUN`: a run as one file, which `runs verify` checks and anybody can replay offline."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.zip")
     parser.epilog = (
-        "`evalsuite verify RUN.zip` compares every printed number with the answers inside. To run the cases on those "
-        "answers again: unzip it into reports/RUN, then `pytest cases/ --replay RUN`."
+        "`evalsuite runs verify RUN.zip` compares every printed number with the answers inside. To run the cases on "
+        "those answers again: unzip it into reports/RUN, then `pytest cases/ --replay RUN`."
     )
 
 

@@ -1,4 +1,4 @@
-"""`evalsuite comment FOLDER`: posts a verdict on the pull request or merge request that a CI job runs for.
+"""`evalsuite gate comment FOLDER`: posts a verdict on the pull request or merge request that a CI job runs for.
 
 The folder is a run's, or that of `evalsuite gate --to`. Nothing of it is imported or executed, so that the step that
 holds the token runs no code of the change under test. The comment of an earlier commit is replaced. Without a valid

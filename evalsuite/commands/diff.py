@@ -1,4 +1,4 @@
-"""`evalsuite diff A B`: the cases that two runs answered differently, those that flipped first."""
+"""`evalsuite compare cases A B`: the cases that two runs answered differently, those that flipped first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evalsuite history [RUN ...]`: each gated metric over releases, and slow drift from a reference."""
+"""`evalsuite compare history [RUN ...]`: each gated metric over releases, and slow drift from a reference."""
 
 from __future__ import annotations
 

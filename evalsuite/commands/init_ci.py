@@ -218,7 +218,7 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
 
     def text(*more: str) -> str:
         decide = installer.prefix + shlex.join(decide_command(model or "gpt-4", *more))
-        comment = f"{installer.prefix}evalsuite comment reports/pr"
+        comment = f"{installer.prefix}evalsuite gate comment reports/pr"
         return template.format(
             name=name,
             folder=folder,

@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="which of the judge's scores, where the cases declare several; may be repeated (default: all)",
     )
-    sheet = "a sheet of `evalsuite label`; may be repeated"
+    sheet = "a sheet of `evalsuite judge sheet`; may be repeated"
     parser.add_argument("--people", action="append", type=Path, default=[], metavar="FILE", help=sheet)
     parser.add_argument(
         "--gate",

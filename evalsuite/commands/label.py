@@ -1,4 +1,4 @@
-"""`evalsuite label RUN`: a sheet with a random part of a run's cases, for people to fill in."""
+"""`evalsuite judge sheet RUN`: a sheet with a random part of a run's cases, for people to fill in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evalsuite merge RUN ... --to NAME`: joins the shards of a run into one run."""
+"""`evalsuite runs merge RUN ... --to NAME`: joins the shards of a run into one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evalsuite metaeval tables FILE ...`: table metrics against human ratings, and on known changes (`--grid`)."""
+"""`evalsuite score metrics tables FILE ...`: table metrics against human ratings, and on known changes (`--grid`)."""
 
 from __future__ import annotations
 

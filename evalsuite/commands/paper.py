@@ -1,4 +1,4 @@
-"""`evalsuite paper A B ... --label ...`: a paper's tables, figures and appendix for LaTeX."""
+"""`evalsuite export paper A B ... --label ...`: a paper's tables, figures and appendix for LaTeX."""
 
 from __future__ import annotations
 

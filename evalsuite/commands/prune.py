@@ -1,4 +1,4 @@
-"""`evalsuite prune`: lists old runs and, with --yes, removes them."""
+"""`evalsuite runs prune`: lists old runs and, with --yes, removes them."""
 
 from __future__ import annotations
 

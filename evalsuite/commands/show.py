@@ -1,4 +1,4 @@
-"""`evalsuite show CASE`: one case of a run, whole."""
+"""`evalsuite report case CASE`: one case of a run, whole."""
 
 from __future__ import annotations
 

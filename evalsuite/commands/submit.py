@@ -1,4 +1,4 @@
-"""`evalsuite submit BENCHMARK RUN`: writes a run's answers in the form that a benchmark's leaderboard takes."""
+"""`evalsuite export submission BENCHMARK RUN`: writes a run's answers in the form that a leaderboard takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evalsuite verify RUN`, or a bundle of one: proves a report from its journal: checksums, records, every number."""
+"""`evalsuite runs verify RUN`, or a bundle: proves a report from its journal: checksums, records, every number."""
 
 from __future__ import annotations
 

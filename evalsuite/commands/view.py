@@ -1,4 +1,4 @@
-"""`evalsuite view [RUN ...]`: shows runs in the browser, and follows one in progress."""
+"""`evalsuite report page [RUN ...]`: shows runs in the browser, and follows one in progress."""
 
 from __future__ import annotations
 

@@ -270,7 +270,9 @@ class Settings:
         kept=False,
     )
     shard: str | None = setting(
-        None, "this machine's part of the cases, for example 3/8; `evalsuite merge` joins the parts", "K/N"
+        None,
+        "this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts",
+        "K/N",
     )
     stop_when_decided: bool = setting(
         False,

@@ -48,7 +48,7 @@ def shortened(shard: str | None, early: Mapping[str, Any] | None, aside: str) ->
         aside: the gates that a run of chosen cases leaves undecided.
     """
     if shard:
-        return f"shard {shard}: gates are decided when `evalsuite merge` has joined all shards"
+        return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
     if early:
         return _ended_early(early)
     return f"a run of chosen cases, which leaves undecided: {aside}" if aside else ""

@@ -105,7 +105,7 @@ def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[d
     journal = Journal(target / JOURNAL)
     journal.begin(
         min(info["started"] for info in infos),
-        "evalsuite merge " + " ".join(run_folder.name for run_folder in folders),
+        "evalsuite runs merge " + " ".join(run_folder.name for run_folder in folders),
     )
     for folder in folders:
         if (folder.path / JOURNAL).is_file():

@@ -2,7 +2,7 @@
 
 Every value of `run.json` and of a record is replaced by wrong ones, one at a time; each file is cut off and has bits
 flipped at random places. `crashed` are commands that end with an exception, or not at all, rather than with a status
-and, where need be, one message; `wrong` are changed records that `evalsuite verify` takes for proved.
+and, where need be, one message; `wrong` are changed records that `evalsuite runs verify` takes for proved.
 """
 
 from __future__ import annotations

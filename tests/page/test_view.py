@@ -1,4 +1,4 @@
-"""`evalsuite view`: an index of all runs, and the page of a run that goes on."""
+"""`evalsuite report page`: an index of all runs, and the page of a run that goes on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_index_lists_runs_with_their_trends(
 ) -> None:
     make_run("monday", [make_record("fr")])
     make_run("tuesday", [make_record("fr", scores={"exact_match": 0.0})], gate=["capitals.exact_match >= 1"])
-    assert main(["view", "--reports", str(tmp_path), "--no-open"]) == 0
+    assert main(["report", "page", "--reports", str(tmp_path), "--no-open"]) == 0
     assert capsys.readouterr().out.strip() == (tmp_path / "index.html").as_uri()
     page = open_page(tmp_path / "index.html")
     assert page.locator("tbody tr").count() == 2
@@ -54,12 +54,12 @@ def test_a_damaged_run_does_not_hide_the_others(
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "run.json").write_text("{", "utf-8")
     (tmp_path / "bad" / "records.jsonl").write_text("", "utf-8")
-    main(["view", "--reports", str(tmp_path), "--no-open"])
+    main(["report", "page", "--reports", str(tmp_path), "--no-open"])
     assert "cannot be read" in open_page(tmp_path / "index.html").locator("tbody").inner_text()
 
 
 def test_without_runs_it_says_where_they_come_from(tmp_path: Path, capsys: Any) -> None:
-    assert main(["view", "--reports", str(tmp_path), "--no-open"]) == 2
+    assert main(["report", "page", "--reports", str(tmp_path), "--no-open"]) == 2
     assert "no run in" in capsys.readouterr().err
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def bundled(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.chdir(suite.path)
     suite.run("--run", "one")
-    assert main(["bundle", "one"]) == 0
+    assert main(["export", "bundle", "one"]) == 0
     return suite
 
 
 def test_a_bundle_is_verified(bundled: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert main(["verify", "one.zip"]) == 0
+    assert main(["runs", "verify", "one.zip"]) == 0
     assert "WRONG" not in capsys.readouterr().out
 
 
@@ -35,7 +35,7 @@ def test_a_changed_number_is_found(bundled: Suite) -> None:
         for name in old.namelist():
             data = old.read(name)
             new.writestr(name, data.replace(b"Osaka", b"Tokyo") if name == "records.jsonl" else data)
-    assert main(["verify", "two.zip"]) == 1
+    assert main(["runs", "verify", "two.zip"]) == 1
 
 
 def test_a_bundle_replays_without_the_run(bundled: Suite) -> None:
@@ -46,5 +46,5 @@ def test_a_bundle_replays_without_the_run(bundled: Suite) -> None:
 
 def test_what_is_no_bundle_is_one_message(bundled: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     (bundled.path / "x.zip").write_bytes(b"PK nothing")
-    assert main(["verify", "x.zip"]) == 2
+    assert main(["runs", "verify", "x.zip"]) == 2
     assert "x.zip is not a bundle" in capsys.readouterr().err

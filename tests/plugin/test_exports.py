@@ -98,7 +98,7 @@ def test_lm_evals_results_have_value_and_standard_error(exported: Suite) -> None
 
 def test_a_paper_has_its_tables_and_an_appendix(exported: Suite) -> None:
     exported.run("--run", "two")
-    assert main(["paper", "one", "two", "--label", "A_1", "--label", "B"]) == 0
+    assert main(["export", "paper", "one", "two", "--label", "A_1", "--label", "B"]) == 0
     tables = (exported.path / "paper" / "tables.tex").read_text("utf-8")
     assert r"A\_1" in tables
     assert r"\textbf{0.667 [" in tables
@@ -119,7 +119,7 @@ def test_a_difference_that_is_shown_has_stars_and_the_prompt_is_in_the_appendix(
     )
     exported.run("--run", "good", "test_many.py")
     exported.run("--run", "bad", "--model=function:wrong:answer", "test_many.py", model=False)
-    assert main(["paper", "good", "bad", "--label", "G", "--label", "B"]) == 0
+    assert main(["export", "paper", "good", "bad", "--label", "G", "--label", "B"]) == 0
     tables, appendix = (
         (exported.path / "paper" / name).read_text("utf-8") for name in ("tables.tex", "appendix.tex")
     )
@@ -141,7 +141,7 @@ def test_latex_compiles(exported: Suite) -> None:
         pytest.skip("pdflatex is not installed: apt-get install texlive-latex-recommended")
     main(["export", "one", "--to", "latex"])
     exported.run("--run", "two")
-    main(["paper", "one", "two", "--label", "A_1", "--label", "B"])
+    main(["export", "paper", "one", "two", "--label", "A_1", "--label", "B"])
     body = (
         r"\documentclass{article}\usepackage{booktabs,graphicx}\newcommand{\evalsuitefigures}{paper/}"
         r"\begin{document}\input{benchmarks}\input{paper/tables}\input{paper/figures}\input{paper/appendix}"

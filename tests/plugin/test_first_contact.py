@@ -41,22 +41,22 @@ def test_the_start_page_is_true(project: Suite, capsys: pytest.CaptureFixture[st
     told = next(line.strip() for line in PAGE.splitlines() if line.startswith("  missed"))
     assert told in result.stdout.str()
     capsys.readouterr()
-    assert main(["show", "ke"]) == 0
+    assert main(["report", "case", "ke"]) == 0
     assert "answer    I do not know.\ntarget    Nairobi\nscore     contains 0.0000" in capsys.readouterr().out
     app = project.path / "my_app.py"
     app.write_text(app.read_text().replace('"Tokyo"', '"Tokyo", "Kenya": "Nairobi"'))
     assert project.run("evals", "--run", "better", fresh=True).ret == 0
     capsys.readouterr()
-    assert main(["diff", "first", "better"]) == 0
+    assert main(["compare", "cases", "first", "better"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"failed -> passed  \+1\.0000  evals/test_first\.py::test_capitals\[ke\]", out)
     assert "1 with another outcome" in out
     assert main(["runs"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[2:]] == ["better", "first"]
-    assert main(["prune", "--keep", "1"]) == 0
+    assert main(["runs", "prune", "--keep", "1"]) == 0
     assert (project.path / "reports" / "first").is_dir()
-    assert main(["prune", "--keep", "1", "--yes"]) == 0
+    assert main(["runs", "prune", "--keep", "1", "--yes"]) == 0
     assert [folder.name for folder in (project.path / "reports").iterdir()] == ["better"]
 
 
@@ -203,7 +203,7 @@ def test_a_part_of_several_ids_names_them(project: Suite, capsys: pytest.Capture
     main(["init"])
     project.run("evals")
     capsys.readouterr()
-    assert main(["show", "test_capitals"]) == 2
+    assert main(["report", "case", "test_capitals"]) == 2
     assert "test_capitals[fr]" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""`evalsuite history`: releases in a table, and a status that says whether the newest has drifted."""
+"""`evalsuite compare history`: releases in a table, and a status that says whether the newest has drifted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def test_finished_runs_are_releases_in_the_order_of_time(suite: Suite) -> None:
     for name in ("b-first", "a-second"):
         suite.run(f"--run={name}", "--gate=capitals.exact_match >= 0.5")
-    result = suite.pytester.run("evalsuite", "history", "b-first", "a-second")
+    result = suite.pytester.run("evalsuite", "compare", "history", "b-first", "a-second")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["No drift*", "| b-first*", "| a-second*", "history: *history.md"])
     assert (suite.path / "reports" / "history" / "comparison.html").is_file()
@@ -22,7 +22,7 @@ def test_one_release_has_no_history_and_a_damaged_run_is_left_out(suite: Suite) 
     damaged = suite.path / "reports" / "damaged"
     damaged.mkdir()
     (damaged / "run.json").write_text("{")
-    result = suite.pytester.run("evalsuite", "history")
+    result = suite.pytester.run("evalsuite", "compare", "history")
     assert result.ret == 2
     result.stderr.fnmatch_lines(
         [
@@ -30,5 +30,5 @@ def test_one_release_has_no_history_and_a_damaged_run_is_left_out(suite: Suite) 
             "evalsuite: a history needs two releases or more; reports holds 1 finished run",
         ]
     )
-    named = suite.pytester.run("evalsuite", "history", "only")
+    named = suite.pytester.run("evalsuite", "compare", "history", "only")
     named.stderr.fnmatch_lines(["evalsuite: a history needs two releases or more; only alone was named"])

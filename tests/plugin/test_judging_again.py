@@ -1,4 +1,4 @@
-"""`evalsuite label` and `evalsuite judge`: people's labels, and a judge's certificate, for a run that is over."""
+"""`evalsuite judge sheet` and `evalsuite judge`: people's labels, and a judge's certificate, for a run that is over."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def judge(*arguments: str) -> int:
 
 
 def test_a_sheet_to_label_is_blind_to_scores_and_model(over: Suite) -> None:
-    assert main(["label", "base", "--cases", "2"]) == 0
+    assert main(["judge", "sheet", "base", "--cases", "2"]) == 0
     sheet = rows(over.path / "labels.csv")
     assert len(sheet) == 2
     assert list(sheet[0]) == ["case", "input", "answer", "label"]
@@ -71,7 +71,7 @@ def test_a_sheet_that_may_hold_labels_is_not_written_over(
     over: Suite, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (over.path / "labels.csv").write_text("mine", "utf-8")
-    assert main(["label", "base"]) == 2
+    assert main(["judge", "sheet", "base"]) == 2
     assert "may hold labels" in capsys.readouterr().err
     assert (over.path / "labels.csv").read_text("utf-8") == "mine"
 
@@ -81,7 +81,7 @@ def test_judges_are_compared_with_people_and_probed_and_the_run_is_left_as_it_is
 ) -> None:
     run = over.path / "reports" / "base"
     before = {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()}
-    main(["label", "base"])
+    main(["judge", "sheet", "base"])
     fill(over.path / "labels.csv", {"Paris": "yes", "Rome": "yes", "Osaka": "no"})
     named = ("--judge=function:judges:strict", "--judge=function:judges:gullible")
     assert judge(*named, "--people", "labels.csv") == 0
@@ -223,7 +223,7 @@ def test_answers_said_in_other_words_are_judged_as_well(own: Suite) -> None:
 
 
 def test_several_sheets_give_the_agreement_of_people_among_themselves(over: Suite) -> None:
-    main(["label", "base"])
+    main(["judge", "sheet", "base"])
     fill(over.path / "labels.csv", {"Paris": "yes", "Rome": "yes", "Osaka": "no"})
     (over.path / "other.csv").write_text((over.path / "labels.csv").read_text("utf-8"), "utf-8")
     assert judge("--judge=function:judges:strict", "--people=labels.csv", "--people=other.csv") == 0

@@ -33,7 +33,7 @@ def test_the_joined_report_of_shards_is_that_of_the_whole_run(
     assert numbers.run(*parallel, *asked, "--run=whole").ret == 10
     parts = [shard(numbers, part, 3, *asked) for part in (1, 2, 3)]
     monkeypatch.chdir(numbers.path)
-    assert main(["merge", *parts, "--to=joined"]) == 0
+    assert main(["runs", "merge", *parts, "--to=joined"]) == 0
     assert same_but_for_time_and_name(numbers.report("joined")) == same_but_for_time_and_name(
         numbers.report("whole")
     )
@@ -45,7 +45,7 @@ def test_the_joined_report_of_shards_is_that_of_the_whole_run(
 def test_a_shard_decides_no_gate_and_says_so(numbers: Suite) -> None:
     result = numbers.run(model("all_wrong"), GATE, "--shard=1/2")
     assert result.ret == 0
-    words = "shard 1/2: gates are decided when `evalsuite merge` has joined all shards"
+    words = "shard 1/2: gates are decided when `evalsuite runs merge` has joined all shards"
     result.stdout.fnmatch_lines([f"*{words}*"])
     assert words in first_screen(numbers.rendered())
     assert not numbers.summary()["gates"]
@@ -81,7 +81,7 @@ def test_what_is_not_one_run_is_not_merged(
     numbers.run(model("two_wrong"), "--shard=2/2", "--run=other")
     monkeypatch.chdir(numbers.path)
     capsys.readouterr()
-    assert main(["merge", *parts, "--to=joined"]) == 2
+    assert main(["runs", "merge", *parts, "--to=joined"]) == 2
     assert words in capsys.readouterr().err
     assert not (numbers.path / "reports" / "joined").exists()
 

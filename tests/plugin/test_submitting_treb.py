@@ -40,7 +40,7 @@ def test_a_test_set_without_references_is_run_and_handed_in(
     suite.pytester.makepyfile(test_it=SUITE)
     suite.run("--data=data", "--mode=treb=tcot_markdown", "--run=one").assert_outcomes(passed=2)
     monkeypatch.chdir(suite.path)
-    assert main(["submit", "treb", "one", "--model-name", "Own-7B"]) == 0
+    assert main(["export", "submission", "treb", "one", "--model-name", "Own-7B"]) == 0
     assert "one.jsonl: 2 answers of Own-7B" in capsys.readouterr().out
     lines = [json.loads(line) for line in (suite.path / "one.jsonl").read_text("utf-8").splitlines()]
     assert [line["id"] for line in lines] == ["Table_Query|web|0", "Table_Query|web|1"]

@@ -1,4 +1,4 @@
-"""`evalsuite verify`: what a run's files say is what its journal says."""
+"""`evalsuite runs verify`: what a run's files say is what its journal says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_a_run_as_it_was_written_is_proved(suite: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     suite.run("--run=r")
-    assert main(["verify", "r"]) == 0
+    assert main(["runs", "verify", "r"]) == 0
     assert "WRONG" not in capsys.readouterr().out
 
 
@@ -34,5 +34,5 @@ def test_a_file_that_was_changed_afterwards_is_told(
         path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "status": 0}), "utf-8")
     else:
         path.write_text(path.read_text("utf-8").replace("Osaka", "Tokyo").replace("missed", "met"), "utf-8")
-    assert main(["verify", "r"]) == 1
+    assert main(["runs", "verify", "r"]) == 1
     assert "WRONG" in capsys.readouterr().out

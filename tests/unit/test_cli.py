@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalsuite.commands.report as command
-from evalsuite.cli import main
+from evalsuite.cli import COMMANDS, main
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 
 def test_what_the_terminal_s_encoding_lacks_is_written_as_an_escape(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +35,30 @@ def test_a_suite_that_is_not_there_is_one_message(
 ) -> None:
     assert main([*command, "nowhere/test_it.py::test_it[fr]"]) == 2
     assert capsys.readouterr().err == "evalsuite: nowhere/test_it.py::test_it[fr]: no such file or folder\n"
+
+
+def test_every_form_of_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, forms in COMMANDS.items():
+        for word in forms:
+            with pytest.raises(SystemExit) as ended:
+                main([name, *word.split(), "--help"])
+            assert ended.value.code == 0
+            assert capsys.readouterr().out.startswith(f"usage: evalsuite {name} {word}".rstrip())
+
+
+def test_a_command_by_its_earlier_name_works_and_names_the_new_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prune", f"--reports={tmp_path}"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == "evalsuite prune is now: evalsuite runs prune\n"
+    assert shown.out == "nothing to remove\n"
+
+
+def test_a_command_that_does_not_exist_is_refused_with_those_that_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["shw"])
+    assert ended.value.code == 2
+    assert "'report'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`evalsuite show` prints one case, and the command that runs it again."""
+"""`evalsuite report case` prints one case, and the command that runs it again."""
 
 from __future__ import annotations
 

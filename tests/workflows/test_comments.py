@@ -1,4 +1,4 @@
-"""`evalsuite comment`: which verdict is posted, where, and what is refused."""
+"""`evalsuite gate comment`: which verdict is posted, where, and what is refused."""
 
 from __future__ import annotations
 

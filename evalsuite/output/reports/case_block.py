@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
 
 MOST = 1000
-"""Characters of each text; `evalsuite show --full` prints all of them."""
+"""Characters of each text; `evalsuite report case --full` prints all of them."""
 
 INDENT = 10
 

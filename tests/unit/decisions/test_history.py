@@ -92,6 +92,6 @@ def test_pruning_keeps_the_baselines_of_the_runs_that_stay(
     for day, (name, baselines) in enumerate([("protected", []), ("old", []), ("new", ["protected"])], 1):
         settings = {"baseline": baselines}
         desk.folder([desk.record("fr")], name, started=f"2026-01-0{day}T00:00:00+00:00", settings=settings)
-    assert main(["prune", "--reports", str(desk.reports), "--keep", "1", "--yes"]) == 0
+    assert main(["runs", "prune", "--reports", str(desk.reports), "--keep", "1", "--yes"]) == 0
     assert sorted(folder.name for folder in desk.reports.iterdir()) == ["new", "protected"]
     assert "removed" in capsys.readouterr().out

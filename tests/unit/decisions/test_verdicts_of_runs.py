@@ -115,7 +115,9 @@ def test_a_shard_decides_no_gate_and_says_when_they_are(desk: Desk) -> None:
     verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.9", shard="1/2")))
     assert verdict.status is Status.GOOD
     assert not verdict.decisions
-    assert verdict.remarks == ["shard 1/2: gates are decided when `evalsuite merge` has joined all shards"]
+    assert verdict.remarks == [
+        "shard 1/2: gates are decided when `evalsuite runs merge` has joined all shards"
+    ]
 
 
 def test_a_run_of_chosen_cases_leaves_gates_about_others_undecided(desk: Desk) -> None:

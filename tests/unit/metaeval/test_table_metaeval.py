@@ -1,4 +1,4 @@
-"""`evalsuite metaeval tables` and `evalsuite score tables`, as a user calls them."""
+"""`evalsuite score metrics tables` and `evalsuite score tables`, as a user calls them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _tables(tmp_path: Path) -> Path:
 
 
 def test_the_grid_holds_on_every_shipped_item(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["metaeval", "tables", "--grid", *map(str, SHIPPED)]) == 0
+    assert main(["score", "metrics", "tables", "--grid", *map(str, SHIPPED)]) == 0
     assert "all wrong" in capsys.readouterr().out
 
 
@@ -60,7 +60,7 @@ def test_a_broken_rule_of_the_grid_is_status_one(tmp_path: Path, monkeypatch: py
     table = tmp_path / "mine.md"
     table.write_text("| a | b |\n|---|---|\n| 1 | 2 |")
     monkeypatch.setattr("evalsuite.metaeval.table_grid.NEAR_ZERO", -1.0)
-    assert main(["metaeval", "tables", "--grid", str(table)]) == 1
+    assert main(["score", "metrics", "tables", "--grid", str(table)]) == 1
 
 
 @pytest.mark.usefixtures("few_resamples")
@@ -69,7 +69,9 @@ def test_metrics_and_judges_are_measured_against_ratings(
 ) -> None:
     rated = _tables(tmp_path)
     markdown, picture = tmp_path / "out.md", tmp_path / "out.svg"
-    assert main(["metaeval", "tables", str(rated), "--to", str(markdown), "--plot", str(picture)]) == 0
+    assert (
+        main(["score", "metrics", "tables", str(rated), "--to", str(markdown), "--plot", str(picture)]) == 0
+    )
     shown = capsys.readouterr().out
     assert "9 outputs, 3 unreadable left out" in shown
     for name in ("table_score", "teds", "grits_content", "rms", "judge"):
@@ -103,7 +105,7 @@ def test_a_judge_is_asked_once_and_measured_beside_the_metrics(
     # Nine readable outputs in both orders, which for the three right ones are the same; and nothing twice.
     assert len((tmp_path / "asked").read_text()) == 15
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-    assert main(["metaeval", "tables", "rated.jsonl", "--plot=out.gif"]) == 2
+    assert main(["score", "metrics", "tables", "rated.jsonl", "--plot=out.gif"]) == 2
 
 
 @pytest.mark.usefixtures("few_resamples")
@@ -123,9 +125,9 @@ def test_outputs_without_a_readable_table_are_no_measurement(
 ) -> None:
     rated = tmp_path / "rated.json"
     rated.write_text(json.dumps([{"reference": WANTED, "prediction": "Sorry.", "human": 1}] * 3))
-    assert main(["metaeval", "tables", str(rated)]) == 2
+    assert main(["score", "metrics", "tables", str(rated)]) == 2
     assert capsys.readouterr().err == "evalsuite: 3 of 3 outputs have no readable table (see --all)\n"
-    assert main(["metaeval", "tables", str(tmp_path / "none.json")]) == 2
+    assert main(["score", "metrics", "tables", str(tmp_path / "none.json")]) == 2
     assert capsys.readouterr().err.endswith("none.json: No such file or directory\n")
 
 
@@ -164,7 +166,7 @@ def test_bad_files_are_one_message(
 ) -> None:
     file = tmp_path / "rated.json"
     file.write_text(text)
-    assert main(["metaeval", "tables", str(file)]) == 2
+    assert main(["score", "metrics", "tables", str(file)]) == 2
     assert message in capsys.readouterr().err
 
 
