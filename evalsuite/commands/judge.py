@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
     text = render([certificate(judges, people, sheets)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{in_terminal(text)}\n{target / 'certificate.md'}\n")
-    decisions = decided(gates, judges, people, bench)
+    decisions = decided(gates, judges, people, bench, sheets)
     sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
     for judge in judges:
         if not judge.scores:

@@ -9,6 +9,7 @@ from evalsuite.decisions.conditions import JUDGE
 from evalsuite.decisions.gates import decide
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
+from evalsuite.output.reports.judges.certificate import labels_by_case
 from evalsuite.results.judge_labels import JUDGE_METRICS
 from evalsuite.results.tally import Tally
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def decided(
-    gates: Sequence[Gate], judges: Sequence[JudgeResults], people: Mapping[str, float], benchmark: str
+    gates: Sequence[Gate],
+    judges: Sequence[JudgeResults],
+    people: Mapping[str, float],
+    benchmark: str,
+    sheets: Sequence[Mapping[str, float]] = (),
 ) -> list[GateDecision]:
     """Every gate on every judge.
 
@@ -31,10 +36,11 @@ def decided(
         judges: that have been asked.
         people: their labels, by case.
         benchmark: whose answers were judged.
+        sheets: the labels of each person.
     """
     decisions = []
     for judge in judges:
-        tally = labelled_tally(judge, people)
+        tally = labelled_tally(judge, people, sheets)
         agreeing = Tally(tuple(row for row in tally if row.facts))
         measured = {benchmark: Measured(tally, {})}
         if len(agreeing):
@@ -46,18 +52,26 @@ def decided(
     return decisions
 
 
-def labelled_tally(judge: JudgeResults, people: Mapping[str, float]) -> Tally:
+def labelled_tally(
+    judge: JudgeResults, people: Mapping[str, float], sheets: Sequence[Mapping[str, float]] = ()
+) -> Tally:
     """The judge's cases as a run would have them: people's labels among the facts, errors where it was not read."""
-    return Tally(tuple(_row(row, judge, people.get(row.case)) for row in judge.tally))
+    labels = labels_by_case(people, sheets)
+    return Tally(
+        tuple(_row(row, judge, people.get(row.case), labels.get(row.case, ())) for row in judge.tally)
+    )
 
 
-def _row(row: Row, judge: JudgeResults, label: float | None) -> Row:
+def _row(row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float]) -> Row:
     if row.case not in judge.scores:
         return replace(row, outcome="error", facts={})
     scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts={})
     if label is None:
         return scored
     compared = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
+    if judge.verdict(label) is not None:
+        verdict = judge.people_verdict(labels)
+        compared["verdict"] = 0.5 if verdict is None else verdict
     return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}})
 
 

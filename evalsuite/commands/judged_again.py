@@ -57,8 +57,9 @@ class AnswersToJudge:
         rubric = self._rubric(name)
         if rubric is None:
             return None
-        best = rubric.criteria.best if rubric.criteria else 1.0
-        return best if rubric.passes is None else rubric.passes
+        if rubric.criteria is None:
+            return 1.0 if rubric.passes is None else rubric.passes
+        return rubric.bar(rubric.criteria)
 
     def scale(self, name: str) -> tuple[float, float] | None:
         """Lowest and highest value of a score; None where they are not known."""

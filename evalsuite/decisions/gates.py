@@ -25,7 +25,11 @@ ROUNDING = 1e-12
 
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "
-    "there are judge.accuracy, judge.kappa and judge.rho"
+    "there are judge.accuracy, judge.kappa, judge.rho and judge.weighted_kappa"
+)
+NO_VERDICTS = (
+    "the judge's scores are points on a scale, not verdicts; name the least score that passes with passes=, or gate "
+    "judge.weighted_kappa or judge.rho"
 )
 
 
@@ -95,8 +99,11 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
     estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)
     if estimate is None:
         names = measured.metrics()
-        reason = measured.failure(metric) or (
-            "not measured" if metric in names else f"no such metric{near(metric, names)}"
+        no_verdicts = NO_VERDICTS if gate.benchmark == JUDGE and metric in {"accuracy", "kappa"} else ""
+        reason = (
+            measured.failure(metric)
+            or no_verdicts
+            or ("not measured" if metric in names else f"no such metric{near(metric, names)}")
         )
         return GateDecision(gate, subject, "no data", reason=reason)
     if math.isnan(estimate.value):

@@ -12,7 +12,7 @@ from evalsuite.core.keywords import generation_params
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import StructuredAnswers, wait_for_all
 from evalsuite.judges.checklists import as_criteria, criteria_of
-from evalsuite.judges.criteria import Each, Likert
+from evalsuite.judges.criteria import Each, Likert, OnScale
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import describe, signature
 from evalsuite.judges.prompts import OFFICE, as_fields, mark_sections, show_fields
@@ -71,7 +71,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         samples: judgements of each judge, at temperature 1.
         aggregate: how several values become one: `mean`, `median`, `min`, `max` or `majority`.
         quorum: judgements that must be readable; None for more than half.
-        passes: the least value that passes; None for the best.
+        passes: the least value that passes; None for the best, or for no verdict at all on a scale such as 1 to 5.
         confirm_failures: votes in all if the first verdict is a failure, which stands if most of them agree;
             0 takes the first verdict as it is.
         attempts: answers asked for at most, until one can be read.
@@ -151,12 +151,14 @@ class Rubric:
         votes = await wait_for_all(self._ask(criteria, parts, model, at) for model, at in seats)
         value, votes = await self._confirm(criteria, parts, models[0], votes)
         people = people_facts(
-            sample, [self.name], scale=(criteria.worst, criteria.best), passes=self._bar(criteria)
+            sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.bar(criteria)
         )
         return {self.name: self._score(value, votes, models, people)}
 
-    def _bar(self, criteria: Criteria) -> float:
-        return criteria.best if self.passes is None else self.passes
+    def bar(self, criteria: Criteria) -> float | None:
+        """Return the least score that passes; None if scores are points on a scale and `passes` is not set."""
+        on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
+        return self.passes if on_scale or self.passes is not None else criteria.best
 
     def _fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:
@@ -168,8 +170,8 @@ class Rubric:
         self, criteria: Criteria, parts: Sequence[Part], model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
         """Ask again after a failure, until there are `confirm_failures` votes."""
-        value, bar = self._settle(votes), self._bar(criteria)
-        if value >= bar or len(votes) >= self.confirm_failures:
+        value, bar = self._settle(votes), self.bar(criteria)
+        if bar is None or value >= bar or len(votes) >= self.confirm_failures:
             return value, votes
         again = range(len(votes), self.confirm_failures)
         votes += await wait_for_all(self._ask(criteria, parts, model, at, again=True) for at in again)

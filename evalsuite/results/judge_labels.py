@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from statistics import fmean, pvariance
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.results.tally import Estimate, Tally
@@ -31,11 +33,12 @@ class LabelledScore:
     Attributes:
         row: the case's row.
         score: the score's name.
-        label: people's value.
+        label: people's value; the mean of several people's.
         judge: the judge's value.
         passes: the least value that passes; None if values are not verdicts.
         nominal: whether each value is the preference of a comparison, from 0 to 1.
         scale: lowest and highest value; None if they are unknown.
+        verdict: the verdict of most people; None to derive it from the label.
     """
 
     row: Row
@@ -45,15 +48,24 @@ class LabelledScore:
     passes: float | None = None
     nominal: bool = False
     scale: tuple[float, float] | None = None
+    verdict: float | None = None
 
     @property
     def verdicts(self) -> LabelPair | None:
         """People's verdict and the judge's; None if scores are not verdicts."""
         if self.nominal:
-            return side(self.label), side(self.judge)
+            return side(self.label) if self.verdict is None else self.verdict, side(self.judge)
         if self.passes is None:
             return None
-        return float(self.label >= self.passes), float(self.judge >= self.passes)
+        verdict = float(self.label >= self.passes) if self.verdict is None else self.verdict
+        # Labels of people who are evenly divided hold no verdict.
+        return (verdict, float(self.judge >= self.passes)) if verdict in (0.0, 1.0) else None
+
+
+def majority_verdict(verdicts: Sequence[float]) -> float:
+    """Return the verdict of most people; 0.5 if they are evenly divided."""
+    ranked = Counter(verdicts).most_common(2)
+    return 0.5 if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else ranked[0][0]
 
 
 def side(preference: float) -> float:
@@ -93,6 +105,7 @@ def _score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
         label.get("passes"),
         bool(label.get("nominal")),
         (scale[0], scale[1]) if scale else None,
+        label.get("verdict"),
     )
 
 
@@ -130,6 +143,19 @@ def judge_rho(tally: Tally) -> Estimate | None:
     return rho([(score.label, score.judge) for score in scores], [score.row.cluster for score in scores])
 
 
+def judge_weighted_kappa(tally: Tally) -> Estimate | None:
+    """Compute the quadratic-weighted kappa of the judge's scores with people's; None if it is undefined.
+
+    None for scores of several names, because they may have several scales, and for comparisons.
+    """
+    scores = labelled_scores(tally)
+    if len({score.score for score in scores}) != 1 or scores[0].nominal:
+        return None
+    return weighted_kappa(
+        [(score.label, score.judge) for score in scores], [score.row.cluster for score in scores]
+    )
+
+
 def corrected_score(score: str, tally: Tally) -> Estimate | None:
     """Estimate the mean of people's scores by prediction-powered inference; see `stats.prediction_powered`.
 
@@ -153,6 +179,7 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
     "accuracy": judge_accuracy,
     "kappa": judge_kappa,
     "rho": judge_rho,
+    "weighted_kappa": judge_weighted_kappa,
 }
 """The metrics of a run's judges that gates may name, as in `judge.kappa >= 0.6 @95%`."""
 
@@ -173,6 +200,36 @@ def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = N
     if math.isnan(kappa.value):
         return None
     return Estimate(kappa.value, n=kappa.n) if math.isnan(kappa.low) else Estimate(*astuple(kappa))
+
+
+def weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
+    """Compute the quadratic-weighted kappa with the jackknife's interval; None if it is undefined.
+
+    Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): one minus the mean squared difference over the one
+    expected by chance, which is var(x) + var(y) + (mean(x) - mean(y))^2.
+    """
+    from evalsuite.stats.jackknife import interval_of_replicates
+
+    groups = list(clusters or range(len(pairs)))
+    value = _weighted_kappa(pairs)
+    if math.isnan(value):
+        return None
+    without = [
+        _weighted_kappa([pair for pair, group in zip(pairs, groups, strict=True) if group != left_out])
+        for left_out in dict.fromkeys(groups)
+    ]
+    interval = interval_of_replicates(value, without)
+    if math.isnan(interval.low):
+        return Estimate(value, n=len(pairs))
+    return Estimate(value, interval.low, interval.high, len(pairs))
+
+
+def _weighted_kappa(pairs: Sequence[LabelPair]) -> float:
+    if not pairs:
+        return math.nan
+    people, judge = zip(*pairs, strict=True)
+    chance = pvariance(people) + pvariance(judge) + (fmean(people) - fmean(judge)) ** 2
+    return 1 - fmean((one - other) ** 2 for one, other in pairs) / chance if chance else math.nan
 
 
 def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:

@@ -45,6 +45,18 @@ def test_a_label_in_the_metadata_is_kept_beside_the_verdict(scripted: Any, human
     assert facts["people"] == {"rubric": {"label": label, "scale": [0.0, 1.0], "passes": 1.0}}
 
 
+def test_a_point_on_a_scale_is_a_verdict_only_where_it_is_said_which_points_pass(scripted: Any) -> None:
+    sample = Sample("sky", "Why?", metadata={"human": 4})
+    model = scripted(lambda _: '{"reason": "fine", "score": 4}')
+    people = [
+        judged(rubric("Good?", scale=(1, 5), passes=passes), model, sample).facts["rubric"]["people"][
+            "rubric"
+        ]
+        for passes in (None, 4)
+    ]
+    assert people == [{"label": 4.0, "scale": [1.0, 5.0]}, {"label": 4.0, "scale": [1.0, 5.0], "passes": 4}]
+
+
 def test_a_label_that_is_none_is_refused_with_its_sample(scripted: Any) -> None:
     with pytest.raises(ScoringError, match="sample sky has the label 'perhaps'"):
         judged(

@@ -19,7 +19,9 @@ from evalsuite.results.judge_labels import (
     judge_kappa,
     judge_rho,
     kappa,
+    majority_verdict,
     rho,
+    weighted_kappa,
 )
 from evalsuite.results.tally import Row, Tally
 
@@ -67,7 +69,7 @@ def test_a_comparison_is_a_verdict_by_itself_ties_included() -> None:
 
 def test_without_labels_nothing_is_known_of_the_judge() -> None:
     tally = of([(1.0, None)] * 5)
-    assert [measure(tally) for measure in JUDGE_METRICS.values()] == [None, None, None]
+    assert [measure(tally) for measure in JUDGE_METRICS.values()] == [None] * len(JUDGE_METRICS)
 
 
 def test_full_agreement_on_few_cases_does_not_show_a_perfect_judge() -> None:
@@ -158,3 +160,34 @@ def test_scores_of_two_names_have_no_correlation_in_common() -> None:
     )
     assert judge_rho(of(MIXED)) is not None
     assert judge_rho(Tally((*of(MIXED), other))) is None
+
+
+def test_the_verdict_of_most_people_counts_and_none_where_they_are_evenly_divided() -> None:
+    assert majority_verdict([1.0, 1.0, 0.0]) == 1.0
+    assert majority_verdict([0.0, 1.0, 0.0]) == 0.0
+    assert majority_verdict([1.0, 0.0]) == 0.5
+    tally = Tally((row(0, 1.0, 2 / 3, verdict=1.0), row(1, 1.0, 0.5, verdict=0.5)))
+    accuracy = judge_accuracy(tally)
+    assert accuracy is not None
+    assert (accuracy.value, accuracy.n) == (1.0, 1)
+
+
+def test_quadratic_weighted_kappa_is_that_of_its_table_of_weights() -> None:
+    pairs = [(1.0, 2.0), (3.0, 3.0), (5.0, 4.0), (2.0, 2.0), (4.0, 1.0), (5.0, 5.0)]
+    observed = sum((one - other) ** 2 for one, other in pairs) / len(pairs)
+    chance = sum((one - other) ** 2 for one, _ in pairs for _, other in pairs) / len(pairs) ** 2
+    found = weighted_kappa(pairs)
+    assert found is not None
+    assert found.value == pytest.approx(1 - observed / chance)
+    assert weighted_kappa([(3.0, 3.0)] * 5) is None
+
+
+def test_a_gate_on_the_accuracy_of_scores_that_are_not_verdicts_is_refused_with_advice() -> None:
+    tally = Tally(tuple(row(at, float(at % 5), float(at % 5), passes=None) for at in range(20)))
+    measured = {"judge": Measured(tally, JUDGE_METRICS)}
+    accuracy, weighted = decide(
+        [parse_gate("judge.accuracy >= 0.9 @95%"), parse_gate("judge.weighted_kappa >= 0.9")], measured
+    )
+    assert accuracy.verdict == "no data"
+    assert "passes=" in accuracy.reason
+    assert weighted.verdict == "met"

@@ -19,7 +19,7 @@ from evalsuite.output.reports.judges.estimates import (
     share,
 )
 from evalsuite.output.reports.section import Block, Column, Section, Table
-from evalsuite.results.judge_labels import kappa, rho, side
+from evalsuite.results.judge_labels import kappa, majority_verdict, rho, side, weighted_kappa
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -75,6 +75,24 @@ class JudgeResults:
             return side(score)
         return None if self.passes is None else float(score >= self.passes)
 
+    def people_verdict(self, labels: Sequence[float]) -> float | None:
+        """Return the verdict of most people; None if scores are not verdicts, or people are evenly divided.
+
+        Two answers between which people are evenly divided are a tie.
+        """
+        verdicts = [verdict for label in labels if (verdict := self.verdict(label)) is not None]
+        verdict = majority_verdict(verdicts) if verdicts else None
+        return None if verdict == 0.5 and not self.nominal else verdict
+
+
+def labels_by_case(
+    people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]
+) -> dict[str, list[float]]:
+    """List the labels of each case, one per person; the joint label of a case that is in no sheet."""
+    return {
+        case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()
+    }
+
 
 def certificate(
     judges: Sequence[JudgeResults],
@@ -90,10 +108,10 @@ def certificate(
     """
     blocks: list[Block | None] = [
         _judges(judges),
-        _agreement(judges, people, len(sheets)) if people else None,
+        _agreement(judges, people, sheets) if people else None,
         sheets_table(sheets),
         _correct(judges, people) if people else None,
-        _between(judges, people) if people and len(judges) > 1 else None,
+        _between(judges, people, labels_by_case(people, sheets)) if people and len(judges) > 1 else None,
         *_by_order(judges),
         _by_length(judges, people),
         _probes(judges),
@@ -122,25 +140,36 @@ def _judges(judges: Sequence[JudgeResults]) -> Table:
     return Table("Judges", columns, rows)
 
 
-def _agreement(judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: int) -> Table:
+def _agreement(
+    judges: Sequence[JudgeResults], people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]
+) -> Table:
+    labels, number = labels_by_case(people, sheets), len(sheets)
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         pairs = pair_labels(judge, people)
-        both = [(judge.verdict(label), judge.verdict(score)) for label, score in pairs]
+        both = [
+            (judge.people_verdict(labels[case]), judge.verdict(judge.scores[case]))
+            for case in people
+            if case in judge.scores
+        ]
         verdicts = [(label, score) for label, score in both if label is not None and score is not None]
         cases = [str(at) for at in range(len(verdicts))]
         right = share([float(label == score) for label, score in verdicts], cases)
-        rows.append((judge.name, right, kappa(verdicts), rho(pairs), len(pairs)))
+        weighted = None if judge.nominal else weighted_kappa(pairs)
+        rows.append((judge.name, right, kappa(verdicts), weighted, rho(pairs), len(pairs)))
     columns = (
         Column("Judge"),
         Column("Accuracy (%)", "percent"),
         Column("Kappa", "number", 2),
+        Column("Weighted kappa", "number", 2),
         Column("Spearman's rho", "number", 2),
         Column("Labels", "count"),
     )
     note = (
-        f"Against the labels of {sheets} {'person' if sheets == 1 else 'people'}. Accuracy and kappa are of pass or "
-        "fail, rho is of the scores. Intervals are Wilson's and the jackknife's, by case."
+        f"Against the labels of {number} {'person' if number == 1 else 'people'}. Accuracy and kappa compare verdicts "
+        "with the verdict of most people; a case on which people are evenly divided has none. Weighted kappa "
+        "(quadratic) and rho compare scores with the mean of people's labels. Intervals are Wilson's and the "
+        "jackknife's, by case."
     )
     return Table("Agreement with people", columns, rows, note)
 
@@ -168,13 +197,15 @@ def _correct(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Tab
     return Table("Mean corrected by people's labels", columns, rows, note) if rows else None
 
 
-def _between(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table:
+def _between(
+    judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
+) -> Table:
     """Compare each two judges on the labelled cases that both scored."""
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
         if one.score == other.score and cases:
-            rows.append((one.name, other.name, *_gains(one, other, people, cases), len(cases)))
+            rows.append((one.name, other.name, *_gains(one, other, people, labels, cases), len(cases)))
     columns = (
         Column("Judge"),
         Column("Other judge"),
@@ -194,7 +225,11 @@ def _between(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Tab
 
 
 def _gains(
-    one: JudgeResults, other: JudgeResults, people: Mapping[str, float], cases: Sequence[str]
+    one: JudgeResults,
+    other: JudgeResults,
+    people: Mapping[str, float],
+    labels: Mapping[str, Sequence[float]],
+    cases: Sequence[str],
 ) -> tuple[Cell, ...]:
     from evalsuite.stats import mcnemar
 
@@ -203,19 +238,20 @@ def _gains(
         [one.scores[case] for case in cases],
         [other.scores[case] for case in cases],
     )
-    if one.verdict(0.0) is None:
+    verdicts = {case: one.people_verdict(labels[case]) for case in cases}
+    cases = [case for case in cases if verdicts[case] is not None]
+    if not cases:
         return (None, None, None, None, *in_rho)
-    first, second = (_right(judge, people, cases) for judge in (one, other))
+    first, second = (
+        [float(judge.verdict(judge.scores[case]) == verdicts[case]) for case in cases]
+        for judge in (one, other)
+    )
     in_kappa = kappa_gain(
-        [one.verdict(people[case]) for case in cases],
+        [verdicts[case] for case in cases],
         [one.verdict(one.scores[case]) for case in cases],
         [other.verdict(other.scores[case]) for case in cases],
     )
     return ((sum(second) - sum(first)) / len(cases), mcnemar(first, second), *in_kappa, *in_rho)
-
-
-def _right(judge: JudgeResults, people: Mapping[str, float], cases: Sequence[str]) -> list[float]:
-    return [float(judge.verdict(judge.scores[case]) == judge.verdict(people[case])) for case in cases]
 
 
 def _probes(judges: Sequence[JudgeResults]) -> Table | None:
