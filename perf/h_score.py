@@ -1,4 +1,4 @@
-"""The released H-Score against a straightforward implementation of it, on real tables; and `standard` alone.
+"""The released H-Score against a straightforward implementation of it, on real tables.
 
     python perf/h_score.py DIR
 
@@ -46,7 +46,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def released(prediction: str, reference: str) -> HScore:
-    return h_score(prediction, reference, format="html", variant="released")
+    return h_score(prediction, reference, format="html")
 
 
 def disagreements(pairs: Pairs) -> int:
@@ -66,11 +66,9 @@ def main(folder: Path) -> int:
     wrong = disagreements(pairs)
     slow = seconds(lambda: [plain.html(*pair) for pair in pairs])
     fast = seconds(lambda: [released(*pair) for pair in pairs])
-    standard = seconds(lambda: [h_score(*pair, format="html") for pair in pairs])
     print(f"{len(pairs)} pairs, {sum(map(len, tables.values())):,} characters of reference")
     print(f"straightforward  {slow:.3f} s")
     print(f"released         {fast:.3f} s, {fast / slow:.0%} of it; {wrong} pairs disagree")
-    print(f"standard         {standard:.3f} s")
     return int(wrong > 0 or fast > LIMIT * slow)
 
 

@@ -3,7 +3,7 @@
 head_to_tail.accuracy >= 0.30             a mean over the benchmark's cases
 head_to_tail[tail].hallucination <= 0.2   over the cases with a tag of this value
 treb[skill=TU].rouge_l >= 0.2             the same, naming the tag as well
-struc_bench.h_content >= 0.85 @95%        the interval's bound must hold, not the point
+struc_bench.table_content >= 0.85 @95%    the interval's bound must hold, not the point
 treb.* >= 0.5                             every metric of the benchmark
 judge.kappa >= 0.6 @95%                   the agreement of the run's judges with people's labels
 qa.corrected_faithful >= 0.8 @95%         a judged mean, corrected by people's labels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics import tables
-from evalsuite.metrics.tables.any_markup import read_any
+from evalsuite.metrics.tables.any_markup import read_all
 from evalsuite.stats.correlation_intervals import ClusterDraws, Correlation, correlations, pearson_r
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ METRICS: Mapping[str, TableMetric] = {
     FIRST: lambda one, two, written: tables.table_score(one, two, format=written).value,
     "table_content": lambda one, two, written: tables.table_score(one, two, format=written).content,
     "table_form": lambda one, two, written: tables.table_score(one, two, format=written).form,
-    "h_content": lambda one, two, written: tables.h_score(one, two, format=written).content,
-    "h_format": lambda one, two, written: tables.h_score(one, two, format=written).format,
     "teds": lambda one, two, written: tables.teds(one, two, format=written),
     "teds_structure": lambda one, two, written: tables.teds_structure(one, two, format=written),
     "grits_content": lambda one, two, written: tables.grits_content(one, two, format=written),
@@ -59,7 +57,7 @@ class MetricAgreement:
 
 def is_readable(rated: RatedTable) -> bool:
     """Whether the prediction holds a table in any markup."""
-    return bool(read_any(rated.prediction, rated.format).tables)
+    return bool(read_all(rated.prediction, rated.format))
 
 
 def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:

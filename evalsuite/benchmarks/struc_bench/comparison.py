@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.benchmarks.struc_bench.sums import sums_held
-from evalsuite.metrics.tables import pair_tables
 from evalsuite.metrics.tables.cell_values import is_blank, same_form, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from evalsuite.metrics.tables import CellGrid
+
+    Pair = tuple[CellGrid | None, CellGrid | None]
 
 CellVerdict = Literal["same", "other form", "differs", "missing", "unwanted", "blank"]
 """`missing`: blank though a value was wanted. `unwanted`: a value though blank was wanted. `blank`: rightly so."""
@@ -202,6 +203,24 @@ def align(predicted: Sequence[str], wanted: Sequence[str]) -> list[tuple[int | N
         partner = partners[place] if place in partners else rest.popleft() if rest else None
         pairs.append((partner, place))
     return [*pairs, *((place, None) for place in rest)]
+
+
+def pair_tables(prediction: Sequence[CellGrid], reference: Sequence[CellGrid]) -> list[Pair]:
+    """Pair tables by their names, then the rest by their order; None where a table has no partner."""
+    by_name: dict[str, deque[int]] = {}
+    for place, table in enumerate(prediction):
+        by_name.setdefault(table.name.casefold(), deque()).append(place)
+    partners: dict[int, int] = {}
+    for place, wanted in enumerate(reference):
+        if wanted.name and by_name.get(wanted.name.casefold()):
+            partners[place] = by_name[wanted.name.casefold()].popleft()
+    taken = set(partners.values())
+    rest = deque(table for place, table in enumerate(prediction) if place not in taken)
+    pairs: list[Pair] = []
+    for place, wanted in enumerate(reference):
+        partner = prediction[partners[place]] if place in partners else None
+        pairs.append((partner or (rest.popleft() if rest else None), wanted))
+    return [*pairs, *((extra, None) for extra in rest)]
 
 
 def _without(places: Iterable[int], taken: Iterable[int]) -> list[int]:

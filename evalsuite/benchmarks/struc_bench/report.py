@@ -118,7 +118,7 @@ def _metrics(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     for written, name in FORMAT_NAMES.items():
         of_format = [(line.label, line.tally.where(format=written)) for line in lines]
         rows: list[list[Cell]] = [
-            [label, len(tally.scored("h_content")), *(_estimate(tally, metric) for metric in METRICS)]
+            [label, len(tally.scored("table_score")), *(_estimate(tally, metric) for metric in METRICS)]
             for label, tally in of_format
             if len(tally)
         ]
@@ -145,7 +145,7 @@ def _released(lines: Sequence[LabelledCases]) -> Table:
             name,
             line.label,
             *(tally.mean(metric) for metric in RELEASED),
-            len(tally.scored("h_content")) - len(tally.scored("h_content_released")),
+            len(tally.scored("table_score")) - len(tally.scored("h_content_released")),
         ]
         for written, name in FORMAT_NAMES.items()
         for line in lines

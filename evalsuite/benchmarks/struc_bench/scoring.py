@@ -1,4 +1,4 @@
-"""An answer's scores: the table score, both H-Scores, text metrics, types of errors, abilities, the P-Score."""
+"""An answer's scores: the table score, the H-Score, text metrics, types of errors, abilities, the P-Score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup
     from evalsuite.core.types import Sample, Transcript
-    from evalsuite.metrics.tables import CellGrid, Format, HScore, TableScore
+    from evalsuite.metrics.tables import CellGrid, Format, TableScore
 
 TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_form": "Form"}
 """The table score, which decides, and its two sides."""
@@ -35,8 +35,6 @@ METRICS = {
     "bleurt": "BLEURT",
     "p_content": "Content P-Score",
     "p_format": "Format P-Score",
-    "h_content": "Content H-Score",
-    "h_format": "Format H-Score",
 }
 """The columns of the paper's Table 2 in its order."""
 FORM = "form"
@@ -61,17 +59,14 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     """All scores that need no model."""
     written, reference = format_of(sample), str(sample.target)
     answer = strip_answer(transcript.answer, written)
-    score = h_score(answer, reference, format=written)
     predicted, wanted = read_tables(answer, written), read_tables(reference, written)
     comparison = compare(predicted, wanted)
     ours = table_score(transcript.answer, reference, format=written)
     share = min(1.0, len(answer) / len(transcript.answer.strip())) if predicted else 0.0
     return {
         "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
-        "table_content": ours.content,
+        "table_content": Score(ours.content, facts=_facts(sample, wanted)),
         "table_form": Score(ours.form, facts={FORM: _checklist(ours)}),
-        "h_content": Score(score.content, facts=_facts(sample, wanted), log=[_parts("standard", score)]),
-        "h_format": score.format,
         **_released(answer, reference, written),
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
@@ -80,7 +75,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
         **abilities(
             comparison,
             source=sample.metadata["text"],
-            form=score.format,
+            form=ours.form,
             markup=markup_used(ours.facts),
             share=share,
         ),
@@ -106,17 +101,13 @@ def format_of(sample: Sample) -> Format:
 def _released(answer: str, reference: str, written: Format) -> NamedScores:
     """The released variant, left out for markup that its scripts cannot score."""
     try:
-        score = h_score(answer, reference, format=written, variant="released")
+        score = h_score(answer, reference, format=written)
     except ScoringError:
         return {}
     return {
-        "h_content_released": Score(score.content, log=[_parts("released", score)]),
+        "h_content_released": Score(score.content, log=[{"variant": "released", **score.parts}]),
         "h_format_released": score.format,
     }
-
-
-def _parts(variant: str, score: HScore) -> dict[str, Any]:
-    return {"variant": variant, **score.parts}
 
 
 class NeuralScorer:

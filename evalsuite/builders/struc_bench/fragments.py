@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.metrics.tables import h_score, read_tables
+from evalsuite.metrics.tables import read_tables, table_score
 
 if TYPE_CHECKING:
     from evalsuite.metrics.tables import CellGrid, Format
@@ -34,11 +34,11 @@ def why_unfit(fragment: Fragment, written: Format) -> str:
     try:
         if not filled(read_tables(fragment.markup, written)):
             return "no cell with text can be read"
-        score = h_score(fragment.markup, fragment.markup, format=written)
+        score = table_score(fragment.markup, fragment.markup, format=written)
     except ScoringError as error:
         return str(error)
-    if (score.content, score.format) != (1.0, 1.0):
-        return f"against itself it scores {score.content:.3f} in content and {score.format:.3f} in form"
+    if score.value != 1.0:
+        return f"against itself it scores {score.content:.3f} in content and {score.form:.3f} in form"
     return ""
 
 

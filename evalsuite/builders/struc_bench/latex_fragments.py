@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.struc_bench.fragments import Fragment
-from evalsuite.metrics.tables.standard.latex_text import TABULARS
-from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
+from evalsuite.metrics.tables.readers.latex_text import TABULARS
+from evalsuite.metrics.tables.readers.latex_tokens import LatexSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,15 +1,15 @@
-"""How alike two tables are in content and in form, as raw text, HTML or LaTeX.
+"""Compare two tables in content and in form, as raw text, HTML or LaTeX.
 
-`table_score` is the score to use; `h_score` is Struc-Bench's own. Source of the latter: Tang et al.,
+`table_score` is the score to use; `h_score` is the one released with Struc-Bench: Tang et al.,
 Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data? (arXiv 2309.08963),
-and the scripts released with it.
+and its scripts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.answer import strip_answer
 from evalsuite.metrics.tables.any_markup import read_wanted
 from evalsuite.metrics.tables.form_facts import FormFact, describe_form
@@ -24,11 +24,7 @@ from evalsuite.metrics.tables.published import (
     teds,
     teds_structure,
 )
-from evalsuite.metrics.tables.standard.parts import pair_tables
-from evalsuite.metrics.tables.table_score import TableScore, no_readable_table, table_score
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from evalsuite.metrics.tables.table_score import TableScore, table_score
 
 __all__ = [
     "FORMATS",
@@ -45,7 +41,6 @@ __all__ = [
     "grits_content",
     "grits_topology",
     "h_score",
-    "pair_tables",
     "read_tables",
     "read_wanted",
     "rms",
@@ -61,9 +56,9 @@ class HScore:
     """An H-Score.
 
     Attributes:
-        content: similarity of the contents. `standard`: in [0, 1]; `released`: at most 2, for LaTeX 3.
-        format: similarity of the forms. `standard`: in [0, 1]; `released`: at most 4, for HTML 3.
-        parts: the components of both, by name; only those of `released` can be negative.
+        content: similarity of the contents, at most 2 (LaTeX: 3).
+        format: similarity of the forms, at most 4 (HTML: 3).
+        parts: the components of both, by name; a component can be negative.
     """
 
     content: float
@@ -76,57 +71,34 @@ def h_score(
     reference: str,
     *,
     format: Format,  # noqa: A002 - the word of the contract
-    variant: Variant = "standard",
+    variant: Variant = "released",
 ) -> HScore:
-    """Compares a predicted table with the one that was wanted.
+    """Score a predicted table as the scripts released with Struc-Bench do.
 
-    `standard` takes the prediction out of its surroundings first (`strip_answer`), and gives
-    the mean of the parts. `released` equals the scripts released with the paper: it compares the texts as
-    they are and gives the sum of the parts.
+    The texts are compared as they are; `strip_answer` removes what surrounds a table. Content and format are
+    sums of their parts.
 
     Args:
-        prediction: what a model wrote.
+        prediction: the model's text.
         reference: the table's markup.
-        format: how both are written.
-        variant: which definition.
+        format: the markup of both.
+        variant: the definition; "released" is the only one.
 
     Raises:
-        ValueError: the format or the variant is unknown.
-        ScoringError: `standard`: the reference holds no table that can be read. `released`: a text for which that
-            definition gives no score or takes exponential time (HTML nested too deeply, LaTeX that pylatexenc
-            cannot parse).
+        ValueError: the format is unknown.
+        ScoringError: the variant "standard" was removed (use `table_score`); or the definition gives no score for
+            a text or takes exponential time (HTML nested too deeply, LaTeX that pylatexenc cannot parse).
     """
+    if variant == "standard":
+        raise ScoringError(
+            'h_score(variant="standard") was removed because it agrees little with people (r = 0.29); '
+            "use table_score(prediction, reference, format=...), which has .content and .form"
+        )
     if format not in FORMATS or variant not in VARIANTS:
         raise ValueError(
-            f"h_score knows the formats {', '.join(FORMATS)} and the variants {', '.join(VARIANTS)}, "
+            f"h_score knows the formats {', '.join(FORMATS)} and the variant {', '.join(VARIANTS)}, "
             f"not {format!r} and {variant!r}"
         )
-    if variant == "released":
-        return _released(prediction, reference, format)
-    if not read_wanted(reference, format).tables:
-        raise no_readable_table(reference, format)
-    return _standard(strip_answer(prediction, format), reference, format)
-
-
-def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
-    """All tables of a text, as `standard` reads them. Bad markup never raises; what can be read is returned."""
-    from evalsuite.metrics.tables.standard import html, latex, markdown
-
-    if format == "html":
-        return html.PageTables(text).tables
-    return latex.read_latex(text) if format == "latex" else markdown.read_markdown(text)
-
-
-def _standard(prediction: str, reference: str, format: Format) -> HScore:  # noqa: A002
-    from evalsuite.metrics.tables.standard import parts
-
-    compute = {"markdown": parts.markdown_parts, "html": parts.html_parts, "latex": parts.latex_parts}[format]
-    values = compute(prediction, reference)
-    content, form = ([values[name] for name in names if name in values] for names in parts.NAMES[format])
-    return HScore(_mean(content), _mean(form), values)
-
-
-def _released(prediction: str, reference: str, format: Format) -> HScore:  # noqa: A002
     from evalsuite.metrics.tables.released import html, latex, markdown
 
     definition = {"markdown": markdown, "html": html, "latex": latex}[format]
@@ -135,5 +107,10 @@ def _released(prediction: str, reference: str, format: Format) -> HScore:  # noq
     return HScore(content, sum(values[name] for name in definition.FORMAT), values)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
+    """Read all tables of a text. Bad markup never raises; what can be read is returned."""
+    from evalsuite.metrics.tables.readers import html, latex, markdown
+
+    if format == "html":
+        return html.PageTables(text).tables
+    return latex.read_latex(text) if format == "latex" else markdown.read_markdown(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.standard.markdown import LINE_END, is_name, is_row, is_table
+from evalsuite.metrics.tables.readers.markdown import LINE_END, is_name, is_row, is_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from evalsuite.metrics.tables.cell_text import cell_value
 from evalsuite.metrics.tables.grid import CellGrid
 from evalsuite.metrics.tables.html_events import WHITELIST
 from evalsuite.metrics.tables.names import FORMATS
-from evalsuite.metrics.tables.standard import html, latex, markdown
+from evalsuite.metrics.tables.readers import html, latex, markdown
 
 if TYPE_CHECKING:
     from evalsuite.metrics.tables.names import Format
@@ -34,11 +34,6 @@ class MarkupReading:
     text: str
     tables: tuple[CellGrid, ...]
 
-    @property
-    def cells(self) -> int:
-        """How many cells there are."""
-        return sum(len(table.cells) for table in self.tables)
-
 
 def read_in(text: str, markup: Format) -> MarkupReading:
     """The tables of a text that is written in this markup. Bad markup never raises."""
@@ -49,17 +44,15 @@ def read_in(text: str, markup: Format) -> MarkupReading:
     return MarkupReading(markup, text, tuple(table for table in tables if any(map(cell_value, table.cells))))
 
 
-def read_any(answer: str, wanted: Format) -> MarkupReading:
-    """The tables of an answer, in the markup that was wanted or in another one.
-
-    Another one is taken where it gives more than twice as many cells: a word about `<td>` is no table.
-    """
-    readings = [
+def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
+    """Read an answer in each markup that it may be written in, the wanted one first; skip readings without tables."""
+    markups = [wanted, *(markup for markup in FORMATS if markup != wanted)]
+    readings = (
         read_in(strip_answer(answer, markup), markup)
-        for markup in FORMATS
+        for markup in markups
         if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
-    ]
-    return max(readings, key=lambda reading: reading.cells * (2 if reading.markup == wanted else 1))
+    )
+    return [reading for reading in readings if reading.tables]
 
 
 @lru_cache(maxsize=128)
@@ -73,4 +66,8 @@ def read_wanted(reference: str, markup: Format) -> MarkupReading:
         return reading
     page = html.PageTables(reference)
     items = page.texts(html.LIST_TAGS) or page.texts(WHITELIST)
-    return MarkupReading(markup, reference, (CellGrid(tuple((item,) for item in items)),) if items else ())
+    if not any(map(cell_value, items)):
+        return reading
+    if not any(map(cell_value, items)):
+        return reading
+    return MarkupReading(markup, reference, (CellGrid(tuple((item,) for item in items)),))

@@ -55,8 +55,8 @@ def plain_text(text: str) -> str:
 
 
 def _read_formula(text: str) -> str:
-    from evalsuite.metrics.tables.standard.latex_text import TextReader
-    from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
+    from evalsuite.metrics.tables.readers.latex_text import TextReader
+    from evalsuite.metrics.tables.readers.latex_tokens import LatexSource
 
     # A percent sign outside of LaTeX begins no comment.
     source = LatexSource(re.sub(r"(?<!\\)%", r"\%", DELIMITER.sub("", text)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.alignment import align
@@ -205,8 +206,29 @@ def _pair(
         overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
     rows, columns = align(left.rows, right.rows, **order)
+    rows = _pair_rest(rows, len(left.rows), len(right.rows))
+    columns = _pair_rest(columns, left.width, right.width)
     overlap = _overlap(left, right, rows, columns)
     return TablePair(predicted, wanted, left, right, rows, columns, overlap)
+
+
+def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
+    """Pair the lines that are left over between aligned ones in their order: replaced or blank lines."""
+    taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
+    if len(taken) in {height, other}:
+        return pairs
+    filled, start = list(pairs), 0
+    free = [place for place in range(other) if place not in others]
+    # Where order counts, aligned pairs ascend on both sides, and each gap is paired within its own bounds.
+    ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
+    bounds = [*pairs, (height, other)] if ordered else [(height, other)]
+    for one, two in bounds:
+        here = [place for place in range(start, one) if place not in taken]
+        there = [place for place in free if place < two]
+        free = free[len(there) :]
+        filled += zip(here, there, strict=False)
+        start = one
+    return sorted(filled)
 
 
 def _overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> Overlap:

@@ -7,4 +7,4 @@ from typing import Literal
 Format = Literal["markdown", "html", "latex"]
 Variant = Literal["standard", "released"]
 FORMATS: tuple[Format, ...] = ("markdown", "html", "latex")
-VARIANTS: tuple[Variant, ...] = ("standard", "released")
+VARIANTS: tuple[Variant, ...] = ("released",)

@@ -7,11 +7,13 @@ GriTS; docs/struc_bench.md has the figures and how they were made.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.answer import strip_answer
-from evalsuite.metrics.tables.any_markup import MarkupReading, read_any, read_in, read_wanted
+from evalsuite.metrics.tables.any_markup import MarkupReading, read_all, read_in, read_wanted
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
 from evalsuite.metrics.tables.form_facts import FormFact, form_facts
 from evalsuite.metrics.tables.names import FORMATS
@@ -19,8 +21,8 @@ from evalsuite.metrics.tables.names import FORMATS
 if TYPE_CHECKING:
     from evalsuite.metrics.tables.names import Format
 
-VERSION = 1
-"""Raised whenever a score can change."""
+VERSION = 2
+"""Increase it whenever a score can change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,29 @@ class TableScore:
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableMatch:
     """Both sides of a comparison, read, and how their tables and cells belong together."""
 
     predicted: MarkupReading
     wanted: MarkupReading
     content: ContentComparison
+
+    @cached_property
+    def facts(self) -> tuple[FormFact, ...]:
+        """The checklist of form."""
+        return form_facts(self.predicted, self.wanted, self.content)
+
+    @property
+    def form(self) -> float:
+        """The share of fulfilled facts."""
+        return sum(fact.fulfilled for fact in self.facts) / len(self.facts)
+
+    @property
+    def value(self) -> float:
+        """The table score."""
+        content = self.content.overlap.f1
+        return content * (3 * content + self.form) / 4
 
 
 def table_score(
@@ -80,9 +98,7 @@ def table_score(
         ValueError: the format is unknown.
     """
     match = match_tables(prediction, reference, format=format, row_order=row_order, column_order=column_order)
-    overlap = match.content.overlap
-    facts = form_facts(match.predicted, match.wanted, match.content)
-    content, form = overlap.f1, sum(fact.fulfilled for fact in facts) / len(facts)
+    overlap, facts = match.content.overlap, match.facts
     parts = {
         "cell_precision": overlap.similarity / overlap.predicted if overlap.predicted else 0.0,
         "cell_recall": overlap.similarity / overlap.wanted if overlap.wanted else 0.0,
@@ -96,7 +112,7 @@ def table_score(
         f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{format}|cells:value+lcs"
         f"|order:{order}|value:content*(3*content+form)/4"
     )
-    return TableScore(content * (3 * content + form) / 4, content, form, parts, facts, signature)
+    return TableScore(match.value, overlap.f1, match.form, parts, facts, signature)
 
 
 def match_tables(
@@ -107,18 +123,25 @@ def match_tables(
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableMatch:
-    """Reads both sides and aligns their tables, rows and columns; see `table_score`."""
+    """Read both sides and align their tables, rows and columns; of several readings keep the one that scores best."""
     if format not in FORMATS:
         raise ValueError(f"table scores know the formats {', '.join(FORMATS)}, not {format!r}")
+    order = {"row_order": row_order, "column_order": column_order}
     wanted = read_wanted(reference, format)
     if not wanted.tables:
         raise no_readable_table(reference, format)
-    predicted = read_any(prediction, format)
-    if not predicted.tables and format == "html" and not read_in(reference, format).tables:
-        # A list was wanted, and a list may be what there is.
-        predicted = read_wanted(strip_answer(prediction, format), format)
-    content = compare_content(predicted.tables, wanted.tables, row_order=row_order, column_order=column_order)
-    return TableMatch(predicted, wanted, content)
+    if prediction.strip() == reference.strip():
+        readings = [wanted]
+    else:
+        readings = read_all(prediction, format)
+        if format == "html" and not read_in(reference, format).tables:
+            # The reference is a list, so the answer may be one too.
+            readings.append(read_wanted(strip_answer(prediction, format), format))
+    matches = (
+        TableMatch(reading, wanted, compare_content(reading.tables, wanted.tables, **order))
+        for reading in readings or [MarkupReading(format, strip_answer(prediction, format), ())]
+    )
+    return max(matches, key=attrgetter("value"))
 
 
 def no_readable_table(reference: str, format: Format) -> ScoringError:  # noqa: A002

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-METRICS = {"h_content": "Content H-Score", "bleu": "SacreBLEU", "p_content": "Content P-Score"}
+METRICS = {"table_content": "Content", "bleu": "SacreBLEU", "p_content": "Content P-Score"}
 
 
 def read(folder: Path, content: Any) -> list[HumanScores]:
@@ -138,9 +138,9 @@ def values(line: Sequence[Any]) -> list[Any]:
 
 def test_agreement_is_scipys_over_the_outputs_that_have_the_metric() -> None:
     rows = [
-        output({"h_content": 0.9, "bleu": 0.5}, 5, 3, 0),
-        output({"h_content": 0.4, "bleu": 0.5}, 2, 4, 1),
-        output({"h_content": 0.7, "bleu": 0.5}, 4, 1, 2),
+        output({"table_content": 0.9, "bleu": 0.5}, 5, 3, 0),
+        output({"table_content": 0.4, "bleu": 0.5}, 2, 4, 1),
+        output({"table_content": 0.7, "bleu": 0.5}, 4, 1, 2),
         output({"bleu": 0.5}, 1, 1, 3),
     ]
     table = agreement_table("Agreement", METRICS, rows)

@@ -11,7 +11,7 @@ from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.benchmarks.struc_bench.dataset import MODES, SHIPPED, load
 from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, read_items, write_items
 from evalsuite.core.protocols import Setup
-from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables
+from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, table_score
 from evalsuite.metrics.tables.cell_values import Text, is_blank
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def test_the_first_four_are_short_enough_for_a_small_model() -> None:
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)
 def test_every_item_scores_one_against_itself(written: Format, item: TableItem) -> None:
-    score = h_score(item.output, item.output, format=written)
-    assert (score.content, score.format) == (1.0, 1.0), score.parts
+    score = table_score(item.output, item.output, format=written)
+    assert score.value == 1.0, score.parts
 
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)

@@ -22,8 +22,6 @@ SCORES = {
     "table_score": 1.0,
     "table_content": 1.0,
     "table_form": 1.0,
-    "h_content": 1.0,
-    "h_format": 1.0,
     "bleu": 1.0,
     "rouge_l": 1.0,
     "error_free": 1.0,
@@ -65,12 +63,12 @@ def titles(blocks: tuple[Block, ...]) -> list[str]:
 
 
 def test_each_format_that_was_asked_has_a_block_with_a_row_a_run() -> None:
-    one = view([row("html-000", h_content=0.5), row("html-001", h_content=0.0), row("latex-000")], "one")
-    two = view([row("html-000", h_content=0.75)], "two")
+    one = view([row("html-000", rouge_l=0.5), row("html-001", rouge_l=0.0), row("latex-000")], "one")
+    two = view([row("html-000", rouge_l=0.75)], "two")
     section = report([one, two])
     assert titles(tuple(section.blocks))[:3] == ["Table score", "LaTeX", "HTML"]
     block = table(section, "HTML")
-    assert [cells(block, place)["Content H-Score"] for place in (0, 1)] == [0.25, 0.75]
+    assert [cells(block, place)["ROUGE-L, stemmed"] for place in (0, 1)] == [0.25, 0.75]
     assert [cells(block, place)["Run"] for place in (0, 1)] == ["one", "two"]
     assert len(table(section, "LaTeX").rows) == 1
 
@@ -79,7 +77,7 @@ def test_an_error_is_no_output_and_no_score() -> None:
     section = report([view([row("html-000"), row("html-001", "error")])])
     found = cells(table(section, "HTML"))
     assert found["Outputs"] == 1
-    assert found["Content H-Score"] == 1.0
+    assert found["ROUGE-L, stemmed"] == 1.0
 
 
 def test_the_corpus_bleu_of_a_block_is_sacrebleu_s_own_and_a_gate_can_name_it() -> None:

@@ -11,7 +11,7 @@ from evalsuite.builders.struc_bench.fragments import why_unfit
 from evalsuite.builders.struc_bench.html_fragments import html_fragments
 from evalsuite.builders.struc_bench.latex_fragments import latex_fragments
 from evalsuite.builders.struc_bench.wording import word
-from evalsuite.metrics.tables import CellGrid, h_score, read_tables
+from evalsuite.metrics.tables import CellGrid, read_tables, table_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,8 +199,7 @@ def _check(text: str, written: Format) -> None:
     for fragment in fragments:
         assert fragment.line <= text.count("\n") + 1
         if not why_unfit(fragment, written):
-            score = h_score(fragment.markup, fragment.markup, format=written)
-            assert (score.content, score.format) == (1.0, 1.0)
+            assert table_score(fragment.markup, fragment.markup, format=written).value == 1.0
             assert word(read_tables(fragment.markup, written))
 
 

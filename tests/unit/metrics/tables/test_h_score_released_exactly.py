@@ -59,14 +59,14 @@ def pairs(written: Format) -> st.SearchStrategy[tuple[str, str]]:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pair=pairs("markdown"))
 def test_raw_text_scores_as_spelled_out(plain: ModuleType, pair: tuple[str, str]) -> None:
-    parts = h_score(*pair, format="markdown", variant="released").parts
+    parts = h_score(*pair, format="markdown").parts
     assert parts == pytest.approx(plain.markdown(*pair), abs=1e-9)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pair=pairs("html"))
 def test_html_scores_as_spelled_out(plain: ModuleType, pair: tuple[str, str]) -> None:
-    parts = h_score(*pair, format="html", variant="released").parts
+    parts = h_score(*pair, format="html").parts
     assert parts == pytest.approx(plain.html(*pair), abs=1e-9)
 
 
@@ -77,7 +77,7 @@ def test_latex_scores_as_spelled_out(plain: ModuleType, pair: tuple[str, str]) -
         expected = plain.latex(*pair)
     except Exception:  # noqa: BLE001 - whatever the definition itself cannot read
         assume(False)
-    parts = h_score(*pair, format="latex", variant="released").parts
+    parts = h_score(*pair, format="latex").parts
     assert parts == pytest.approx(expected, abs=1e-9)
 
 
@@ -87,7 +87,7 @@ def test_real_tables_and_corrupted_copies_score_as_spelled_out(plain: ModuleType
         reference = path.read_text(encoding="utf-8")
         dice = random.Random(path.name)
         prediction = "".join(char for char in reference if dice.random() > 0.002)
-        parts = h_score(prediction, reference, format="html", variant="released").parts
+        parts = h_score(prediction, reference, format="html").parts
         assert parts == pytest.approx(plain.html(prediction, reference), abs=1e-9), path.name
 
 
@@ -101,21 +101,21 @@ def test_a_flattened_tree_doubles_with_each_tag_around() -> None:
 def test_nesting_up_to_the_limit_is_scored_and_past_it_refused() -> None:
     deep = "<div>" * 15
     assert len(ReleasedPage(deep).tree()) <= TREE_LIMIT
-    assert h_score(deep, deep, format="html", variant="released").format == 3.0
+    assert h_score(deep, deep, format="html").format == 3.0
     with pytest.raises(ScoringError, match=r"131,070 tags, more than the limit of 100,000"):
-        h_score("<div>" * 16, deep, format="html", variant="released")
+        h_score("<div>" * 16, deep, format="html")
 
 
 @pytest.mark.parametrize("depth", [64, 5000])
 def test_nesting_far_past_the_limit_is_refused_without_building_anything(depth: int) -> None:
     with pytest.raises(ScoringError, match=r"10\^\d+ tags"):
-        h_score("<td>x</td>", "<div>" * depth, format="html", variant="released")
+        h_score("<td>x</td>", "<div>" * depth, format="html")
 
 
 @pytest.mark.parametrize("opened", [r"\frac{", r"\sqrt["])
 def test_arguments_that_stay_open_are_refused_before_they_take_for_ever(opened: str) -> None:
     with pytest.raises(ScoringError, match="nest too deeply"):
-        h_score(opened * 30, r"\begin{tabular}{l}a\end{tabular}", format="latex", variant="released")
+        h_score(opened * 30, r"\begin{tabular}{l}a\end{tabular}", format="latex")
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_arguments_that_stay_open_are_refused_before_they_take_for_ever(opened: 
 )
 def test_latex_without_a_released_score_is_refused_with_the_reason(latex: str, why: str) -> None:
     with pytest.raises(ScoringError, match=f'(?s){why}.*use variant="standard"'):
-        h_score(latex, "", format="latex", variant="released")
+        h_score(latex, "", format="latex")
 
 
 def test_half_a_surrogate_pair_is_no_obstacle() -> None:
-    assert h_score("<td>\ud800</td>", "<td>?</td>", format="html", variant="released").content == 2.0
+    assert h_score("<td>\ud800</td>", "<td>?</td>", format="html").content == 2.0

@@ -7,8 +7,8 @@ import pytest
 from evalsuite.metrics.tables import read_tables
 from evalsuite.metrics.tables.grid import SourceCell, lay_out
 from evalsuite.metrics.tables.html_events import WHITELIST
-from evalsuite.metrics.tables.standard.html import PageTables
-from evalsuite.metrics.tables.standard.latex_columns import MOST_COLUMNS, read_columns
+from evalsuite.metrics.tables.readers.html import PageTables
+from evalsuite.metrics.tables.readers.latex_columns import MOST_COLUMNS, read_columns
 
 Rows = list[list[str]]
 

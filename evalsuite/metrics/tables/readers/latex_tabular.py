@@ -8,14 +8,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, tidy
-from evalsuite.metrics.tables.standard.latex_columns import read_columns
-from evalsuite.metrics.tables.standard.latex_macros import BOLD, CAPTIONS, ROW_END_MACROS, RULES
-from evalsuite.metrics.tables.standard.latex_text import NICE, TABULARRAY, TextReader, read_caption
+from evalsuite.metrics.tables.readers.latex_columns import read_columns
+from evalsuite.metrics.tables.readers.latex_macros import BOLD, CAPTIONS, ROW_END_MACROS, RULES
+from evalsuite.metrics.tables.readers.latex_text import NICE, TABULARRAY, TextReader, read_caption
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
+    from evalsuite.metrics.tables.readers.latex_tokens import LatexSource
 
 SPANNING = frozenset({"multicolumn", "multirow", "SetCell", "Block"})
 TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import tidy
-from evalsuite.metrics.tables.standard import latex_macros as macros
+from evalsuite.metrics.tables.readers import latex_macros as macros
 
 if TYPE_CHECKING:
-    from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
+    from evalsuite.metrics.tables.readers.latex_tokens import LatexSource
 
 TABULARS = frozenset({
     "tabular", "tabular*", "tabularx", "tabulary", "xltabular", "longtable", "longtable*", "supertabular",

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import CellGrid, tidy
-from evalsuite.metrics.tables.standard.delimited import read_delimited
+from evalsuite.metrics.tables.readers.delimited import read_delimited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.standard.latex_macros import CAPTIONS
-from evalsuite.metrics.tables.standard.latex_tabular import TABLE_HEADS, Tabular
-from evalsuite.metrics.tables.standard.latex_text import TABULARS, read_caption
-from evalsuite.metrics.tables.standard.latex_tokens import LatexSource
+from evalsuite.metrics.tables.readers.latex_macros import CAPTIONS
+from evalsuite.metrics.tables.readers.latex_tabular import TABLE_HEADS, Tabular
+from evalsuite.metrics.tables.readers.latex_text import TABULARS, read_caption
+from evalsuite.metrics.tables.readers.latex_tokens import LatexSource
 
 if TYPE_CHECKING:
     from evalsuite.metrics.tables.grid import CellGrid
