@@ -29,7 +29,11 @@ class Form(NamedTuple):
 
 
 COMMANDS = {
-    "init": {"": Form("init", "write a first case, a gate and a CI workflow into a project of your own")},
+    "init": {
+        "": Form(
+            "init", "write a first case and a gate into a project; with --ci a CI workflow that is proven"
+        )
+    },
     "doctor": {
         "": Form(
             "doctor", "say what works here before a run spends anything: model, key, sandbox, extras, disk"

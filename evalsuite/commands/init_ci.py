@@ -312,7 +312,13 @@ class _Proof:
         status, shown = self._decide(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
-        command = ["evalsuite", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
+        command = [
+            "evalsuite",
+            "gate",
+            "comment",
+            str(self.scratch / name / "pr"),
+            f"--{verdict or 'verdict='}",
+        ]
         refused, comment = _call(command, self.root, self.scratch, {})
         first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
         sys.stdout.write(
