@@ -159,7 +159,7 @@ class Reward:
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
         scores = {
-            "db": float(transcript.facts["state"] == await self.wanted(sample)),
+            "db": float(transcript.facts["state"] == await self.compute_wanted_state(sample)),
             "communicate": float(_was_told(sample, transcript)),
             "actions": float(agrees("superset", _actions(sample), tool_uses(transcript))),
         }
@@ -168,7 +168,7 @@ class Reward:
             scores["reward"] = math.prod(scores[BASES[name]] for name in basis)
         return scores
 
-    async def wanted(self, sample: Sample) -> Any:
+    async def compute_wanted_state(self, sample: Sample) -> Any:
         """Compute the state of a fresh world after the task's actions; a failing action changes nothing."""
         nobody: Any = None
         async with open_tools([self.world], sample) as opened:
@@ -187,10 +187,13 @@ class Reward:
 
 
 def _actions(sample: Sample) -> list[ToolUse]:
-    return [ToolUse(action["name"], _compared(action), partial=True) for action in sample.metadata["actions"]]
+    return [
+        ToolUse(action["name"], _select_arguments(action), partial=True)
+        for action in sample.metadata["actions"]
+    ]
 
 
-def _compared(action: Mapping[str, Any]) -> dict[str, Any]:
+def _select_arguments(action: Mapping[str, Any]) -> dict[str, Any]:
     """Select the arguments to compare: all, or those that the task names."""
     arguments: Mapping[str, Any] = action.get("arguments") or {}
     names = action.get("compare_args")

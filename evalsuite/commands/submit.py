@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the file; of a case that is an error there is no answer to hand in."""
-    from evalsuite.benchmarks.treb.submission import chosen, submitted
+    from evalsuite.benchmarks.treb.submission import choose_rows, write_line
 
     folder = find_folder(options.reports, options.name)
     loaded = load_run(folder)
@@ -51,13 +51,13 @@ def run(options: argparse.Namespace) -> int:
             f"{folder.path} has no case of {options.benchmark}; it has {', '.join(loaded.benchmarks)}"
         )
     bench = loaded.benchmarks[options.benchmark]
-    rows = chosen(bench.tally, options.mode)
+    rows = choose_rows(bench.tally, options.mode)
     answered = [row for row in rows if row.outcome != "error"]
     output: Path = options.output or Path(f"{folder.name}.jsonl")
     name = options.model_name or bench.model
     with output.open("w", encoding="utf-8", errors="replace") as file:
         for row in answered:
-            file.write(json.dumps(submitted(loaded.read(row.case), name), ensure_ascii=False) + "\n")
+            file.write(json.dumps(write_line(loaded.read(row.case), name), ensure_ascii=False) + "\n")
     sys.stdout.write(f"{output}: {number_of(len(answered), 'answer')} of {name}\n")
     missing = len(rows) - len(answered)
     if missing:

@@ -71,7 +71,7 @@ def load(setup: Setup) -> Dataset:
     """Load the user's files or the shipped pack, one sample for each mode that can ask a question.
 
     Raises:
-        DatasetError: there is no file, or one is malformed.
+        DatasetError: a file is missing or malformed.
     """
     files = _files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
@@ -284,7 +284,7 @@ def is_ranked(questions: Path) -> bool:
 
 
 def predicate_buckets(questions: Path) -> dict[str, str]:
-    """Read the bucket of each template's predicate by its own popularity; empty if there is no such file.
+    """Read the bucket of each template's predicate by its own popularity; empty without such a file.
 
     Raises:
         DatasetError: the file is malformed.

@@ -115,7 +115,7 @@ def models() -> list[str]:
     return [model for popularity, model in table_14() if popularity == "all"]
 
 
-def published() -> list[Table]:
+def make_published_tables() -> list[Table]:
     """Make Table 14, marked as published: over all questions, and by popularity."""
     return [_overall(), _by_popularity()]
 

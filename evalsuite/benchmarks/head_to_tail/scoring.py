@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts, judge_prompt, paper_prompts
-from evalsuite.benchmarks.head_to_tail.variants import widened
+from evalsuite.benchmarks.head_to_tail.variants import add_variants
 from evalsuite.core.types import Score
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.judgements import sign_scores, signature
@@ -96,15 +96,15 @@ class ByJudge:
             **{f"{name}_lm": value for name, value in shares.items()},
         }
         return sign_scores(
-            scores, signature("head_to_tail", [judge], self._asked(sample, "", [], ""), ASKED_WITH)
+            scores, signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), ASKED_WITH)
         )
 
     async def _verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
-        asked = self._asked(sample, str(sample.input), _answers(sample), spoken(transcript))
+        asked = self._build_question(sample, str(sample.input), _answers(sample), spoken(transcript))
         judgement = await ask_until_parsed(judge, asked, _parse_verdict, **ASKED_WITH)
         return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
 
-    def _asked(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
+    def _build_question(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
         """Build the question to the judge for the sample's mode."""
         if self.paper and sample.tags.get("mode") in PAPER_MODES:
             return self.paper.verdict(question, answers, reply)
@@ -113,7 +113,7 @@ class ByJudge:
 
 def acceptable(sample: Sample) -> tuple[str, ...]:
     """Return the sample's answers with their variants."""
-    return widened(_answers(sample), str(sample.input))
+    return add_variants(_answers(sample), str(sample.input))
 
 
 def spoken(transcript: Transcript) -> str:

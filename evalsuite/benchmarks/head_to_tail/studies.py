@@ -11,7 +11,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.benchmarks.head_to_tail.paper_results import against_published, models, published, table_10
+from evalsuite.benchmarks.head_to_tail.paper_results import (
+    against_published,
+    make_published_tables,
+    models,
+    table_10,
+)
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.output.reports.section import Column, Table
 from evalsuite.output.reports.table_rows import lines_of
@@ -44,15 +49,15 @@ def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
         predicates(views),
         natural_questions(views, shipped=shipped),
     )
-    return [*(table for table in tables if table), *([] if shipped else _published(views))]
+    return [*(table for table in tables if table), *([] if shipped else _compare_with_published(views))]
 
 
-def _published(views: Sequence[RunView]) -> Iterator[Block]:
+def _compare_with_published(views: Sequence[RunView]) -> Iterator[Block]:
     for view in views:
         for line in lines_of(view, alone=False):
             judge = (view.judge or "a judge") if line.tally.values("accuracy_lm") else None
             yield from against_published(line.label, line.tally, judge)
-    yield from published()
+    yield from make_published_tables()
 
 
 def rule_against_judge(views: Sequence[RunView]) -> Table | None:
@@ -92,7 +97,7 @@ def stability(views: Sequence[RunView]) -> Table | None:
     rows: list[list[Cell]] = []
     for view in views:
         for mode, tally in _by_mode(view).items():
-            repeated = _repeated(tally)
+            repeated = _find_repeated(tally)
             if repeated:
                 differ = sum(len({_answer(view, row) for row in asked}) > 1 for asked in repeated)
                 verdicts = sum(len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated)
@@ -251,7 +256,7 @@ def _combinations(
                 yield [judge for judge, _ in both], [rule for _, rule in both]
 
 
-def _repeated(tally: Tally) -> list[list[Row]]:
+def _find_repeated(tally: Tally) -> list[list[Row]]:
     """Group the rows of each sample that was scored in several epochs."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for row in tally.scored("accuracy"):

@@ -38,7 +38,7 @@ _INVERTED = re.compile(r"(?P<rest>.+), (?P<article>the|an?)", re.IGNORECASE)
 _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 
 
-def widened(answers: Sequence[str], question: str) -> tuple[str, ...]:
+def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     """Return the answers and their variants without repetition, the answers first.
 
     The question determines whether the answer is a person, and its unit.
@@ -233,7 +233,7 @@ def date_variants(answer: str) -> Iterable[str]:
     The answer may be 1990-07-16, 16 July 1990 or July 16, 1990, with month names abbreviated or not. Figures in other
     orders (07/16/1990) are left alone, because their meaning depends on the country.
     """
-    if (day := _parsed(answer.strip())) is None:
+    if (day := _parse_date(answer.strip())) is None:
         return
     month, nth = _MONTHS[day.month - 1], f"{day.day}{_ordinal(day.day)}"
     yield day.isoformat()
@@ -244,7 +244,7 @@ def date_variants(answer: str) -> Iterable[str]:
     yield f"{nth} of {month} {day.year}"
 
 
-def _parsed(answer: str) -> date | None:
+def _parse_date(answer: str) -> date | None:
     written = next((match for pattern in _WRITTEN if (match := pattern.fullmatch(answer))), None)
     if written is None:
         return None

@@ -93,7 +93,7 @@ def load(setup: Setup) -> Dataset:
         SettingsError: an option is invalid.
     """
     if setup.data:
-        path = _published(setup.data)
+        path = _find_queries(setup.data)
         documents: Mapping[str, Sequence[ToolDocument]] = read_library(setup.data / LIBRARY)
         source = path.name
     else:
@@ -113,7 +113,7 @@ def load(setup: Setup) -> Dataset:
     return Dataset(samples, source)
 
 
-def _published(folder: Path) -> Path:
+def _find_queries(folder: Path) -> Path:
     elsewhere = folder / "Test_Data" / QUERIES
     return elsewhere if elsewhere.exists() else folder / QUERIES
 

@@ -57,7 +57,7 @@ class ReleasedQuestion:
     system: str
     user: tuple[tuple[str, bool], ...]
 
-    def filled(self, values: Mapping[str, str]) -> str:
+    def fill(self, values: Mapping[str, str]) -> str:
         """Fill in the fields of the user's message."""
         return "".join(values[piece] if is_field else piece for piece, is_field in self.user)
 
@@ -99,9 +99,9 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
     return ReleasedPrompts(
         _template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
         five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
-        _reminder(_parsed(runner), runner),
-        _given_up(_parsed(runner), runner),
-        {name: _question(_parsed(judge), function, judge) for name, function in _QUESTIONS.items()},
+        _reminder(_parse_code(runner), runner),
+        _given_up(_parse_code(runner), runner),
+        {name: _question(_parse_code(judge), function, judge) for name, function in _QUESTIONS.items()},
     )
 
 
@@ -113,7 +113,7 @@ def _template(path: Path, *fields: str) -> str:
     return text
 
 
-def _parsed(path: Path) -> ast.Module:
+def _parse_code(path: Path) -> ast.Module:
     try:
         with warnings.catch_warnings():
             # The released code has invalid escapes such as "\\s".
@@ -415,7 +415,7 @@ class _JudgeQuestions:
     async def ask(self, criterion: str, place: str = "", **values: str) -> float:
         """Ask for a score in tenths; an unreadable answer is 0."""
         question = self.prompts.questions[criterion]
-        message = Message("user", question.filled({**self.common, **values}))
+        message = Message("user", question.fill({**self.common, **values}))
         completion = await self.judge.chat([Message("system", question.system), message], **JUDGE_PARAMETERS)
         self.answers[criterion + place] = [
             {

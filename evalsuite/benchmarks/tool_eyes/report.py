@@ -79,7 +79,7 @@ def report(views: Sequence[RunView]) -> Section:
         *(table for line in lines for table in _episode_tables(line)),
     ]
     folded: list[Table | Chart] = [
-        _asked(lines),
+        _count_asked(lines),
         *radars[1:],
         _rules(lines),
         _metrics_table(
@@ -200,7 +200,7 @@ def _radar(name: str, title: str, tallies: Sequence[tuple[str, Tally]]) -> Chart
     return Chart("radar", name, title, list(map(_heading, CAPABILITIES)), series, "percent", (0.0, 1.0))
 
 
-def _asked(lines: Sequence[LabelledCases]) -> Table:
+def _count_asked(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate what these runs asked, as Table 1 of the paper does."""
     present = _scenarios_of(lines)
     everything = [row for line in lines for row in line.tally]

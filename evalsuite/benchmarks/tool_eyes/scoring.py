@@ -70,7 +70,7 @@ class JudgedCapabilities:
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-# The published evaluator tells its judge to give 5 of 10 if there is no thought, so the judge is not asked.
+# The published evaluator tells its judge to give 5 of 10 without a thought, so the judge is not asked.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
 # Longest observation, in characters, that the judge's log repeats.
@@ -222,12 +222,12 @@ class _Questions:
         The tools' documents and long observations occur in most questions, so they are replaced by their names.
         """
         return [
-            {"speaker": f"judge of {name}", **entry, "content": self.shortened(entry["content"])}
+            {"speaker": f"judge of {name}", **entry, "content": self.shorten(entry["content"])}
             for name in sorted(self.logs)
             for entry in self.logs[name]
         ]
 
-    def shortened(self, text: str) -> str:
+    def shorten(self, text: str) -> str:
         text = text.replace(documents_text(self.documents), f"(documents of {len(self.documents)} tools)")
         for number, step in enumerate(self.steps, 1):
             for at, call in enumerate(step.calls, 1):

@@ -56,7 +56,7 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
     """Average the measured columns, with a normal interval that is never of zero width.
 
     The mean is a weighted sum of cases. The modes and epochs of one record are one cluster. Records vary within their
-    subtask only, because the 26 subtasks are fixed. There is no interval if a subtask has a single record.
+    subtask only, because the 26 subtasks are fixed. If a subtask has a single record, no interval is given.
 
     If all records of each subtask score alike, the spread appears to be zero, which proves nothing. Records that are
     right with probabilities p are all right with a probability of at most exp(-sum(1 - p)). With a weight of at most w

@@ -99,7 +99,7 @@ def files(root: Path) -> list[Path]:
     """List the files of the subtasks, in the order of the paper's Table 1 within each folder.
 
     Raises:
-        DatasetError: there is no such file.
+        DatasetError: the folder has no such file.
     """
     order = {subtask: place for place, subtask in enumerate(SUBTASKS)}
     ordered = [

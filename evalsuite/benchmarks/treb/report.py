@@ -52,7 +52,7 @@ def report(views: Sequence[RunView]) -> Section:
         *_pictures(views),
         *(
             block
-            for metric in _pictured(views)
+            for metric in _choose_metrics(views)
             for block in by_kind(views, metric, published=_shows_published(views))
         ),
         _subtask_table(views),
@@ -103,7 +103,7 @@ def _note(views: Sequence[RunView], metric: str) -> str:
     return note
 
 
-def _pictured(views: Sequence[RunView]) -> list[str]:
+def _choose_metrics(views: Sequence[RunView]) -> list[str]:
     """Choose the metric of the pictures: one, or none if neither was measured."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
@@ -111,7 +111,7 @@ def _pictured(views: Sequence[RunView]) -> list[str]:
 
 def _pictures(views: Sequence[RunView]) -> Iterator[Chart]:
     """Draw bars by skill for one run, or a polygon per run for several."""
-    for metric in _pictured(views):
+    for metric in _choose_metrics(views):
         title = f"TReB by skill and mode: {METRICS[metric]}"
         if len(views) == 1:
             labels, tally = list(SKILLS), views[0].tally

@@ -46,12 +46,12 @@ def published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
     Questions are identified by their SHA-256, so that the package need not repeat them.
     """
     digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
-    rules: Sequence[Mapping[str, Any]] | None = _published().get(digest)
+    rules: Sequence[Mapping[str, Any]] | None = _read_published().get(digest)
     return rules
 
 
 @cache
-def _published() -> Mapping[str, Any]:
+def _read_published() -> Mapping[str, Any]:
     rules: Mapping[str, Any] = read_json(PUBLISHED, dict)["rules"]
     return rules
 

@@ -149,7 +149,7 @@ def mark(text: str) -> float:
     r"""Read the mark in the last `\boxed{...}` of a judge's answer, with or without `/10`, or named as the score.
 
     Raises:
-        ValueError: there is no mark between 0 and 10; the message tells the judge how to give it.
+        ValueError: the answer has no mark between 0 and 10; the message tells the judge how to give it.
     """
     text = remove_thoughts(text)
     boxed = last_boxed_answer(text)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row, Tally
 
 
-def chosen(tally: Tally, modes: Sequence[str]) -> list[Row]:
+def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
     """Choose one row per question, from its first epoch and the first of these modes that it ran in.
 
     Raises:
@@ -41,7 +41,7 @@ def _in_one_mode(question: str, by_mode: dict[str, Row], modes: Sequence[str]) -
     return by_mode[wanted] if wanted else next(iter(by_mode.values()))
 
 
-def submitted(record: Record, model: str) -> dict[str, Any]:
+def write_line(record: Record, model: str) -> dict[str, Any]:
     """Convert a record to a line of the submission: all messages of the model, reasoning first, and the answer."""
     transcript = record.transcript
     written = (

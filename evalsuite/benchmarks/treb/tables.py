@@ -84,7 +84,7 @@ def from_markdown(text: str, header_rows: int) -> SourceTable:
     lines = [line.strip() for line in text.splitlines() if "|" in line]
     # Only the first such line is the rule, because a row of data may consist of dashes.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
-    cells = [_unbarred(line) for index, line in enumerate(lines) if index != rule]
+    cells = [_split_cells(line) for index, line in enumerate(lines) if index != rule]
     if header_rows == 0 and cells and not any(cells[0]):
         cells = cells[1:]
     return _table(cells, header_rows)
@@ -105,7 +105,7 @@ def _bars(cells: Iterable[str]) -> str:
     return f"| {' | '.join(shown)} |"
 
 
-def _unbarred(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     inner = line.removeprefix("|")
     if inner.endswith("|") and not inner.endswith(r"\|"):
         inner = inner[:-1]

@@ -22,7 +22,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     lot_sql,
     start_draw,
 )
-from evalsuite.builders.head_to_tail.dump_reader import decompressed, locate
+from evalsuite.builders.head_to_tail.dump_reader import decompress, locate
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
 from evalsuite.builders.head_to_tail.workspace import rows_as_table
 from evalsuite.core.errors import DatasetError
@@ -115,7 +115,7 @@ class Dblp:
 
     def _read(self, path: Path) -> None:
         self._workspace.progress.begin(path.name)
-        blocks = decompressed(path, self._workspace.progress.advance)
+        blocks = decompress(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
         with rows_as_table(self._workspace, _credits(works(blocks, path)), columns) as stream:
             self._workspace.sql(f"CREATE TABLE credited AS FROM {stream}")
@@ -262,7 +262,7 @@ def _work(element: Any) -> Work:
 def _characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
     """Yield the document without its type, with a number for each named character."""
     prologue, blocks = _prologue(iter(blocks), path)
-    declared = _declared(prologue, path)
+    declared = _read_declared(prologue, path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
     # Keep the number of lines, so that the parser's line numbers are those of the file.
     yield head + b"\n" * (line := prologue.count(b"\n"))
@@ -270,7 +270,7 @@ def _characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
         yield (
             text
             if is_literal
-            else _REFERENCE.sub(partial(_numbered, declared=declared, path=path, line=line), text)
+            else _REFERENCE.sub(partial(_number_reference, declared=declared, path=path, line=line), text)
         )
         line += text.count(b"\n")
 
@@ -320,7 +320,7 @@ def _prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[byte
     raise DatasetError(path, "its beginning", beginning, "an XML document of <dblp>")
 
 
-def _declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:
+def _read_declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:
     """Map names to characters: those of HTML, and those that a DTD declares."""
     beside = path.with_name("dblp.dtd")
     dtd = beside.read_bytes() if beside.is_file() else b""
@@ -336,7 +336,9 @@ def _declared(prologue: bytes, path: Path) -> Mapping[bytes, int]:
     return characters
 
 
-def _numbered(reference: re.Match[bytes], declared: Mapping[bytes, int], path: Path, line: int) -> bytes:
+def _number_reference(
+    reference: re.Match[bytes], declared: Mapping[bytes, int], path: Path, line: int
+) -> bytes:
     name = reference[1]
     if name in _PREDEFINED:
         return reference[0]

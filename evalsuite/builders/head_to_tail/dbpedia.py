@@ -21,7 +21,7 @@ from evalsuite.builders.head_to_tail.drawing import (
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.questions import QuestionTemplate
-from evalsuite.builders.head_to_tail.workspace import quoted, triples
+from evalsuite.builders.head_to_tail.workspace import quote, triples
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Dbpedia:
             CREATE TABLE predicate AS
             SELECT predicate AS id, count(*) AS popularity FROM triple GROUP BY predicate
         """)
-        wanted = ", ".join(f"({quoted(template.id)})" for template in self.templates)
+        wanted = ", ".join(f"({quote(template.id)})" for template in self.templates)
         self._workspace.sql(f"""
             CREATE VIEW asked AS
             SELECT predicate AS template, subject, object

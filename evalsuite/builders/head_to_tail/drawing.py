@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.questions import Candidate, Drawn, distinct, is_fit
-from evalsuite.builders.head_to_tail.workspace import quoted
+from evalsuite.builders.head_to_tail.workspace import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,14 +70,14 @@ def draw(workspace: Workspace, template: QuestionTemplate, pool: str, cut: Parti
 
     The pool is a relation with the columns `id`, `popularity` and `lot`; `cut` is the partition of its type of entity.
     """
-    columns = f"{quoted(template.id)} AS template, {lot(workspace.seed, template.id)}::UBIGINT AS salt"
+    columns = f"{quote(template.id)} AS template, {lot(workspace.seed, template.id)}::UBIGINT AS salt"
     _draw(workspace, f"(SELECT *, {columns}, {size} AS size FROM {pool})", cut, size)
 
 
 def draw_all(workspace: Workspace, pool: str, cut: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
     """Do what `draw` does, for many templates at once; the pool also has a column `template` with the template's id."""
     salts = ", ".join(
-        f"({quoted(template.id)}, {lot(workspace.seed, template.id)}::UBIGINT, {size})"
+        f"({quote(template.id)}, {lot(workspace.seed, template.id)}::UBIGINT, {size})"
         for template, size in sizes.items()
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
@@ -108,7 +108,7 @@ def _draw(workspace: Workspace, salted: str, cut: Partition, size: int) -> None:
 
 def ids_drawn_for(*templates: QuestionTemplate) -> str:
     """Write the SQL of a relation of the `id` of every entity that was drawn for one of these templates."""
-    names = ", ".join(quoted(template.id) for template in templates)
+    names = ", ".join(quote(template.id) for template in templates)
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 

@@ -48,7 +48,7 @@ def locate(folder: Path, name: str) -> Path:
     raise DatasetError(folder / name, "", problem, "the file as it is downloaded")
 
 
-def decompressed(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
+def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
     """Yield the content of a file, decompressed by its suffix (.gz, .bz2, .zst; other files as they are).
 
     The file may consist of several compressed streams. `advance` is called with the number of compressed bytes read.
@@ -147,16 +147,16 @@ class _Zstd(_Decoder):
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         # This decoder has no output limit, but a few bytes expand to a few of its blocks of 128 KiB.
-        decompressed: list[bytes] = []
+        ready: list[bytes] = []
         for at in range(0, len(data), _ZSTD_SLICE):
-            decompressed.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
+            ready.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
             if self.eof:
                 self._unread = data[at + _ZSTD_SLICE :]
                 break
-            if sum(map(len, decompressed)) > PIECE:
-                yield b"".join(decompressed)
-                decompressed = []
-        yield b"".join(decompressed)
+            if sum(map(len, ready)) > PIECE:
+                yield b"".join(ready)
+                ready = []
+        yield b"".join(ready)
 
 
 _DECODERS: dict[str, Callable[[], _Decoder]] = {".gz": _Gzip, ".bz2": _Bzip2, ".zst": _Zstd}
@@ -169,7 +169,7 @@ def _zstd_error() -> type[Exception]:
 
 
 @contextmanager
-def piped(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
+def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
     """Write blocks into a new named pipe, in another thread, while the body of the `with` reads from it once.
 
     A failure of the blocks is raised at the end of the body and replaces the body's error, because a reader's complaint
@@ -231,7 +231,7 @@ def first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes
     """Return the first line without its end, and the remaining blocks.
 
     Raises:
-        DatasetError: there is no line, or it is not UTF-8.
+        DatasetError: the first line is missing or not UTF-8.
     """
     start = b""
     for block in blocks:
@@ -246,7 +246,7 @@ def first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes
     return line.decode(), chain((rest,), blocks)
 
 
-def bounded(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def check_lengths(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the blocks while their lines are not too long.
 
     Raises:
@@ -299,7 +299,7 @@ def first_fault(path: Path, check: Check, skip: int) -> DatasetError | None:
     Raises:
         DatasetError: the file cannot be read.
     """
-    for number, line in enumerate(lines(without_returns(decompressed(path, int))), 1):
+    for number, line in enumerate(lines(without_returns(decompress(path, int))), 1):
         if number > skip and (wrong := _length(line) or _encoding(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)
     return None

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.dump_reader import (
     LONGEST,
-    bounded,
-    decompressed,
+    check_lengths,
+    decompress,
     first_fault,
     first_line,
-    piped,
+    open_pipe,
     whole_characters,
     without_comments,
     without_returns,
@@ -70,11 +70,11 @@ class Workspace:
         """
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
-        with piped(blocks, pipe):
-            yield relation(quoted(str(pipe)))
+        with open_pipe(blocks, pipe):
+            yield relation(quote(str(pipe)))
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -127,13 +127,15 @@ def tsv(
     Raises:
         DatasetError: the file is missing, damaged, lacks a column or has a malformed line.
     """
-    line, blocks = first_line(without_returns(decompressed(path, workspace.progress.advance)), path)
+    line, blocks = first_line(without_returns(decompress(path, workspace.progress.advance)), path)
     if names:
         blocks = chain((f"{line}\n".encode(),), blocks)
-    heads = _named(names, line.split("\t"), path) if names else _header(line.split("\t"), columns, path)
+    heads = (
+        _name_columns(names, line.split("\t"), path) if names else _header(line.split("\t"), columns, path)
+    )
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     read = _Reading(workspace, path, lambda text: _row(text, types), skip=0 if names else 1)
-    with read(bounded(blocks), lambda file: _csv(file, "\t", types)) as relation:
+    with read(check_lengths(blocks), lambda file: _csv(file, "\t", types)) as relation:
         yield relation
 
 
@@ -147,11 +149,11 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> I
     Raises:
         DatasetError: the file is missing or damaged, a line is not an object, or lacks a field.
     """
-    blocks = whole_characters(bounded(decompressed(path, workspace.progress.advance)))
+    blocks = whole_characters(check_lengths(decompress(path, workspace.progress.advance)))
     # Read lines as one column and parse them, because the database's JSON reader keeps a whole pipe in memory. The
     # delimiter cannot occur in JSON.
     table = partial(_csv, delimiter="\x01", types={"line": "VARCHAR"})
-    parsed = f"unnest(json_transform_strict(line, {quoted(json.dumps(fields))}))"
+    parsed = f"unnest(json_transform_strict(line, {quote(json.dumps(fields))}))"
     with _Reading(workspace, path, lambda text: _object(text, fields))(
         blocks, lambda file: f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"
     ) as relation:
@@ -169,7 +171,7 @@ def triples(workspace: Workspace, path: Path) -> Iterator[str]:
         DatasetError: the file is missing or damaged, or a line is not such a triple.
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
-    blocks = without_comments(bounded(decompressed(path, workspace.progress.advance)))
+    blocks = without_comments(check_lengths(decompress(path, workspace.progress.advance)))
     with _Reading(workspace, path, _triple)(blocks, lambda file: _csv(file, " ", types)) as relation:
         yield relation
 
@@ -212,10 +214,10 @@ def _blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
 
 
 def _csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
-    columns = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items())
-    nulls = ", ".join(map(quoted, _NULLS))
+    columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in types.items())
+    nulls = ", ".join(map(quote, _NULLS))
     return (
-        f"read_csv({file}, delim = {quoted(delimiter)}, quote = '', escape = '', comment = '', "
+        f"read_csv({file}, delim = {quote(delimiter)}, quote = '', escape = '', comment = '', "
         f"header = false, auto_detect = false, max_line_size = {LONGEST}, nullstr = [{nulls}], columns = {{{columns}}})"
     )
 
@@ -228,7 +230,7 @@ def _header(heads: list[str], wanted: Iterable[str], path: Path) -> list[str]:
     return heads
 
 
-def _named(names: Sequence[str], cells: list[str], path: Path) -> list[str]:
+def _name_columns(names: Sequence[str], cells: list[str], path: Path) -> list[str]:
     if len(cells) < len(names):
         expected = f"at least {len(names)}: {', '.join(names)}"
         raise DatasetError(path, "line 1", f"{len(cells)} columns", expected)

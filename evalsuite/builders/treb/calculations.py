@@ -6,7 +6,14 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.treb.lookups import QuestionMaker, TemplatePair, compares, is_value, numbered, worded
+from evalsuite.builders.treb.lookups import (
+    QuestionMaker,
+    TemplatePair,
+    compares,
+    is_value,
+    make_number_pair,
+    make_text_pair,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +40,7 @@ def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     name = random.choice(list(sheet.measured))
     words, compute, method = random.choice(STATISTICS if name in sheet.summable else STATISTICS[1:])
     question = f'What is the {words} of the column "{name}"{ROUNDED}?'
-    return _rounded(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
+    return _make_rounded_pair(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
 
 
 def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -49,7 +56,7 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     if len(values) < 2:
         return None
     question = f'What is the {words} of the column "{name}" over the rows where {condition.words}{ROUNDED}?'
-    return _rounded(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
+    return _make_rounded_pair(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
 
 
 def share(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -63,7 +70,7 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     part = math.fsum(_present([cell for row, cell in enumerate(cells) if condition.holds(row)]))
     question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}{ROUNDED}?'
-    return _rounded(
+    return _make_rounded_pair(
         question,
         100 * part / whole,
         f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()",
@@ -79,7 +86,7 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     question = f'Which value has the column "{sheet.key}" in the row with the {words} value of "{name}"?'
     program = f"print(df.loc[df[{name!r}].{method}(), {sheet.key!r}])"
-    return worded(question, str(sheet.columns[sheet.key][cells.index(extreme)]), program)
+    return make_text_pair(question, str(sheet.columns[sheet.key][cells.index(extreme)]), program)
 
 
 _EXTREMES: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
@@ -94,7 +101,7 @@ def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     cells: Sequence[object] = sheet.numeric.get(name) or sheet.columns[name]
     count = len({cell for cell in cells if cell is not None})
     question = f'How many different values are in the column "{name}", empty cells aside?'
-    return numbered(question, count, f"print(df[{name!r}].nunique())")
+    return make_number_pair(question, count, f"print(df[{name!r}].nunique())")
 
 
 def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -109,7 +116,7 @@ def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
         f'What is the rank of the row where "{sheet.key}" is "{key}" by "{name}", the greatest value being 1?'
     )
     ranks = f"df[{name!r}].rank(ascending=False, method='min')"
-    return numbered(question, above + 1, f"print(int({ranks}[df[{sheet.key!r}] == {key!r}].iloc[0]))")
+    return make_number_pair(question, above + 1, f"print(int({ranks}[df[{sheet.key!r}] == {key!r}].iloc[0]))")
 
 
 def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -122,7 +129,7 @@ def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     question = f'For which value of the column "{group}" is the mean of "{name}" greatest?'
     program = f"print(df.groupby({group!r})[{name!r}].mean().idxmax())"
-    return worded(question, max(means, key=means.__getitem__), program)
+    return make_text_pair(question, max(means, key=means.__getitem__), program)
 
 
 def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -139,7 +146,7 @@ def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     value = statistics.correlation(*zip(*paired, strict=True))
     question = f'What is Pearson\'s correlation of the columns "{first}" and "{second}"{ROUNDED}?'
-    return _rounded(question, value, f"df[{first!r}].corr(df[{second!r}])")
+    return _make_rounded_pair(question, value, f"df[{first!r}].corr(df[{second!r}])")
 
 
 OPERATION_TEMPLATES: tuple[QuestionMaker, ...] = (
@@ -166,8 +173,8 @@ def _group_means(sheet: Sheet, group: str, name: str) -> dict[str, float]:
     return {key: statistics.fmean(values) for key, values in by_group.items()}
 
 
-def _rounded(question: str, value: float, expression: str) -> TemplatePair:
-    return numbered(question, round(value, DIGITS), f"print(round(float({expression}), {DIGITS}))")
+def _make_rounded_pair(question: str, value: float, expression: str) -> TemplatePair:
+    return make_number_pair(question, round(value, DIGITS), f"print(round(float({expression}), {DIGITS}))")
 
 
 LEVEL = 0.05
@@ -200,7 +207,7 @@ def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
         f'What is the statistic W of the Shapiro-Wilk test for the column "{name}", rounded to 3 decimals?'
     )
     program = f"{IMPORT}print(round(float(stats.shapiro(df[{name!r}].dropna()).statistic), 3))"
-    return numbered(question, round(float(stats.shapiro(values).statistic), 3), program)
+    return make_number_pair(question, round(float(stats.shapiro(values).statistic), 3), program)
 
 
 def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -234,7 +241,7 @@ def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     question = (
         f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson), rounded to 2 decimals?'
     )
-    return numbered(question, round(value, 2), f"print(round(float(df[{name!r}].skew()), 2))")
+    return make_number_pair(question, round(value, 2), f"print(round(float(df[{name!r}].skew()), 2))")
 
 
 def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -282,4 +289,4 @@ def _column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
 
 def _verdict(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair:
     program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
-    return worded(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)
+    return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

@@ -96,7 +96,7 @@ def speaks_chinese(sheet: Sheet) -> bool:
 
 def in_chinese(pair: TemplatePair) -> TemplatePair:
     """Translate a pair's question into Chinese; in answer and program, Yes and No become 是 and 否."""
-    question = _translated(pair.question)
+    question = _translate(pair.question)
     if question is None:
         return pair
     if "Yes or No?" not in pair.question:
@@ -105,7 +105,7 @@ def in_chinese(pair: TemplatePair) -> TemplatePair:
     return replace(pair, question=question, answer={"Yes": "是", "No": "否"}[pair.answer], program=program)
 
 
-def _translated(question: str) -> str | None:
+def _translate(question: str) -> str | None:
     ending = next(ending for ending in ENDINGS if question.endswith(ending))
     words = question.removesuffix(ending)
     for form, chinese in FORMS.items():

@@ -27,7 +27,7 @@ from evalsuite.builders.treb.model_pairs import (
     add_panel_options,
     record,
 )
-from evalsuite.builders.treb.sheet import LONGEST, Sheet, disqualified
+from evalsuite.builders.treb.sheet import LONGEST, Sheet, find_fault
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.sandbox import Sandbox
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         SettingsError: less than one pair is requested, or the pairs cannot be written.
-        DatasetError: there is no table.
+        DatasetError: the folder has no table.
         SandboxUnavailable: this machine has no sandbox.
     """
     if args.each < 1:
@@ -170,7 +170,7 @@ def _sheet(path: Path, built: BuiltPairs) -> Sheet | None:
     except (DatasetError, ValueError) as error:
         built.skipped[path.name] = str(error)
         return None
-    if reason := disqualified(table, len(text)):
+    if reason := find_fault(table, len(text)):
         built.skipped[path.name] = reason
         return None
     built.tables[path.name] = text

@@ -33,18 +33,18 @@ def same_answer(printed: str, answer: str) -> bool:
     return printed.strip().lower() == answer.strip().lower() or numeric_match(printed, answer) == 1.0
 
 
-def numbered(question: str, value: float, program: str) -> TemplatePair:
+def make_number_pair(question: str, value: float, program: str) -> TemplatePair:
     """Make a pair whose answer is a number; whole numbers are written without a point."""
     number = int(value) if float(value).is_integer() else value
     return TemplatePair(f"{question} Answer with the number only.", str(number), program, number)
 
 
-def worded(question: str, answer: str, program: str) -> TemplatePair:
+def make_text_pair(question: str, answer: str, program: str) -> TemplatePair:
     """Make a pair whose answer is a text."""
     return TemplatePair(f"{question} Answer with that only.", answer, program)
 
 
-def listed(question: str, answers: list[str], program: str) -> TemplatePair:
+def make_list_pair(question: str, answers: list[str], program: str) -> TemplatePair:
     """Make a pair whose answer is a list, in the order of the table."""
     ending = "Answer with them only, in the order of the table, separated by commas."
     return TemplatePair(f"{question} {ending}", ", ".join(answers), program)
@@ -105,14 +105,14 @@ def row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
     row = random.randrange(len(sheet.table.rows))
     key = sheet.columns[sheet.key][row]
     question = f'In which row of the data is "{key}" in the column "{sheet.key}"?'
-    return numbered(question, row + 1, f"print(df.index[df[{sheet.key!r}] == {key!r}][0] + 1)")
+    return make_number_pair(question, row + 1, f"print(df.index[df[{sheet.key!r}] == {key!r}][0] + 1)")
 
 
 def column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of a named column."""
     name = random.choice(sheet.names)
     program = f"print(list(df.columns).index({name!r}) + 1)"
-    return numbered(
+    return make_number_pair(
         f'Which column is called "{name}", counted from the left?', sheet.names.index(name) + 1, program
     )
 
@@ -124,7 +124,7 @@ def next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
     place = random.randrange(len(sheet.names) - 1)
     question = f'What is the name of the column directly to the right of "{sheet.names[place]}"?'
     program = f"print(df.columns[list(df.columns).index({sheet.names[place]!r}) + 1])"
-    return worded(question, sheet.names[place + 1], program)
+    return make_text_pair(question, sheet.names[place + 1], program)
 
 
 QUERY_TEMPLATES: tuple[QuestionMaker, ...] = (
@@ -145,7 +145,11 @@ def _everywhere(sheet: Sheet) -> list[str | None]:
 def _cell(question: str, cell: str | None, program: str) -> TemplatePair | None:
     if cell is None:
         return None
-    return numbered(question, float(cell), program) if is_number(cell) else worded(question, cell, program)
+    return (
+        make_number_pair(question, float(cell), program)
+        if is_number(cell)
+        else make_text_pair(question, cell, program)
+    )
 
 
 MOST_LISTED = 12
@@ -260,7 +264,9 @@ def _listing(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
     if not 0 < len(keys) <= MOST_LISTED:
         return None
     program = f"print(', '.join(df.loc[{condition.program}, {sheet.key!r}].astype(str)))"
-    return listed(f'Which values has the column "{sheet.key}" where {condition.words}?', keys, program)
+    return make_list_pair(
+        f'Which values has the column "{sheet.key}" where {condition.words}?', keys, program
+    )
 
 
 def _counting(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
@@ -268,4 +274,4 @@ def _counting(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
         return None
     count = sum(condition.holds(row) for row in range(len(sheet.table.rows)))
     program = f"print(int(({condition.program}).sum()))"
-    return numbered(f"In how many rows of the data is it so that {condition.words}?", count, program)
+    return make_number_pair(f"In how many rows of the data is it so that {condition.words}?", count, program)

@@ -184,18 +184,18 @@ async def name_a_column(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, 
     reason = Dropped("no column has a name that could be asked for")
     for column in columns[:MOST_COLUMNS]:
         try:
-            return await _asked(panel, sheet, column)
+            return await _ask_for_name(panel, sheet, column)
         except Dropped as why:
             reason = Dropped(f'"{sheet.names[column]}": {why}')
     raise reason
 
 
-async def _asked(panel: QuestionPanel, sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
+async def _ask_for_name(panel: QuestionPanel, sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
     chinese = speaks_chinese(sheet)
     stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
     hidden, name = _without_name(sheet, column, stand_in), sheet.names[column].strip()
     words = NAMER.format(table=shown(hidden), number=column + 1, stand_in=stand_in)
-    names = [await _named(voter, words) for voter in panel.voters]
+    names = [await _name_column(voter, words) for voter in panel.voters]
     agreeing = sum(await _same(panel.judge, hidden, column, name, names))
     if 2 * agreeing <= len(names):
         raise Dropped(
@@ -205,7 +205,7 @@ async def _asked(panel: QuestionPanel, sheet: Sheet, column: int) -> tuple[Model
     return ModelPair(question, question, (), name, "", (agreeing, len(names))), hidden
 
 
-async def _named(voter: Model, words: str) -> str:
+async def _name_column(voter: Model, words: str) -> str:
     """Ask a voter for the column's name; empty if the voter gives none."""
     try:
         return text_of(last_object((await voter.chat(words, max_tokens=TOKENS)).text, "name"), "name")

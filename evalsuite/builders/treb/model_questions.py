@@ -79,9 +79,9 @@ class QuestionPanel:
         draft = await self._draft(sheet, brief, table)
         pair = draft
         if brief.proven:
-            pair = await self._voted(sheet, draft, table)
+            pair = await self._vote(sheet, draft, table)
         if self.judge is not None:
-            await self._judged(self.judge, pair, brief, table)
+            await self._judge(self.judge, pair, brief, table)
         return pair
 
     async def _draft(self, sheet: Sheet, brief: Brief, table: str) -> ModelPair:
@@ -101,11 +101,11 @@ class QuestionPanel:
         if not isinstance(chain, list) or len(chain) < (STEPS if brief.proven else 1):
             raise Dropped(f"its chain has fewer than {STEPS} steps")
         code = (python_block(text) or "") if brief.proven else ""
-        answer = await self._printed(sheet, code) if brief.proven else text_of(draft, "answer")
+        answer = await self._run_program(sheet, code) if brief.proven else text_of(draft, "answer")
         steps = [str(step) for step in chain]
         return ModelPair(question, str(draft.get("long_question") or question), steps, answer, code, (0, 0))
 
-    async def _printed(self, sheet: Sheet, code: str) -> str:
+    async def _run_program(self, sheet: Sheet, code: str) -> str:
         if not code.strip():
             raise Dropped("its author wrote no program")
         execution = await self.sandbox.run(code, {"df": TableFile(sheet.table.csv().encode())})
@@ -118,13 +118,13 @@ class QuestionPanel:
             raise Dropped(f"its program prints {len(answer)} characters, more than {LONGEST_ANSWER}")
         return answer
 
-    async def _voted(self, sheet: Sheet, draft: ModelPair, table: str) -> ModelPair:
+    async def _vote(self, sheet: Sheet, draft: ModelPair, table: str) -> ModelPair:
         words = VOTER.format(table=table, question=draft.question)
         agreeing = 0
         for voter in self.voters:
             code = python_block((await voter.chat(words, max_tokens=TOKENS)).text) or ""
             try:
-                agreeing += same_answer(await self._printed(sheet, code), draft.answer)
+                agreeing += same_answer(await self._run_program(sheet, code), draft.answer)
             except Dropped:
                 continue  # an abstention
         if 2 * agreeing <= len(self.voters):
@@ -140,7 +140,7 @@ class QuestionPanel:
             (agreeing, len(self.voters)),
         )
 
-    async def _judged(self, judge: Model, pair: ModelPair, brief: Brief, table: str) -> None:
+    async def _judge(self, judge: Model, pair: ModelPair, brief: Brief, table: str) -> None:
         last = "every step is needed" if brief.proven else "the answer is right and complete"
         words = DISCRIMINATOR.format(
             task=brief.task,
@@ -172,7 +172,7 @@ def last_object(text: str, key: str) -> dict[str, Any]:
     for value in reversed(json_objects(text)):
         if key in value:
             return value
-    raise Dropped(f"there is no JSON object with {key!r} in what its author or its judge wrote")
+    raise Dropped(f"its author or its judge wrote no JSON object with {key!r}")
 
 
 def text_of(draft: dict[str, Any], key: str) -> str:

@@ -124,7 +124,7 @@ class Sheet:
         return groups
 
 
-def disqualified(table: SourceTable, characters: int) -> str | None:
+def find_fault(table: SourceTable, characters: int) -> str | None:
     """Explain why a table (with so many characters of CSV) is unsuitable; None if it qualifies."""
     if characters > LONGEST:
         return f"it has {characters} characters of content, more than {LONGEST}"

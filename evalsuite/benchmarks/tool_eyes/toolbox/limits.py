@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MAX_TEXT = 20_000
 
 
-def bounded(name: str, value: int, low: int, high: int) -> int:
+def check_range(name: str, value: int, low: int, high: int) -> int:
     """Return the value if it lies within the bounds.
 
     Raises:
@@ -42,7 +42,7 @@ def read_date(text: str) -> date:
     try:
         return date.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"{text[:30]!r} is no date; write it as YYYY-MM-DD") from None
+        raise ValueError(f"{text[:30]!r} is not a date; write it as YYYY-MM-DD") from None
 
 
 def read_time(text: str) -> time:
@@ -55,7 +55,7 @@ def read_time(text: str) -> time:
         hours, minutes = text.strip().split(":")
         return time(int(hours), int(minutes))
     except ValueError:
-        raise ValueError(f"{text[:30]!r} is no time of day; write it as HH:MM") from None
+        raise ValueError(f"{text[:30]!r} is not a time of day; write it as HH:MM") from None
 
 
 class Stateless:

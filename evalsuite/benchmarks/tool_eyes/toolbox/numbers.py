@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.tool_eyes.toolbox.limits import Stateless, bounded, read_date, short
+from evalsuite.benchmarks.tool_eyes.toolbox.limits import Stateless, check_range, read_date, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Arithmetic(Stateless):
         Args:
             number: 2 to 1,000,000,000.
         """
-        rest, factor, factors = bounded("number", number, 2, 10**9), 2, []
+        rest, factor, factors = check_range("number", number, 2, 10**9), 2, []
         while factor * factor <= rest:
             while rest % factor == 0:
                 factors.append(factor)
@@ -104,17 +104,17 @@ class _Expression:
         return result
 
     def product(self) -> _Number:
-        result = self.signed()
+        result = self.read_signed()
         while self.next_is("*", "/", "//", "%"):
             sign = self.tokens.pop(0)
-            other = self.signed()
+            other = self.read_signed()
             result = _within(_PRODUCTS[sign](result, other))
         return result
 
-    def signed(self) -> _Number:
+    def read_signed(self) -> _Number:
         if self.next_is("-", "+"):
             sign = self.tokens.pop(0)
-            value = self.nested(self.signed)
+            value = self.read_nested(self.read_signed)
             return -value if sign == "-" else value
         return self.power()
 
@@ -123,12 +123,12 @@ class _Expression:
         if not self.next_is("**"):
             return base
         self.tokens.pop(0)
-        exponent = self.nested(self.signed)
+        exponent = self.read_nested(self.read_signed)
         if abs(exponent) > 1000 or (abs(base) > 1 and exponent * math.log10(abs(base)) > 60):
             raise ValueError("the power is too large")
         result = base**exponent
         if isinstance(result, complex):
-            raise ValueError("a fractional power of a negative number is no real number")  # noqa: TRY004 - a value
+            raise ValueError("a fractional power of a negative number is not a real number")  # noqa: TRY004 - a value
         return _within(result)
 
     def atom(self) -> _Number:
@@ -141,7 +141,7 @@ class _Expression:
             return _FUNCTIONS[read](self.atom())
         if read != "(":
             raise ValueError(f"cannot read the expression at {read!r}")
-        result = self.nested(self.sum)
+        result = self.read_nested(self.sum)
         if not self.next_is(")"):
             raise ValueError("a closing bracket is missing")
         self.tokens.pop(0)
@@ -150,7 +150,7 @@ class _Expression:
     def next_is(self, *signs: str) -> bool:
         return bool(self.tokens) and self.tokens[0] in signs
 
-    def nested(self, read: Callable[[], _Number]) -> _Number:
+    def read_nested(self, read: Callable[[], _Number]) -> _Number:
         self.depth += 1
         if self.depth > 50:
             raise ValueError("the expression is nested too deeply")
@@ -206,7 +206,7 @@ class Dates(Stateless):
             day: the date, as YYYY-MM-DD.
             days: how many days later; negative for earlier.
         """
-        bounded("days", days, -100_000, 100_000)
+        check_range("days", days, -100_000, 100_000)
         try:
             return (read_date(short("day", day, 30)) + timedelta(days=days)).isoformat()
         except OverflowError:
@@ -219,7 +219,7 @@ class Dates(Stateless):
         Args:
             year: 1583 to 9999.
         """
-        bounded("year", year, 1583, 9999)
+        check_range("year", year, 1583, 9999)
         return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
@@ -250,7 +250,7 @@ class Household(Stateless):
         if not (0 <= total <= 1e9 and 0 <= tip_percent <= 100):
             raise ValueError("total must be 0 to 1e9 and tip_percent 0 to 100")
         whole = total * (1 + tip_percent / 100)
-        return {"with_tip": round(whole, 2), "each": round(whole / bounded("people", people, 1, 100), 2)}
+        return {"with_tip": round(whole, 2), "each": round(whole / check_range("people", people, 1, 100), 2)}
 
     @tool
     def scale_recipe(self, ingredients: dict[str, float], servings: int, wanted: int) -> dict[str, float]:
@@ -261,8 +261,8 @@ class Household(Stateless):
             servings: for how many the amounts are.
             wanted: for how many they should be.
         """
-        bounded("the number of ingredients", len(ingredients), 1, 100)
-        factor = bounded("wanted", wanted, 1, 1000) / bounded("servings", servings, 1, 1000)
+        check_range("the number of ingredients", len(ingredients), 1, 100)
+        factor = check_range("wanted", wanted, 1, 1000) / check_range("servings", servings, 1, 1000)
         return {
             short("ingredient", name, 100): round(amount * factor, 2) for name, amount in ingredients.items()
         }
@@ -294,7 +294,7 @@ class Savings(Stateless):
             years: for how many years, 0 to 100.
         """
         _check(amount, rate_percent)
-        return round(amount * (1 + rate_percent / 100) ** bounded("years", years, 0, 100), 2)
+        return round(amount * (1 + rate_percent / 100) ** check_range("years", years, 0, 100), 2)
 
     @tool
     def loan_payment(self, amount: float, rate_percent: float, months: int) -> float:
@@ -306,7 +306,7 @@ class Savings(Stateless):
             months: how many payments, 1 to 600.
         """
         _check(amount, rate_percent)
-        monthly, count = rate_percent / 1200, bounded("months", months, 1, 600)
+        monthly, count = rate_percent / 1200, check_range("months", months, 1, 600)
         if monthly == 0:
             return round(amount / count, 2)
         return round(amount * monthly / (1 - (1 + monthly) ** -count), 2)
@@ -370,7 +370,7 @@ class Market:
             symbol: the share's symbol.
             days: how many of the last trading days.
         """
-        closes = self._closes(symbol)[-bounded("days", days, 1, len(self.days)) :]
+        closes = self._closes(symbol)[-check_range("days", days, 1, len(self.days)) :]
         return round(sum(closes) / len(closes), 4)
 
     @tool
@@ -383,7 +383,7 @@ class Market:
             symbol: the share's symbol.
             days: how many of the last changes.
         """
-        closes = self._closes(symbol)[-bounded("days", days, 1, len(self.days) - 1) - 1 :]
+        closes = self._closes(symbol)[-check_range("days", days, 1, len(self.days) - 1) - 1 :]
         changes = [after - before for before, after in pairwise(closes)]
         moved = sum(abs(change) for change in changes)
         return round(100 * sum(change for change in changes if change > 0) / moved, 2) if moved else 50.0

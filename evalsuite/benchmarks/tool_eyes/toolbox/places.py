@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.toolbox.limits import bounded, read_date, read_time, short
+from evalsuite.benchmarks.tool_eyes.toolbox.limits import check_range, read_date, read_time, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Bulletins:
         for entry in self.data["bulletins"]:
             if entry["number"] == number:
                 return dict(entry)
-        raise ValueError(f"there is no bulletin {number}")
+        raise ValueError(f"bulletin {number} does not exist")
 
     @tool
     def weather_forecast(self, town: str, day: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class CalendarBook:
         for event in self.list_events(date):
             if begins < event["end"] and event["start"] < ends:
                 raise ValueError(f"{event['title']!r} is already from {event['start']} to {event['end']}")
-        bounded("the number of appointments", len(self.events), 0, 200)
+        check_range("the number of appointments", len(self.events), 0, 200)
         self.events.append({"day": date, "start": begins, "end": ends, "title": short("title", title, 200)})
         return f"added {title!r} on {date} from {begins} to {ends}"
 
@@ -135,7 +135,7 @@ class CalendarBook:
             if event["title"].lower() == title.strip().lower():
                 self.events.remove(event)
                 return f"cancelled {event['title']!r} on {event['day']}"
-        raise ValueError("there is no appointment of this title on this day")
+        raise ValueError("no appointment has this title on this day")
 
     @tool
     def free_times(self, day: str) -> list[dict[str, str]]:
@@ -194,7 +194,7 @@ class Files:
             text: the whole new content.
         """
         path = self._path(name)
-        bounded("the number of files", len(list(self.folder.iterdir())), 0, _MAX_FILES - 1)
+        check_range("the number of files", len(list(self.folder.iterdir())), 0, _MAX_FILES - 1)
         path.write_text(short("text", text), encoding="utf-8")
         return f"{path.name} now has {path.stat().st_size} bytes"
 
@@ -251,7 +251,7 @@ class Files:
     def _existing(self, name: str) -> Path:
         path = self._path(name)
         if not path.is_file():
-            raise ValueError(f"there is no file {name!r}")
+            raise ValueError(f"no file {name!r} exists")
         return path
 
 

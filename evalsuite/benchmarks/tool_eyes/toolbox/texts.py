@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.tool_eyes.toolbox.limits import Stateless, bounded, read_date, short
+from evalsuite.benchmarks.tool_eyes.toolbox.limits import Stateless, check_range, read_date, short
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Placeholders:
         Args:
             count: how many, 1 to 20.
         """
-        return [self._sentence() for _ in range(bounded("count", count, 1, 20))]
+        return [self._sentence() for _ in range(check_range("count", count, 1, 20))]
 
     @tool
     def fictional_people(self, count: int = 1) -> list[dict[str, str]]:
@@ -46,7 +46,7 @@ class Placeholders:
         Args:
             count: how many, 1 to 20.
         """
-        return [self._person() for _ in range(bounded("count", count, 1, 20))]
+        return [self._person() for _ in range(check_range("count", count, 1, 20))]
 
     @tool
     def change_case(self, text: str, style: Literal["upper", "lower", "title", "snake"]) -> str:
@@ -105,9 +105,9 @@ class RandomData:
         """
         if low > high:
             raise ValueError("low must not be larger than high")
-        bounded("low", low, -(10**12), 10**12)
-        bounded("high", high, -(10**12), 10**12)
-        return [self.random.randint(low, high) for _ in range(bounded("count", count, 1, 100))]
+        check_range("low", low, -(10**12), 10**12)
+        check_range("high", high, -(10**12), 10**12)
+        return [self.random.randint(low, high) for _ in range(check_range("count", count, 1, 100))]
 
     @tool
     def random_string(
@@ -119,7 +119,7 @@ class RandomData:
             length: number of characters, 1 to 200.
             alphabet: what it is made of.
         """
-        return "".join(self.random.choices(_ALPHABETS[alphabet], k=bounded("length", length, 1, 200)))
+        return "".join(self.random.choices(_ALPHABETS[alphabet], k=check_range("length", length, 1, 200)))
 
     @tool
     def random_uuids(self, count: int = 1) -> list[str]:
@@ -128,7 +128,7 @@ class RandomData:
         Args:
             count: how many, 1 to 100.
         """
-        numbers = [self.random.getrandbits(128) for _ in range(bounded("count", count, 1, 100))]
+        numbers = [self.random.getrandbits(128) for _ in range(check_range("count", count, 1, 100))]
         return [str(uuid.UUID(int=number, version=4)) for number in numbers]
 
     @tool
@@ -139,8 +139,8 @@ class RandomData:
             options: what to pick from, at most 1000.
             count: how many to pick.
         """
-        bounded("the number of options", len(options), 1, 1000)
-        return self.random.sample(options, bounded("count", count, 1, len(options)))
+        check_range("the number of options", len(options), 1, 1000)
+        return self.random.sample(options, check_range("count", count, 1, len(options)))
 
     @tool
     def random_date(self, first: str, last: str) -> str:
@@ -201,7 +201,7 @@ class TextAnalysis(Stateless):
         """
         counts = Counter(_words(short("text", text)))
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        return dict(ranked[: bounded("count", count, 1, 50)])
+        return dict(ranked[: check_range("count", count, 1, 50)])
 
     @tool
     def find_differences(self, first: str, second: str) -> dict[str, list[str]]:

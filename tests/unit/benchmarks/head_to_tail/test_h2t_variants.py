@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.variants import asks_for_person, in_words, widened
+from evalsuite.benchmarks.head_to_tail.variants import add_variants, asks_for_person, in_words
 from evalsuite.metrics.text import exact_match
 
 WHO = "Who wrote it?"
@@ -57,7 +57,7 @@ LENGTH = "How long is it (in minutes)?"
     ],
 )
 def test_the_same_answer_written_otherwise_is_accepted(answer: str, question: str, said: str) -> None:
-    assert exact_match(said, widened([answer], question)) == 1.0
+    assert exact_match(said, add_variants([answer], question)) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,11 @@ def test_the_same_answer_written_otherwise_is_accepted(answer: str, question: st
     ],
 )
 def test_another_answer_is_not_accepted(answer: str, question: str, said: str) -> None:
-    assert exact_match(said, widened([answer], question)) == 0.0
+    assert exact_match(said, add_variants([answer], question)) == 0.0
 
 
 def test_two_persons_may_be_named_together_in_any_order() -> None:
-    accepted = widened(["Lana Wachowski", "Lilly Wachowski"], "Who directed it?")
+    accepted = add_variants(["Lana Wachowski", "Lilly Wachowski"], "Who directed it?")
     assert exact_match("Lilly Wachowski and Lana Wachowski", accepted) == 1.0
     assert exact_match("Lana Wachowski, Lilly Wachowski", accepted) == 1.0
 
@@ -114,7 +114,7 @@ def test_who_asks_for_a_person_unless_it_is_a_company(question: str, person: boo
 )
 @settings(deadline=None, max_examples=60)
 def test_widening_keeps_the_answers_first_and_repeats_none(answers: list[str], question: str) -> None:
-    found = widened(answers, question)
+    found = add_variants(answers, question)
     assert found[: len(set(answers))] == tuple(dict.fromkeys(answers))
     assert len(found) == len(set(found))
 

@@ -20,7 +20,7 @@ from evalsuite.benchmarks.treb.report import (
     report,
     skill_score,
 )
-from evalsuite.benchmarks.treb.submission import chosen, submitted
+from evalsuite.benchmarks.treb.submission import choose_rows, write_line
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Record, Transcript
 from evalsuite.output.reports.section import Chart, Passage, Table
@@ -408,12 +408,12 @@ def test_a_submission_has_one_answer_a_question_in_the_preferred_mode() -> None:
             judged_row("Table Summary", "tcot_markdown"),
         ]
     )
-    modes = [line.tags["mode"] for line in chosen(tally, ["icot", "tcot_markdown"])]
+    modes = [line.tags["mode"] for line in choose_rows(tally, ["icot", "tcot_markdown"])]
     assert modes == ["icot", "tcot_markdown"]
     with pytest.raises(SettingsError, match="answers in several modes"):
-        chosen(tally, [])
+        choose_rows(tally, [])
     with pytest.raises(SettingsError, match="--mode tcot_html: no question"):
-        chosen(tally, ["tcot_html"])
+        choose_rows(tally, ["tcot_html"])
 
 
 def test_a_line_of_a_submission_has_the_fields_that_the_authors_take() -> None:
@@ -429,7 +429,7 @@ def test_a_line_of_a_submission_has_the_fields_that_the_authors_take() -> None:
         input="How many?",
         transcript=Transcript("42", said, "Let me see."),
     )
-    assert submitted(record, "Own-7B") == {
+    assert write_line(record, "Own-7B") == {
         "id": "Table_Query|a|1",
         "model_name": "Own-7B",
         "question": "How many?",

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.builders.head_to_tail.drawing import lot, lot_sql
-from evalsuite.builders.head_to_tail.dump_reader import decompressed, lines, locate, piped, without_comments
+from evalsuite.builders.head_to_tail.dump_reader import decompress, lines, locate, open_pipe, without_comments
 from evalsuite.builders.head_to_tail.workspace import json_lines, triples, tsv
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
@@ -37,7 +37,7 @@ def test_streams_one_after_the_other_come_out_as_one(tmp_path: Path, suffix: str
     path = tmp_path / f"file{suffix}"
     path.write_bytes(b"".join(map(COMPRESS[suffix], parts)))
     read: list[int] = []
-    assert b"".join(decompressed(path, read.append)) == b"".join(parts)
+    assert b"".join(decompress(path, read.append)) == b"".join(parts)
     assert sum(read) == path.stat().st_size
 
 
@@ -45,7 +45,7 @@ def test_streams_one_after_the_other_come_out_as_one(tmp_path: Path, suffix: str
 def test_a_small_file_made_to_fill_the_memory_comes_out_little_by_little(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"file{suffix}"
     path.write_bytes(COMPRESS[suffix](bytes(1 << 26)))
-    sizes = [len(block) for block in decompressed(path, int)]
+    sizes = [len(block) for block in decompress(path, int)]
     assert sum(sizes) == 1 << 26
     assert max(sizes) <= 1 << 25
 
@@ -55,7 +55,7 @@ def test_damaged_data_are_told_with_the_file(tmp_path: Path, suffix: str) -> Non
     path = tmp_path / f"file{suffix}"
     path.write_bytes(b"This is no compressed file at all.")
     with pytest.raises(DatasetError, match=rf"file\{suffix}, about byte 0: found"):
-        list(decompressed(path, int))
+        list(decompress(path, int))
 
 
 def test_a_window_of_two_gigabytes_is_no_obstacle(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_window_of_two_gigabytes_is_no_obstacle(tmp_path: Path) -> None:
     parameters = zstandard.ZstdCompressionParameters(window_log=30, enable_ldm=True)
     path = tmp_path / "file.zst"
     path.write_bytes(zstandard.ZstdCompressor(compression_params=parameters).compress(b"x" * 1000))
-    assert b"".join(decompressed(path, int)) == b"x" * 1000
+    assert b"".join(decompress(path, int)) == b"x" * 1000
 
 
 @pytest.mark.parametrize("there", ["a.tsv.gz", "a.tsv", "a.tsv.zst"])
@@ -79,14 +79,14 @@ def test_the_file_as_it_is_downloaded_comes_first(tmp_path: Path) -> None:
 
 
 def test_a_pipe_whose_reader_never_comes_is_given_up(tmp_path: Path) -> None:
-    with piped([b"x" * 10**6], tmp_path / "pipe"):
+    with open_pipe([b"x" * 10**6], tmp_path / "pipe"):
         pass
     assert not (tmp_path / "pipe").exists()
 
 
 def test_a_reader_may_stop_early(tmp_path: Path) -> None:
     with (
-        piped((b"x" * 1000 for _ in range(10**6)), tmp_path / "pipe"),
+        open_pipe((b"x" * 1000 for _ in range(10**6)), tmp_path / "pipe"),
         (tmp_path / "pipe").open("rb") as file,
     ):
         assert file.read(3) == b"xxx"
@@ -99,7 +99,7 @@ def test_what_breaks_off_the_blocks_counts_for_more_than_what_their_reader_says_
         raise DatasetError("file", "byte 9", "the end", "more")
 
     def read() -> None:
-        with piped(blocks(), tmp_path / "pipe"):
+        with open_pipe(blocks(), tmp_path / "pipe"):
             (tmp_path / "pipe").read_bytes()
             raise ValueError("this line is not whole")
 
@@ -109,7 +109,7 @@ def test_what_breaks_off_the_blocks_counts_for_more_than_what_their_reader_says_
 
 def test_what_goes_wrong_while_reading_is_not_hidden(tmp_path: Path) -> None:
     def read() -> None:
-        with piped([b"x"], tmp_path / "pipe"):
+        with open_pipe([b"x"], tmp_path / "pipe"):
             raise ValueError("of the reader")
 
     with pytest.raises(ValueError, match="of the reader"):

@@ -27,7 +27,7 @@ from evalsuite.builders.treb.command import (
     run,
 )
 from evalsuite.builders.treb.model_pairs import BuiltPairs
-from evalsuite.builders.treb.sheet import Sheet, disqualified
+from evalsuite.builders.treb.sheet import Sheet, find_fault
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.numbers import numeric_match
@@ -247,10 +247,10 @@ def test_a_pair_whose_program_says_something_else_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def lying(sheet: Sheet, random: Random) -> lookups.TemplatePair:
-        return lookups.numbered("How many rows?", len(sheet.table.rows) + 1, "print(len(df))")
+        return lookups.make_number_pair("How many rows?", len(sheet.table.rows) + 1, "print(len(df))")
 
     def failing(sheet: Sheet, random: Random) -> lookups.TemplatePair:
-        return lookups.numbered("How many?", 1, "print(df.nothing)")
+        return lookups.make_number_pair("How many?", 1, "print(df.nothing)")
 
     async def alone() -> BuiltPairs:
         built, sandbox = BuiltPairs(), Sandbox()
@@ -282,7 +282,7 @@ def test_a_pair_whose_program_says_something_else_is_left_out(
     ],
 )
 def test_a_table_that_does_not_qualify_is_refused_for_its_reason(text: str, reason: str) -> None:
-    assert reason in str(disqualified(from_csv(text, 1), len(text)))
+    assert reason in str(find_fault(from_csv(text, 1), len(text)))
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_table_that_does_not_qualify_is_refused_for_its_reason(text: str, reas
     ],
 )
 def test_an_ordinary_table_qualifies(text: str) -> None:
-    assert disqualified(from_csv(text, 1), len(text)) is None
+    assert find_fault(from_csv(text, 1), len(text)) is None
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_an_ordinary_table_qualifies(text: str) -> None:
     ],
 )
 def test_poor_tables_break_no_template(text: str) -> None:
-    assert disqualified(from_csv(text, 1), len(text)) is None
+    assert find_fault(from_csv(text, 1), len(text)) is None
     for seed in range(20):
         list(_pairs(Sheet("poor", from_csv(text, 1)), Random(seed), 2))
 
@@ -370,7 +370,7 @@ def test_years_ranks_and_codes_are_not_reckoned_with() -> None:
     rows = "".join(f"c{n},{1990 + n},{n},{n * 7},{1990 + n},{n * n}\n" for n in range(1, 7))
     sheet = Sheet("t", from_csv(f"{header}\n{rows}".replace("no. of ", ""), 1))
     assert list(sheet.measured) == ["goals"]
-    assert disqualified(from_csv("club,season\na,1990\nb,1991\n", 1), 30) is not None
+    assert find_fault(from_csv("club,season\na,1990\nb,1991\n", 1), 30) is not None
 
 
 def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
@@ -428,5 +428,5 @@ def test_rows_and_groups_are_spoken_of_by_names_alone(name: str, cells: str) -> 
 
 def test_a_table_of_correlations_and_one_that_repeats_its_header_are_left_out() -> None:
     mirrored = "of,height,span,weight\nheight,1,0.5,0.3\nspan,0.5,1,0.2\nweight,0.3,0.2,1\n"
-    assert "correlations" in str(disqualified(from_csv(mirrored, 1), 90))
-    assert "repeats its header" in str(disqualified(from_csv("name,votes\na,1\nname,votes\nb,2\n", 1), 30))
+    assert "correlations" in str(find_fault(from_csv(mirrored, 1), 90))
+    assert "repeats its header" in str(find_fault(from_csv("name,votes\na,1\nname,votes\nb,2\n", 1), 30))
