@@ -1,22 +1,97 @@
-"""Scorers of an answer's form and meaning: a pattern, a label, similarity of embeddings."""
+"""Scorers of answers: equal to a target, of a form (a pattern, a label, JSON), or similar in meaning."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.threads import in_thread
-from evalsuite.core.types import Score
+from evalsuite.core.types import SHARE, Score
+from evalsuite.metrics import numbers, text
 from evalsuite.metrics.text import exact_match as same_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from jsonschema.protocols import Validator
+
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.core.types import Metric, Sample, Transcript
+
+_Comparison = Callable[[str, text.Targets], float]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetScorer:
+    """A metric as a scorer.
+
+    Attributes:
+        name: the score's name.
+        metric: compares the answer with the targets; in [0, 1].
+    """
+
+    name: str
+    metric: _Comparison
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The range of its score."""
+        return {self.name: SHARE}
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
+        """Score the answer.
+
+        Raises:
+            ScoringError: the sample has no target.
+        """
+        if sample.target is None or sample.target in ([], ()):
+            raise ScoringError(
+                f"{self.name} needs something to compare with, but sample {sample.id!r} has no target; "
+                f"give it one, or score it otherwise"
+            )
+        return {self.name: self.metric(transcript.answer, sample.target)}
+
+
+def exact_match() -> TargetScorer:
+    """Score `exact_match`: 1.0 if the answer equals a target, ignoring case, punctuation and articles."""
+    return TargetScorer("exact_match", text.exact_match)
+
+
+def contains() -> TargetScorer:
+    """Score `contains`: 1.0 if the answer contains a target as whole words."""
+    return TargetScorer("contains", text.contains)
+
+
+def token_f1() -> TargetScorer:
+    """Score `token_f1`: overlap of words with the best target."""
+    return TargetScorer("token_f1", text.token_f1)
+
+
+def rouge_l() -> TargetScorer:
+    """Score `rouge_l`: longest common subsequence of stemmed words with the best target."""
+    return TargetScorer("rouge_l", text.rouge_l)
+
+
+def bleu() -> TargetScorer:
+    """Score `bleu`: sentence BLEU with the best target."""
+    return TargetScorer("bleu", text.bleu)
+
+
+def numeric_match() -> TargetScorer:
+    """Score `numeric_match`: 1.0 if the answer is a number equal to a target."""
+    return TargetScorer("numeric_match", _any_number)
+
+
+def _any_number(answer: str, targets: text.Targets) -> float:
+    several = [targets] if isinstance(targets, (str, int, float)) else targets
+    return max(numbers.numeric_match(answer, target) for target in several)
+
 
 LOCAL_ENCODER = "local:all-minilm-l6-v2"
 
@@ -28,15 +103,15 @@ class Matches:
     pattern: re.Pattern[str]
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG002 - a scorer's signature
-        """Scores one answer."""
+        """Score one answer."""
         return {"matches": float(self.pattern.search(transcript.answer) is not None)}
 
 
 def matches(pattern: str | re.Pattern[str]) -> Matches:
-    """`matches`: 1.0 where the pattern is found anywhere in the answer; `^` and `$` hold it to the whole.
+    """Score `matches`: 1.0 if the pattern is found anywhere in the answer; `^` and `$` anchor it.
 
     Raises:
-        SettingsError: it is no regular expression.
+        SettingsError: it is not a regular expression.
     """
     try:
         return Matches(re.compile(pattern))
@@ -51,7 +126,7 @@ class OneOf:
     labels: tuple[str, ...]
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Scores one answer.
+        """Score one answer.
 
         Raises:
             ScoringError: the sample's target is not a label.
@@ -65,12 +140,12 @@ class OneOf:
         return scores
 
     def read(self, answer: str) -> str | None:
-        """The label that an answer names: it is the label, or it names exactly one label as a word of its own."""
+        """Find the answer's label: the answer equals it, or contains exactly one label as a whole word."""
         whole = [label for label in self.labels if same_text(answer, label)]
         if whole:
             return whole[0]
         named = [label for label in self.labels if _names(answer, label)]
-        # "not spam" names "spam", too: the longest of labels that contain each other is meant.
+        # "not spam" contains "spam", too: of labels that contain each other, the longest counts.
         longest = [
             label for label in named if not any(label != other and _names(other, label) for other in named)
         ]
@@ -91,9 +166,9 @@ def _names(text: str, label: str) -> bool:
 
 
 def one_of(labels: Iterable[str]) -> OneOf:
-    """`labelled`: 1.0 where the answer names exactly one of the labels; `accuracy`: 1.0 where it is the target's.
+    """Score `labelled`: 1.0 if the answer names exactly one label; and `accuracy`: 1.0 if it is the target's.
 
-    The facts `label` and `target_label` are what `macro_f1`, `micro_f1` and `confusion_matrix` count.
+    `macro_f1`, `micro_f1` and `confusion_matrix` count the facts `label` and `target_label`.
 
     Raises:
         SettingsError: there are fewer than two labels, or two are the same text.
@@ -113,7 +188,7 @@ class Similar:
     base_url: str | None = None
 
     async def scored(self, sample: Sample, transcript: Transcript, model: Model) -> dict[str, Score]:
-        """Scores one answer with the embeddings of the local encoder, or of a model asked through the gateway.
+        """Score one answer with the embeddings of the local encoder, or of a model behind the gateway.
 
         Raises:
             ScoringError: the sample has no target.
@@ -122,7 +197,7 @@ class Similar:
         targets = _texts(sample)
         texts = [transcript.answer, *targets]
         if self.model == LOCAL_ENCODER:
-            vectors = await in_thread(_encoded, texts)
+            vectors = await in_thread(_encode, texts)
         else:
             asked: Any = model.peer(self.model, self.base_url, epoch=1)
             vectors = await asked.embed(texts)
@@ -135,7 +210,7 @@ class Similar:
         }
 
 
-def _encoded(texts: Sequence[str]) -> list[list[float]]:
+def _encode(texts: Sequence[str]) -> list[list[float]]:
     from evalsuite.scorers.encoder import local_encoder
 
     return local_encoder().encode(texts)
@@ -149,7 +224,7 @@ def _texts(sample: Sample) -> list[str]:
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    """Cosine of the angle between two vectors, in [-1, 1]; 0 where one of them is zero.
+    """Compute the cosine of the angle between two vectors, in [-1, 1]; 0 if one of them is zero.
 
     Raises:
         ScoringError: they are of different lengths.
@@ -163,17 +238,109 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str | None = None) -> Similar:
-    """`similarity`: cosine of the embeddings of answer and closest target; `similar`: 1.0 from `threshold` on.
+    """Score `similarity`: cosine of the embeddings of answer and closest target; and `similar`: 1.0 from `threshold`.
 
     Args:
-        threshold: in [-1, 1].
-        model: an embedding model as `--model` names models, asked through the gateway; by default the local
-            all-MiniLM-L6-v2 (extra `embeddings`), which reads English.
-        base_url: where it is served, if not at the usual place.
+        threshold: the least cosine that is similar, from -1 to 1.
+        model: an embedding model as `--model` names models, called through the gateway; by default the local
+            all-MiniLM-L6-v2 (extra `embeddings`) for English.
+        base_url: the model's address, if it is not the usual one.
 
     Raises:
-        SettingsError: the threshold is no cosine.
+        SettingsError: the threshold is outside of [-1, 1].
     """
     if not -1 <= threshold <= 1:
         raise SettingsError(f"similar({threshold}): a cosine lies between -1 and 1")
     return Similar(threshold, model, base_url)
+
+
+FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    """Scores how well an answer fits a JSON Schema; made by `json_schema`.
+
+    Attributes:
+        name: the schema's name, for the server.
+        schema: the JSON Schema.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+
+    @property
+    def response_format(self) -> dict[str, Any]:
+        """The generation parameter that requests this shape from a server: `generate(response_format=...)`."""
+        return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
+
+    @cached_property
+    def _validator(self) -> Validator:
+        from jsonschema.validators import validator_for
+
+        chosen: Validator = validator_for(self.schema)(self.schema)
+        return chosen
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
+        """Score one answer."""
+        value, fault = self.read(transcript.answer)
+        scores = {"valid": Score(float(not fault), fault)}
+        wanted = _object(sample.target) if isinstance(sample.target, str) else sample.metadata.get("fields")
+        if isinstance(wanted, Mapping):
+            fields = value if isinstance(value, Mapping) else {}
+            for name, right in wanted.items():
+                same = name in fields and fields[name] == right
+                scores[f"field_{name}"] = Score(
+                    float(same), "" if same else f"{fields.get(name)!r}, not {right!r}"
+                )
+        return scores
+
+    def read(self, answer: str) -> tuple[Any, str]:
+        """Read the answer's value, possibly in a code fence, and its fault; empty if it is valid."""
+        fenced = FENCE.match(answer)
+        try:
+            value = json.loads(fenced[1] if fenced else answer, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            return None, f"not JSON: {error}"
+        from jsonschema.exceptions import best_match
+
+        worst = best_match(self._validator.iter_errors(value))
+        return value, f"{worst.json_path}: {worst.message}"[:300] if worst else ""
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:
+    """Score `valid`: 1.0 if the answer is JSON of this shape; and `field_NAME`: 1.0 if a field equals the target's.
+
+    The target's fields come from a target that is a JSON object, or from the sample's `metadata["fields"]`. Request the
+    shape from a server with `generate(response_format=json_schema(...).response_format)`.
+
+    Args:
+        shape: a pydantic model, or a JSON Schema.
+        name: the schema's name, for the server.
+
+    Raises:
+        SettingsError: it is neither, or the schema is invalid.
+    """
+    make = getattr(shape, "model_json_schema", None)
+    schema = make() if callable(make) else shape
+    if not isinstance(schema, Mapping):
+        raise SettingsError(f"json_schema({shape!r}): give a pydantic model or a JSON Schema as a mapping")
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    try:
+        validator_for(schema).check_schema(dict(schema))
+    except SchemaError as error:
+        raise SettingsError(f"json_schema: not a valid JSON Schema: {error.message}") from error
+    return JsonSchema(name, schema)

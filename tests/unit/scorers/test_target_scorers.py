@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample, Target, Transcript
-from evalsuite.scorers import targets as scorers
+from evalsuite.scorers import answers as scorers
 
 Factory = Callable[[], scorers.TargetScorer]
 FACTORIES: tuple[Factory, ...] = (
