@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import BackendUnavailable, JudgeError, SettingsError
+from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, RequestRefused, SettingsError
 from evalsuite.core.types import Sample, Score
 from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.probes import PARAPHRASED, REWORD, make_probes
@@ -20,6 +20,7 @@ from evalsuite.results.tally import Row, Tally
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalsuite.core.errors import ModelError
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Record
@@ -119,6 +120,7 @@ class _Asking:
     gateway: Gateway
     settings: Settings
     subject: AnswersToJudge
+    failures: list[ModelError] = field(default_factory=list)
 
     def _judge(self) -> ModelHandle:
         from evalsuite.gateway.handle import ModelHandle
@@ -132,8 +134,14 @@ class _Asking:
         )
 
     async def scores(self, records: Sequence[Record]) -> ScoresByCase:
-        """The scores of every case."""
+        """Score every case.
+
+        Raises:
+            ModelError: no case could be scored, and a call failed for good.
+        """
         values = await asyncio.gather(*map(self._scores, records))
+        if self.failures and not any(values):
+            raise self.failures[0]
         return {record.case: value for record, value in zip(records, values, strict=True)}
 
     async def _scores(self, record: Record) -> dict[str, Score]:
@@ -147,6 +155,10 @@ class _Asking:
             values = await scorer.judged(self.subject.sample(record), record.transcript, self._judge())
         except JudgeError:
             return {}
+        except (RequestRefused, CallFailed) as error:
+            # An answer that a content filter refuses is an error of its case; the others are judged.
+            self.failures.append(error)
+            return {}
         return {
             name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()
         }
@@ -157,7 +169,10 @@ class _Asking:
         return {case: text for case, text in zip(answers, texts, strict=True) if text}
 
     async def _reworded(self, answer: str) -> str:
-        completion = await self._judge().chat(f"{mark_sections([('answer', answer)])}\n\n{REWORD}")
+        try:
+            completion = await self._judge().chat(f"{mark_sections([('answer', answer)])}\n\n{REWORD}")
+        except (RequestRefused, CallFailed):
+            return ""
         return "" if completion.finish_reason == "length" else completion.text.strip()
 
 

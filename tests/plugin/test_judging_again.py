@@ -29,6 +29,14 @@ def gullible(messages):
 
 def mute(messages):
     return "no comment"
+
+def broken(messages):
+    raise ValueError("no such model")
+
+def filtered(messages):
+    if "Osaka" in messages[-1]["content"]:
+        raise ValueError("content filter")
+    return "Verdict: yes"
 """
 
 
@@ -130,6 +138,20 @@ def test_a_sheet_that_is_none_is_refused_with_its_place(
     (over.path / "bad.csv").write_text(sheet, "utf-8")
     assert judge("--judge=function:judges:strict", "--people", "bad.csv") == 2
     assert problem in capsys.readouterr().err
+
+
+def test_a_refused_call_is_an_error_of_its_case_alone(over: Suite) -> None:
+    assert judge("--judge=function:judges:filtered") == 0
+    text = (over.path / "reports" / "base" / "again" / "judge" / "certificate.md").read_text("utf-8")
+    (line,) = [line for line in text.splitlines() if "filtered" in line and "hash:" in line]
+    assert "33.3" in line
+
+
+def test_a_judge_that_refuses_every_call_is_an_error_with_its_cause(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert judge("--judge=function:judges:broken") == 2, over.path
+    assert "no such model" in capsys.readouterr().err
 
 
 OWN = """
