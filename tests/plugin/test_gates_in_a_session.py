@@ -135,6 +135,8 @@ def test_a_failing_plain_test_beside_met_gates_still_fails_the_session(
     result = suite.run(*workers, "--gate=capitals.exact_match >= 0.6")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["other tests failed (exit status 1)"])
+    comment = (suite.runs()[-1] / "comment.md").read_text("utf-8")
+    assert comment.splitlines()[0].endswith("other tests failed")
 
 
 def test_an_error_is_no_score(suite: Suite, workers: tuple[str, ...]) -> None:

@@ -42,6 +42,20 @@ def test_the_joined_report_of_shards_is_that_of_the_whole_run(
     assert main(["gate", "joined"]) == 10
 
 
+def test_a_plain_test_that_failed_in_a_shard_fails_the_joined_verdict(
+    numbers: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers.pytester.makepyfile(test_plain="def test_plain(): assert not 1")
+    parts = [shard(numbers, part, 2, model("good"), GATE) for part in (1, 2)]
+    monkeypatch.chdir(numbers.path)
+    assert main(["runs", "merge", *parts, "--to=joined"]) == 0
+    capsys.readouterr()
+    assert main(["gate", "joined"]) == 1
+    assert "of tests that are not cases" in capsys.readouterr().out
+    comment = (numbers.path / "reports" / "joined" / "comment.md").read_text("utf-8")
+    assert "other tests failed" in comment.splitlines()[0]
+
+
 def test_a_shard_decides_no_gate_and_says_so(numbers: Suite) -> None:
     result = numbers.run(model("all_wrong"), GATE, "--shard=1/2")
     assert result.ret == 0
