@@ -44,13 +44,13 @@ TEST_FILES = ("test_*.py", "*_test.py")
 
 
 def place_of(benchmark: Benchmark, nodeid: str) -> str:
-    """What records say of where a benchmark was declared.
+    """Describe where a benchmark was declared, as records hold it.
 
     Empty where it says nothing that the records do not say themselves.
 
     Args:
-        benchmark: as it was given to `@benchmark`.
-        nodeid: of the decorated test function.
+        benchmark: what was given to `@benchmark`.
+        nodeid: the decorated test function's id.
     """
     plain = benchmark.title == benchmark.name and benchmark.primary is None
     if plain and benchmark.report is None and not benchmark.derived:
@@ -74,10 +74,10 @@ class Declarations:
     trusted: AbstractSet[str] = frozenset()
 
     def find(self, name: str, place: str) -> tuple[Benchmark | None, str]:
-        """A benchmark, or why there is none to be had; neither, where it was declared without code of its own.
+        """Find a benchmark, or the reason why its code is missing; neither if it was declared without code of its own.
 
         Args:
-            name: of the benchmark.
+            name: the benchmark's name.
             place: what its records say of where it was declared.
         """
         if not place or place in self.live:
@@ -91,7 +91,7 @@ class Declarations:
         return declared, ""
 
     def arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
-        """The arguments that a test file passes on to a benchmark; none where the code cannot be had.
+        """Find the arguments that a test file passes on to a benchmark; none where its code is missing.
 
         Args:
             place: what the records say of where the benchmark was declared.
@@ -105,7 +105,7 @@ class Declarations:
         return {**getattr(declaration, "args", {}), **over}
 
     def _from_test(self, place: str) -> object:
-        """What `@benchmark` was given."""
+        """Read what `@benchmark` was given."""
         path, *function = place.split("::")
         if self.root is None:
             raise SettingsError(f"{place} is not among the installed packages")
@@ -114,7 +114,7 @@ class Declarations:
             raise SettingsError(f"{path} is not in {self.root}")
         if place not in self.trusted:
             _demand_declaration(self.root, file, place, function)
-        return _declared_by(_imported(file, self.root), function)
+        return _declared_by(_import_file(file, self.root), function)
 
 
 def _from_package(name: str) -> object:
@@ -152,7 +152,7 @@ def _is_benchmark(decorator: ast.expr) -> bool:
     return getattr(called, "attr", getattr(called, "id", "")) == "benchmark"
 
 
-def _imported(file: Path, root: Path) -> ModuleType:
+def _import_file(file: Path, root: Path) -> ModuleType:
     package = file.parent
     while (package / "__init__.py").is_file():
         package = package.parent
@@ -162,7 +162,7 @@ def _imported(file: Path, root: Path) -> ModuleType:
     try:
         if package != file.parent:
             return import_module(".".join(file.relative_to(package).with_suffix("").parts))
-        return _imported_alone(file)
+        return _import_under_own_name(file)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -172,8 +172,8 @@ def _imported(file: Path, root: Path) -> ModuleType:
         being_imported.pop()
 
 
-def _imported_alone(file: Path) -> ModuleType:
-    """Under a name that no other file of the same name has."""
+def _import_under_own_name(file: Path) -> ModuleType:
+    """Import a file under a name that no other file of the same name has."""
     name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

@@ -43,14 +43,14 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
 
 
 def find_target(group: Group, name: str) -> str | None:
-    """Where something is to be imported from, as `package.module:NAME`; None where nobody offers it.
+    """Find where something is imported from, as `package.module:NAME`; None where no package offers it.
 
     Raises:
         SettingsError: two packages offer something by this name.
     """
     if name in SHIPPED[group]:
         return SHIPPED[group][name]
-    targets = _installed(group).get(name, ())
+    targets = _list_installed(group).get(name, ())
     if len(targets) > 1:
         raise SettingsError(
             f"{name!r} is offered twice, by {' and by '.join(targets)} (entry points {group}); uninstall one package"
@@ -60,7 +60,7 @@ def find_target(group: Group, name: str) -> str | None:
 
 def names(group: Group) -> list[str]:
     """Everything that is offered, the shipped ones first."""
-    return [*SHIPPED[group], *sorted(_installed(group).keys() - SHIPPED[group])]
+    return [*SHIPPED[group], *sorted(_list_installed(group).keys() - SHIPPED[group])]
 
 
 def load(target: str) -> Any:
@@ -80,7 +80,7 @@ def load(target: str) -> Any:
 
 
 @cache
-def _installed(group: Group) -> dict[str, tuple[str, ...]]:
+def _list_installed(group: Group) -> dict[str, tuple[str, ...]]:
     from importlib.metadata import entry_points
 
     targets: dict[str, dict[str, None]] = {}

@@ -12,7 +12,7 @@
     │   ├── SpendLimitReached     the next call would pass --max-cost
     │   ├── ReplayMiss            a replayed run does not hold this completion
     │   └── Detached              the answer is waited for in a batch, by a later session
-    ├── SolverError               a solver returned what is no answer, or an application failed
+    ├── SolverError               a solver returned something that is not an answer, or an application failed
     ├── JudgeError                a judge's answers could not be parsed
     ├── ScoringError              a scorer crashed, or a score is unknown or not a number
     ├── ToolError                 a tool could not be run at all (not: the tool failed)
@@ -104,14 +104,14 @@ class Detached(ModelError):  # noqa: N818
 
 
 class SolverError(EvalsuiteError):
-    """A solver returned what is no answer, or the application that it runs failed."""
+    """A solver returned something that is not an answer, or the application that it runs failed."""
 
 
 class JudgeError(EvalsuiteError):
     """A judge's answers could not be parsed, asked again and again.
 
     Args:
-        message: who gave no usable answer, and the last problem.
+        message: the judge that gave no usable answer, and the last problem.
         log: everything that was said, as plain data.
     """
 
@@ -129,7 +129,7 @@ class ToolError(EvalsuiteError):
 
 
 class SandboxError(EvalsuiteError):
-    """A program could not be run. A program that ran and failed is no error: see `Execution.error`."""
+    """A program could not be run. A program that ran and failed is not an error: see `Execution.error`."""
 
 
 class SandboxUnavailable(SandboxError):  # noqa: N818
@@ -150,7 +150,7 @@ def for_terminal(text: str) -> str:
 
 
 def in_words(error: EvalsuiteError | OSError) -> str:
-    """An error for a user to read; of the operating system's, what it is and about which file."""
+    """Write an error for a user to read; for one of the operating system, the problem and its file."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

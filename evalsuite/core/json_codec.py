@@ -40,13 +40,13 @@ def dumps(value: Any) -> str:
         text = _compact(value)
     except (TypeError, ValueError):
         # Nothing that a scorer leaves in its facts may cost the run.
-        text = _compact(_tamed(value))
+        text = _compact(_make_writable(value))
     # A model may write half of a surrogate pair, which neither files nor channels can carry.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def digest(value: Any) -> str:
-    """A fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
+    """Make a fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]
 
 
@@ -54,22 +54,22 @@ def _compact(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def _tamed(value: Any, around: frozenset[int] = frozenset()) -> Any:
-    """Data with text for keys, and dots where it contains itself."""
+def _make_writable(value: Any, around: frozenset[int] = frozenset()) -> Any:
+    """Replace keys by text, and by dots what contains itself."""
     if value is None or isinstance(value, str | int | float):
         return value
     if id(value) in around:
         return "..."
     around |= {id(value)}
     if isinstance(value, Mapping):
-        return {str(key): _tamed(inner, around) for key, inner in value.items()}
+        return {str(key): _make_writable(inner, around) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_tamed(inner, around) for inner in value]
-    return _tamed(_as_plain(value), around)
+        return [_make_writable(inner, around) for inner in value]
+    return _make_writable(_as_plain(value), around)
 
 
 def _as_plain(value: Any) -> Any:
-    """What solvers and scorers put into facts and logs without thinking of JSON."""
+    """Convert a value that JSON lacks and that solvers or scorers may leave in facts and logs."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, AbstractSet):
@@ -84,7 +84,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys
 
 
 def encode_message(message: Message) -> Plain:
-    """A message in the OpenAI chat format."""
+    """Write a message in the OpenAI chat format."""
     content = list(message.parts) if message.parts else message.content
     plain: Plain = {**message.extra, "role": message.role, "content": content}
     if message.tool_calls:
@@ -95,7 +95,7 @@ def encode_message(message: Message) -> Plain:
 
 
 def encode_tool_call(call: ToolCall) -> Plain:
-    """A native function call in the OpenAI chat format."""
+    """Write a native function call in the OpenAI chat format."""
     return {
         "id": call.id,
         "type": "function",
@@ -104,7 +104,7 @@ def encode_tool_call(call: ToolCall) -> Plain:
 
 
 def encode_usage(usage: Usage) -> Plain:
-    """Usage as an object; that nothing is estimated goes without saying."""
+    """Convert usage to an object; `estimated` is left out if it is 0."""
     estimated = {"estimated": usage.estimated} if usage.estimated else {}
     return estimated | {
         "calls": usage.calls,
@@ -115,7 +115,7 @@ def encode_usage(usage: Usage) -> Plain:
 
 
 def decode_usage(plain: Mapping[str, Any]) -> Usage:
-    """The reverse of `encode_usage`."""
+    """Read what `encode_usage` wrote."""
     return Usage(
         plain["calls"],
         plain["prompt_tokens"],
@@ -126,7 +126,7 @@ def decode_usage(plain: Mapping[str, Any]) -> Usage:
 
 
 def encode_request(request: Request) -> Plain:
-    """A request as an object."""
+    """Convert a request to an object."""
     return {
         "model": request.model,
         "messages": [encode_message(message) for message in request.messages],
@@ -138,7 +138,7 @@ def encode_request(request: Request) -> Plain:
 
 
 def decode_request(plain: Mapping[str, Any]) -> Request:
-    """The reverse of `encode_request`."""
+    """Read what `encode_request` wrote."""
     return Request(
         plain["model"],
         tuple(Message.from_openai(message) for message in plain["messages"]),
@@ -150,7 +150,7 @@ def decode_request(plain: Mapping[str, Any]) -> Request:
 
 
 def encode_completion(completion: Completion) -> Plain:
-    """A completion as an object; parts that are empty are left out."""
+    """Convert a completion to an object; empty parts are left out."""
     plain: Plain = {
         "text": completion.text,
         "finish_reason": completion.finish_reason,
@@ -170,7 +170,7 @@ def encode_completion(completion: Completion) -> Plain:
 
 
 def decode_completion(plain: Mapping[str, Any]) -> Completion:
-    """The reverse of `encode_completion`."""
+    """Read what `encode_completion` wrote."""
     logprobs = plain.get("logprobs")
     return Completion(
         text=plain["text"],
@@ -191,7 +191,7 @@ def _pairs(top: Any) -> tuple[tuple[str, float], ...]:
 
 
 def encode_transcript(transcript: Transcript) -> Plain:
-    """A transcript as an object."""
+    """Convert a transcript to an object."""
     return {
         "answer": transcript.answer,
         "messages": [encode_message(message) for message in transcript.messages],
@@ -202,7 +202,7 @@ def encode_transcript(transcript: Transcript) -> Plain:
 
 
 def decode_transcript(plain: Mapping[str, Any]) -> Transcript:
-    """The reverse of `encode_transcript`."""
+    """Read what `encode_transcript` wrote."""
     return Transcript(
         plain["answer"],
         tuple(Message.from_openai(message) for message in plain["messages"]),
@@ -229,7 +229,7 @@ def decode_record(line: str | bytes) -> Record:
     Raises:
         ValueError: the line is not a record; the message names each field, what was found and what was expected.
     """
-    return _checked(_record_reader(), line)
+    return _read_checked(_record_reader(), line)
 
 
 def read_as(shape: type[Read], text: str | bytes) -> Read:
@@ -239,10 +239,10 @@ def read_as(shape: type[Read], text: str | bytes) -> Read:
         ValueError: the text has another shape; the message names each field, what was found and what was expected.
     """
     reader: TypeAdapter[Read] = _reader(shape)  # type: ignore[arg-type] # mypy: a class is hashable
-    return _checked(reader, text)
+    return _read_checked(reader, text)
 
 
-def _checked(reader: TypeAdapter[Read], text: str | bytes) -> Read:
+def _read_checked(reader: TypeAdapter[Read], text: str | bytes) -> Read:
     from pydantic import ValidationError
 
     try:
@@ -307,12 +307,12 @@ def _require_fields(source: Any, handler: GetCoreSchemaHandler) -> Any:
 
 
 def encode_metric(metric: Metric) -> dict[str, Any]:
-    """A metric's declaration as plain data."""
+    """Convert a metric's declaration to plain data."""
     return {"range": list(metric.range) if metric.range else None, "better": metric.better}
 
 
 def decode_metric(plain: Mapping[str, Any]) -> Metric:
-    """The reverse of `encode_metric`.
+    """Read what `encode_metric` wrote.
 
     Raises:
         ValueError: the range holds nothing, or the direction is none.

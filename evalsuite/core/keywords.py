@@ -44,7 +44,7 @@ Options = TypeVar("Options")
 
 
 def generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The generation parameters among keyword arguments.
+    """Select the generation parameters among keyword arguments.
 
     Args:
         owner: the factory that was given them, or the words that name it in a message.
@@ -66,7 +66,7 @@ def read_options(owner: str, options: type[Options], given: Mapping[str, Any]) -
     """Options of a benchmark, as a dataclass, from the keyword arguments of `@benchmark`.
 
     Raises:
-        SettingsError: a name is no field of the dataclass.
+        SettingsError: a name is not a field of the dataclass.
     """
     refuse_unknown(owner, given, [field.name for field in fields(options)])  # type: ignore[arg-type] # a dataclass
     return options(**given)

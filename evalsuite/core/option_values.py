@@ -44,19 +44,19 @@ class Option:
 
 
 def setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
-    """A field of `Settings` that is an option; one whose default is a tuple may be given several times."""
+    """Declare a field of `Settings` as an option; one whose default is a tuple may be given several times."""
     repeat = isinstance(default, tuple)
     return field(default=default, metadata={"option": Option(help, metavar, repeat=repeat, **more)})
 
 
 def is_given(value: Any) -> bool:
-    """Whether the user gave a value: None, False and empty mean no."""
+    """Tell whether the user gave a value: None, False and empty mean no."""
     # Truth would not do: a spend limit of 0 is a value.
     return not (value is None or value is False or value in ((), []))
 
 
 def read_value(option: Option, given: Any) -> Any:
-    """A value of the option's own type.
+    """Convert a value to the option's own type.
 
     Raises:
         SettingsError: it is none.
@@ -77,7 +77,7 @@ def read_value(option: Option, given: Any) -> Any:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """The number of the part, from 1, and the number of parts.
+    """Read the number of the part, from 1, and the number of parts.
 
     Raises:
         SettingsError: it is malformed.
@@ -89,7 +89,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def parse_margin(text: str) -> tuple[str, float]:
-    """A metric, with or without its benchmark, and the loss that matters.
+    """Read a metric, with or without its benchmark, and the loss that matters.
 
     Raises:
         SettingsError: it is malformed, or the loss is not above 0.

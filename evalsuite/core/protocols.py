@@ -1,4 +1,4 @@
-"""The seams: what a model, a solver, a scorer and a benchmark look like to the rest of the house."""
+"""Protocols of models, solvers, scorers and benchmarks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Model(Protocol):
 
         Args:
             name: the model as the user names it.
-            base_url: where it is served, if not at the backend's usual place.
+            base_url: its address, if not the backend's usual one.
             epoch: the repetition that its requests count as; None keeps the case's. A simulated tool
                 asks as epoch 1 whatever the case's is, so that the same call gets the same answer.
         """
@@ -152,14 +152,14 @@ class Benchmark:
         title: for headings.
         load: the samples. Where a benchmark runs in several modes, one sample for each mode, with the
             mode in its tag `mode` and, if there is more than one, at the end of its id.
-        solver: made once a process.
-        scorers: made once a process.
+        solver: made once per process.
+        scorers: made once per process.
         modes: mode names and what each is, in a line.
         default_modes: those that run without `--mode`.
         report: the benchmark's section for one run, or for several side by side.
         primary: the metric that stands in overviews and ranks the cases, more being better; None is the
             first score.
-        derived: metrics that are no mean over cases (a kappa, a correlation), by name, for gates and tables.
+        derived: metrics that are not means over cases (a kappa, a correlation), by name, for gates and tables.
         metrics: range and direction of scores and derived metrics, by name or pattern (`accuracy*`), beside what
             scorers declare.
     """

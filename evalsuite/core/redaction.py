@@ -30,17 +30,17 @@ def redact(text: str) -> str:
 
 
 def mark_secrets(base_url: str) -> str:
-    """An address without its secrets, with `***` in place of each, a login included."""
+    """Write an address with `***` in place of each secret and of a login."""
     return LOGIN.sub(f"{HIDDEN}@", KEY.sub(rf"\1{HIDDEN}", base_url))
 
 
 def is_secret(name: str) -> bool:
-    """Whether text under this name is a secret."""
+    """Tell whether text under this name is a secret."""
     return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
 def show_address(base_url: str) -> str:
-    """An address for a repr: without its login, and without whatever stands in its query."""
+    """Write an address without its login and its query, for a repr."""
     address, question, _ = LOGIN.sub("", base_url).partition("?")
     return f"{address}?{HIDDEN}" if question else address
 

@@ -305,7 +305,7 @@ class Settings:
     """Names of the settings that the user gave; the others have their defaults."""
 
     def __repr__(self) -> str:
-        """What the user gave, without secrets: a repr ends up in tracebacks and logs."""
+        """Show what the user gave without secrets, because a repr ends up in tracebacks and logs."""
         shown = (f"{name}={_shown(name, getattr(self, name))!r}" for name in sorted(self.given))
         return f"Settings({', '.join(shown)})"
 
@@ -325,7 +325,7 @@ class Settings:
         return dict(parse_parameter("--judge-param", text) for text in self.judge_param)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON data, for workers and for the run's folder."""
+        """Convert to JSON data, for workers and for the run's folder."""
         return asdict(self) | {"given": sorted(self.given)}
 
 
@@ -341,7 +341,7 @@ OPTIONS = tuple(
 
 
 def restore(plain: Mapping[str, Any]) -> Settings:
-    """The reverse of `Settings.plain`; unknown names, which another version wrote, are ignored."""
+    """Read what `Settings.plain` wrote; unknown names, which another version wrote, are ignored."""
     values = {item.name: plain[item.name] for item in fields(Settings) if item.name in plain}
     for option in OPTIONS:
         if option.repeat and option.name in values:

@@ -6,12 +6,12 @@ MARK = " ..."
 
 
 def beginning(text: str, longest: int) -> str:
-    """The text, or as much of its beginning as fits with a mark into `longest` characters."""
+    """Keep as much of a text's beginning as fits with a mark into `longest` characters."""
     return text if len(text) <= longest else f"{text[: max(0, longest - len(MARK))]}{MARK}"
 
 
 def beginning_and_length(text: str, longest: int) -> str:
-    """The text, or its beginning with a note that says how long the whole is; at most `longest` characters."""
+    """Keep a text's beginning with a note of the whole length; at most `longest` characters."""
     if len(text) <= longest:
         return text
     note = f" [cut: {len(text):,} characters in all]"
@@ -19,12 +19,12 @@ def beginning_and_length(text: str, longest: int) -> str:
 
 
 def ending(text: str, longest: int) -> str:
-    """The text, or its last `longest` characters after a mark: of a traceback, the end tells most."""
+    """Keep a text's last `longest` characters after a mark, because the end of a traceback tells most."""
     return text if len(text) <= longest else f"...{text[len(text) - longest :]}"
 
 
 def ends_of_line(line: str, longest: int) -> str:
-    """The line, or the two halves of what fits into `longest` characters with a mark between them."""
+    """Keep both ends of a line with a mark between them; at most `longest` characters."""
     if len(line) <= longest:
         return line
     half = max(0, longest - len(MARK) - 1) // 2
@@ -32,7 +32,7 @@ def ends_of_line(line: str, longest: int) -> str:
 
 
 def both_ends(text: str, longest: int) -> str:
-    """The text, or two thirds of `longest` from its beginning and one third from its end.
+    """Keep two thirds of `longest` characters from a text's beginning and one third from its end.
 
     A line between them says how many characters are missing.
     """

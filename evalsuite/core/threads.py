@@ -68,5 +68,5 @@ def _raisable(error: BaseException) -> BaseException:
 
 
 def is_async(function: object) -> bool:
-    """Whether calling it makes a coroutine; of an object, whether its `__call__` does."""
+    """Tell whether calling a function, or an object's `__call__`, makes a coroutine."""
     return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004

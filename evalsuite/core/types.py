@@ -1,4 +1,4 @@
-"""The words of the house as frozen data.
+"""Core data types.
 
 Everything here is built of plain JSON types, so that it can cross processes and be kept in a file.
 """
@@ -31,7 +31,7 @@ class ToolCall:
 
     Attributes:
         id: the caller's name for this call; the tool's answer repeats it.
-        name: the tool's name as the model wrote it, which may be no tool at all.
+        name: the tool's name as the model wrote it, which need not be the name of a tool.
         arguments: the arguments as the model wrote them, which should be a JSON object.
     """
 
@@ -41,7 +41,7 @@ class ToolCall:
 
     @classmethod
     def from_openai(cls, plain: Mapping[str, Any]) -> Self:
-        """A call in the OpenAI chat format; arguments that came as an object are written as JSON.
+        """Read a call in the OpenAI chat format; arguments that came as an object are written as JSON.
 
         Raises:
             KeyError: it names no function.
@@ -86,7 +86,7 @@ class Message:
 
     @classmethod
     def from_openai(cls, plain: Mapping[str, Any]) -> Self:
-        """A message in the OpenAI chat format.
+        """Read a message in the OpenAI chat format.
 
         Raises:
             KeyError: it has no role, or a call names no function.
@@ -170,7 +170,7 @@ class Sample:
 
 
 def as_message(message: Message | Mapping[str, Any]) -> Message:
-    """A message, which may be given in the OpenAI chat format."""
+    """Convert a message in the OpenAI chat format; a `Message` stays as it is."""
     return message if isinstance(message, Message) else Message.from_openai(message)
 
 
@@ -195,7 +195,7 @@ class Usage:
     estimated: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """The usage of both."""
+        """Add the usage of both."""
         return Usage(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
@@ -205,7 +205,7 @@ class Usage:
         )
 
     def __sub__(self, part: Usage) -> Usage:
-        """What is left of the usage without a part of it."""
+        """Subtract a part of the usage."""
         return Usage(
             self.calls - part.calls,
             self.prompt_tokens - part.prompt_tokens,
@@ -236,7 +236,7 @@ class Request:
     epoch: int = 1
 
     def __repr__(self) -> str:
-        """Without logins, queries and secret parameters: a repr ends up in tracebacks and logs."""
+        """Leave out logins, queries and secret parameters, because a repr ends up in tracebacks and logs."""
         base_url = self.base_url and show_address(self.base_url)
         return (
             f"Request(model={self.model!r}, messages={self.messages!r}, params={show_params(self.params)!r}, "
@@ -311,7 +311,7 @@ class Metric:
     that is not 0 or 1 is compared with a baseline only where `--margin` says which loss would matter.
 
     Attributes:
-        range: the least and the greatest value; None where there is no such bound.
+        range: the least and the greatest value; None if the metric is unbounded.
         better: the direction that is an improvement, where no gate says.
 
     Raises:

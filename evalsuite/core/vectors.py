@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def encode_vector(vector: Sequence[float]) -> str:
-    """A vector as base64, each number rounded to 32 bits.
+    """Write a vector as base64, each number rounded to 32 bits.
 
     Raises:
-        ValueError: an entry is no number, or too large.
+        ValueError: an entry is not a number, or too large.
     """
     try:
         return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
@@ -23,12 +23,12 @@ def encode_vector(vector: Sequence[float]) -> str:
 
 
 def decode_vector(text: str) -> list[float]:
-    """The reverse of `encode_vector`.
+    """Read what `encode_vector` wrote.
 
     Raises:
-        ValueError: it is no base64 of whole 32-bit floats.
+        ValueError: the text is not base64 of whole 32-bit floats.
     """
     content = b64decode(text, validate=True)
     if len(content) % 4:
-        raise ValueError(f"{len(content)} bytes are no vector of 32-bit floats")
+        raise ValueError(f"{len(content)} bytes are not a vector of 32-bit floats")
     return list(struct.unpack(f"<{len(content) // 4}f", content))

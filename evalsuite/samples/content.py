@@ -1,4 +1,4 @@
-"""Parts of a message that are no text, in the OpenAI content format: pictures, recordings, files."""
+"""Parts of a message that are not text, in the OpenAI content format: pictures, recordings, files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOUNDS = {".wav": "wav", ".mp3": "mp3"}
 
 
 def image(source: Source, *, detail: str = "auto") -> MessagePart:
-    """A picture: PNG, JPEG, GIF or WebP.
+    """Make a part of a message from a picture: PNG, JPEG, GIF or WebP.
 
     It stands among a message's parts: `Message("user", parts=["What is this?", image("cat.png")])`.
 
@@ -28,7 +28,7 @@ def image(source: Source, *, detail: str = "auto") -> MessagePart:
 
     Raises:
         DatasetError: the file cannot be read.
-        SettingsError: it is no picture of a known kind.
+        SettingsError: it is not a picture of a known kind.
     """
     return {"type": "image_url", "image_url": {"url": _picture(source), "detail": detail}}
 
@@ -44,7 +44,7 @@ def _picture(source: Source) -> str:
 
 
 def audio(source: Path | str | bytes, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word
-    """A recording, WAV or MP3.
+    """Make a part of a message from a recording: WAV or MP3.
 
     Args:
         source: a file, or bytes.
@@ -62,7 +62,7 @@ def audio(source: Path | str | bytes, *, format: str | None = None) -> MessagePa
 
 
 def file(source: Path | str | bytes, *, name: str | None = None) -> MessagePart:
-    """A file, a PDF for example.
+    """Make a part of a message from a file, for example a PDF.
 
     Args:
         source: a file, or bytes.

@@ -28,7 +28,7 @@ class Fields:
     metadata: Sequence[str] | Mapping[str, Field] | None
 
     def sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
-        """One item as a sample; its id is its number where no field is named."""
+        """Make a sample of an item; its id is its number if no field is named."""
         identity = number if self.id is None else _value(item, self.id, path, where)
         if not isinstance(identity, str | int) or identity == "":
             raise DatasetError(
@@ -47,7 +47,7 @@ class Fields:
                 identity,
                 question,
                 None if self.target is None else _value(item, self.target, path, where),
-                {name: _value(item, field, path, where) for name, field in _named(self.tags).items()},
+                {name: _value(item, field, path, where) for name, field in _read_name(self.tags).items()},
                 self._metadata(item, path, where),
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -59,10 +59,10 @@ class Fields:
         if self.metadata is None:
             used = {field for field in (self.input, self.target, self.id) if isinstance(field, str)}
             return {name: value for name, value in item.items() if name not in used}
-        return {name: _value(item, field, path, where) for name, field in _named(self.metadata).items()}
+        return {name: _value(item, field, path, where) for name, field in _read_name(self.metadata).items()}
 
 
-def _named(fields: Sequence[str] | Mapping[str, Field]) -> Mapping[str, Field]:
+def _read_name(fields: Sequence[str] | Mapping[str, Field]) -> Mapping[str, Field]:
     if isinstance(fields, Mapping):
         return fields
     names = (fields,) if isinstance(fields, str) else fields
@@ -105,8 +105,8 @@ def load_samples(
 ) -> list[Sample]:
     """Samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, told by the end of its name.
 
-    What is no file and has no such ending is a name of the Hugging Face hub, for which the package `datasets` must
-    be installed (`org/name`, or `org/name:configuration`).
+    A source that is not a file and has no such ending is a name of the Hugging Face hub (`org/name`, or
+    `org/name:configuration`), for which the package `datasets` must be installed.
 
     Args:
         path: the file; JSON and YAML hold a list of items, or one list within an object.
@@ -116,7 +116,7 @@ def load_samples(
         id: the field of the id; None numbers the items from 1.
         tags: fields that become tags; a mapping gives them other names or makes them by functions.
         metadata: fields that become metadata, likewise; None is all that are neither input, target nor id.
-        split: of a data set of the hub.
+        split: the part of a data set of the hub.
 
     Raises:
         DatasetError: the file cannot be read as what it should be: a broken line, a missing field, a doubled id.
@@ -137,19 +137,19 @@ def iter_samples(
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> Iterator[Sample]:
-    """As `load_samples`, one sample after the other: of a large file, `--limit N` then reads the first N items.
+    """Read samples one after the other, like `load_samples`; `--limit N` then reads the first N items of a large file.
 
     `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet are read piece by piece, other
     files at once.
 
     Args:
         path: see `load_samples`, as for all others.
-        input: of the question.
-        target: of the right answer or answers.
-        id: of the id.
+        input: the question's field.
+        target: the field of the right answer or answers.
+        id: the id's field.
         tags: fields that become tags.
         metadata: fields that become metadata.
-        split: of a data set of the hub.
+        split: the part of a data set of the hub.
 
     Raises:
         DatasetError: as there, when the item at fault is reached.

@@ -58,7 +58,7 @@ class LazySamples(Sequence[Sample]):
     `--limit`, `-k` and `--shard` choose by ids; what they leave out is not made.
 
     Args:
-        ids: of all samples, unique, in order; numbers become text.
+        ids: the ids of all samples, unique, in order; numbers become text.
         make: makes the sample of an id, given as text; called in each process that needs the sample.
     """
 
@@ -67,21 +67,21 @@ class LazySamples(Sequence[Sample]):
         self._make = make
 
     def __len__(self) -> int:
-        """How many samples there are."""
+        """Count the samples."""
         return len(self.ids)
 
     def __getitem__(self, at: Any) -> Any:
-        """One sample, or those of a slice, which are not made."""
+        """Make one sample; a slice makes none."""
         if isinstance(at, slice):
             return LazySamples(self.ids[at], self._make)
         return Unmade(self.ids[at], self._make).sample
 
     def unmade(self) -> list[Unmade]:
-        """All samples, without making any."""
+        """Iterate over the ids of all samples without making any."""
         return [Unmade(id_, self._make) for id_ in self.ids]
 
     def tagged(self, tags: Mapping[str, str]) -> LazySamples:
-        """The samples with further tags; their own take precedence."""
+        """Add tags to all samples; their own take precedence."""
 
         def make(id_: str) -> Sample:
             sample = self._make(id_)
@@ -109,14 +109,14 @@ class SampleStream(Sequence[Sample]):
         return self._read[:count]
 
     def __len__(self) -> int:
-        """How many samples there are; reads them all."""
+        """Count the samples, which reads them all."""
         return len(self.first(None))
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """Tell whether there is a sample."""
         return bool(self.first(1))
 
     def __getitem__(self, at: Any) -> Any:
-        """One sample, or those of a slice; reads as far as that."""
+        """Return one sample, or those of a slice, and read as far as that."""
         whole = isinstance(at, slice) or at < 0
         return self.first(None if whole else at + 1)[at]

@@ -19,14 +19,14 @@ CSV_LIMIT = 2**31 - 1
 
 
 def source_items(path: str | Path, split: str) -> Iterator[SourceItem]:
-    """The items of a file, or of a data set that is no file.
+    """Read the items of a file, or of a data set that is not a file.
 
     Args:
         path: the file, or a name of the hub.
-        split: of a data set of the hub.
+        split: the part of a data set of the hub.
 
     Raises:
-        DatasetError: there is no such file, or it cannot be read; some of it when the item at fault is reached.
+        DatasetError: the file does not exist or cannot be read; a bad item raises when it is reached.
         SettingsError: the ending is unknown, or a package is missing that says what to install.
     """
     file = Path(path)
@@ -59,7 +59,7 @@ def _text(file: Path) -> str:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """The lines of a text, read one by one; they end at line feeds alone, as JSON allows other ends within a text."""
+    """Read lines one by one; they end at line feeds alone, because JSON allows other line ends within a text."""
     before = 0
     try:
         with file.open("rb") as stream:
@@ -99,7 +99,7 @@ def _json(file: Path) -> Iterator[SourceItem]:
         value = json.loads(_text(file))
     except (ValueError, RecursionError) as error:
         raise DatasetError(str(file), "", f"invalid JSON ({error})", "a list of objects") from error
-    return _listed(value, file)
+    return _read_list(value, file)
 
 
 def _yaml(file: Path) -> Iterator[SourceItem]:
@@ -111,10 +111,10 @@ def _yaml(file: Path) -> Iterator[SourceItem]:
         value = yaml.safe_load(_text(file))
     except yaml.YAMLError as error:
         raise DatasetError(str(file), "", f"invalid YAML ({error})", "a list of objects") from error
-    return _listed(value, file)
+    return _read_list(value, file)
 
 
-def _listed(value: Any, file: Path) -> Iterator[SourceItem]:
+def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:
     lists = (
         [inner for inner in value.values() if isinstance(inner, list)]
         if isinstance(value, Mapping)
@@ -131,7 +131,7 @@ def _listed(value: Any, file: Path) -> Iterator[SourceItem]:
         yield f"item {number}", _item(item, file, f"item {number}")
 
 
-def _separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
+def _read_separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read(file: Path) -> Iterator[SourceItem]:
         # A setting of the whole process, which others rely on.
         usual = csv.field_size_limit(CSV_LIMIT)
@@ -203,8 +203,8 @@ def _hub_rows(name: str, split: str) -> Iterator[SourceItem]:
 READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
     ".jsonl": _json_lines,
     ".json": _json,
-    ".csv": _separated(","),
-    ".tsv": _separated("\t"),
+    ".csv": _read_separated(","),
+    ".tsv": _read_separated("\t"),
     ".yaml": _yaml,
     ".yml": _yaml,
     ".parquet": _parquet,
