@@ -29,6 +29,7 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.models.protocol import RateLimited
 from tests.unit.gateway.conftest import now, run_virtual
+from tests.unit.gateway.random_servers import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,28 +38,6 @@ PER_HOST = 32
 LATENCY, SPREAD = 1.0, 0.3
 WARM, MEASURED = 10.0, 20.0
 """Virtual seconds before the figures are taken, in which rates are found, and in which they are."""
-
-
-class MemoryStore:
-    """Keeps answers as the journal does, without the disk."""
-
-    read_only, tool_calls = False, None
-
-    def __init__(self) -> None:
-        self.kept: dict[str, Completion] = {}
-        self.get = self.kept.get
-
-    async def put(self, key: str, _: Request, completion: Completion) -> Completion:
-        return self.kept.setdefault(key, completion)
-
-    def sent(self, _key: str, _reserved: float = 0.0) -> int:
-        return 0
-
-    def ended(self, *_: Any) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 @dataclass(eq=False)

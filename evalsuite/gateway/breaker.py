@@ -1,22 +1,24 @@
-"""A circuit breaker: while a server is down, all calls wait, and one at a time probes whether it is back."""
+"""A circuit breaker: while a server refuses everything, all calls wait, and one at a time probes whether it is back."""
 
 from __future__ import annotations
 
-import asyncio
-import random
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-OPENING = 5
-"""Failed calls in a row, with no answer in between, that open the circuit."""
+    from evalsuite.gateway.pacing import Call
 
-FIRST_PROBE, LONGEST_PROBE = 1.0, 30.0
-"""Seconds until the first probe, doubled for each further one, and the longest wait."""
+DRY_SHARE = 0.2
+"""Pause before each probe, as a share of the time without an answer: at most so much of an outage is lost after it."""
+
+FIRST_PROBE, LONGEST_PROBE = 0.1, 30.0
+"""Shortest and longest pause in seconds: some round trips; and what a user accepts after a long outage."""
+
+SERVED = 2.0
+"""A probe counts as accepted once it has taken so many times as long as a refusal, because answers may take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,112 +35,105 @@ class DownTime:
 
 
 class Breaker:
-    """Pauses all requests to a backend while it is down, but for one probe. One for each backend.
+    """Pauses all requests to a server while it refuses everything, but for one probe.
 
     Args:
         clock: seconds that only go forward.
-        on_change: called with one line when the circuit opens, and when it closes.
 
     Attributes:
+        on_change: called with one line when the server turns out to be down, and when it is back.
         probes: how many have failed since the circuit opened.
+        try_at: when the server's headers say that it accepts more, which makes a try earlier, and never later.
     """
 
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, on_change: Callable[[str], None] = lambda _: None
-    ) -> None:
-        self._clock, self._on_change = clock, on_change
-        self._row = 0
-        self.probes = 0
-        self._opened_at: float | None = None
-        self._down_since = 0.0
-        self._next_try: float | None = None
-        self._closed = asyncio.Event()
-        self._closed.set()
-        self._abandoned = asyncio.Event()
-        self._probing = False
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.on_change: Callable[[str], None] = lambda _: None
+        self.probes = self._row = 0
+        self.try_at = 0.0
+        self._row_since = self._row_began = 0.0
+        self._open = self._down = False
+        self._next_try = 0.0
+        self._probe: Call | None = None
+        self._refusal_seconds = FIRST_PROBE
 
     @property
-    def is_open(self) -> bool:
-        """Whether calls wait."""
-        return self._opened_at is not None
+    def dry_since(self) -> float | None:
+        """Since when the server refuses everything, so that calls wait; None where it does not."""
+        return self._row_since if self._open else None
+
+    @property
+    def next_try_in(self) -> float | None:
+        """Seconds until the next probe; None while one is under way, or while the circuit is closed."""
+        return max(0.0, self._next_try - self._clock()) if self._open and self._probe is None else None
 
     def outage(self) -> DownTime | None:
-        """How long the server has been down and when it is tried again; None where it is up."""
-        if not self.is_open:
+        """Return how long the server has been down and when it is tried again; None where it is up."""
+        if not self._open or not self._down:
             return None
+        return DownTime(self._clock() - self._row_since, self.next_try_in)
+
+    def delay(self) -> float:
+        """Return the seconds until the next call may go."""
+        if not self._open:
+            return 0.0
         now = self._clock()
-        waits = None if self._next_try is None else max(0.0, self._next_try - now)
-        return DownTime(now - self._down_since, waits)
+        if self._probe is None:
+            return self._next_try - now
+        served_at = self._probe.sent + SERVED * self._refusal_seconds
+        if now >= served_at - 1e-9:
+            self.close()
+            return 0.0
+        return served_at - now
 
-    async def passage(self) -> bool:
-        """Waits while the server is down; True if the caller is to probe whether it is back."""
-        while self.is_open:
-            if self._probing:
-                await self._closed_or_probe()
-                continue
-            self._probing = True
-            pause = self._pause()
-            self._next_try = self._clock() + pause
-            try:
-                await self._asleep(pause)
-            except BaseException:
-                self._probing = False
-                self._wake()
-                raise
-            finally:
-                self._next_try = None
-            return True
-        return False
+    def send(self, call: Call) -> None:
+        """Note a call that goes now; while the circuit is open, it is the probe."""
+        if self._open:
+            self._probe = call
 
-    async def _asleep(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._abandoned.wait()
+    def drop(self, call: Call) -> None:
+        """Note that a call has ended: another may probe."""
+        if call is self._probe:
+            self._probe = None
 
-    async def _closed_or_probe(self) -> None:
-        self._closed.clear()
-        await self._closed.wait()
+    def answered(self, call: Call) -> None:
+        """Note that a call was answered; one that was sent before the refusals says nothing of the time since then."""
+        if call.sent >= self._row_began:
+            self.close()
 
-    def _pause(self) -> float:
-        pause = min(LONGEST_PROBE, FIRST_PROBE * 2.0 ** min(self.probes, 10))
-        return pause * random.uniform(0.75, 1.25)  # noqa: S311 - jitter, no secret
+    def close(self) -> None:
+        """Let all calls go."""
+        was_down = self._open and self._down
+        self.probes = self._row = 0
+        self._open, self._probe = False, None
+        if was_down:
+            self.on_change(f"the server is back after {self._clock() - self._row_since:.0f} s")
 
-    def _wake(self) -> None:
-        self._closed.set()
-
-    def tried(self) -> None:
-        """The probe is over, even if it gave up before it asked: another may probe."""
-        self._probing = False
-        self._wake()
-
-    def abandon(self) -> None:
-        """No call can succeed: nobody needs to wait any longer to be told so."""
-        self._opened_at = None
-        self._wake()
-        self._abandoned.set()
-        # Whoever waits now is awake; there may be another outage.
-        self._abandoned.clear()
-
-    def answered(self) -> None:
-        """The server responded, whatever its answer."""
-        self._row = self.probes = 0
-        self._probing = False
-        if self._opened_at is not None:
-            seconds, self._opened_at = self._clock() - self._opened_at, None
-            self._on_change(f"the server is back after {seconds:.0f} s")
-        self._wake()
-
-    def down(self, words: str, *, probe: bool = False) -> None:
-        """A call failed because the server, or the way to it, is down.
+    def refused(self, call: Call, wait: float | None, longest_row: int, words: str, least: float) -> None:
+        """Note a call that was refused or did not reach the server.
 
         Args:
-            words: what the terminal is told.
-            probe: whether the call was the one that tried again; others may have been under way for long.
+            call: the call.
+            wait: seconds that the server asks to wait, if it does.
+            longest_row: refusals in a row that may be chance.
+            words: the failure where the server is down, for the terminal; empty for a rate limit.
+            least: seconds before the first probe.
         """
+        now = self._clock()
+        self._refusal_seconds = max(0.01, now - call.sent)
         self._row += 1
         if self._row == 1:
-            self._down_since = self._clock()
-        self.probes += probe
-        if self._opened_at is None and self._row >= OPENING:
-            self._opened_at = self._clock()
-            self._on_change(f"all calls wait, and one at a time tries again: {words}")
+            self._row_since = now
+            self._row_began = call.sent
+        if call is self._probe:
+            self.probes += 1
+        elif self._open or self._row < longest_row:
+            return
+        if not self._open:
+            self._open, self._down = True, bool(words)
+            if words:
+                self.on_change(f"all calls wait, and one at a time tries again: {words}")
+        pause = min(LONGEST_PROBE, max(FIRST_PROBE, least, DRY_SHARE * (now - self._row_since)))
+        self._next_try = now + (pause if wait is None else wait)
+        if now < self.try_at < self._next_try:
+            self._next_try = self.try_at

@@ -23,10 +23,9 @@ from evalsuite.core.errors import (
     RunError,
 )
 from evalsuite.core.types import Usage
-from evalsuite.gateway.breaker import Breaker
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.effects import EffectLog
-from evalsuite.gateway.effort import Effort
+from evalsuite.gateway.retries import Retries
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.effects import Effect
     from evalsuite.gateway.limiter import Limiter
-    from evalsuite.gateway.neighbours import Neighbours
     from evalsuite.gateway.spend import Price
     from evalsuite.gateway.store import Store
     from evalsuite.models.protocol import Backend
@@ -103,7 +101,6 @@ class Gateway:
         clock: seconds that only go forward.
         vault: knows the secrets behind the hashes in requests.
         patience: seconds that a request waits for a server that is down or refuses for lack of capacity.
-        neighbours: where runs on this machine find each other's paces; None for a pace of its own.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
@@ -117,9 +114,8 @@ class Gateway:
         clock: Callable[[], float] = time.monotonic,
         vault: Vault | None = None,
         patience: float = PATIENCE,
-        neighbours: Neighbours | None = None,
     ) -> None:
-        self._patience, self._neighbours = patience, neighbours
+        self._patience = patience
         self._vault = vault or Vault()
         self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
@@ -197,18 +193,9 @@ class Gateway:
         backend = self._backends[address]
         if backend not in self._upstreams:
             limiter = self.limiter.another() if self._upstreams else self.limiter
-            self._share(limiter, backend, request.model)
-            breaker = Breaker(self._clock, partial(self._tell, backend))
-            self._upstreams[backend] = Upstream(backend, limiter, breaker, self._patience)
+            tell = partial(self._tell, backend)
+            self._upstreams[backend] = Upstream(backend, limiter, self._patience, tell)
         return self._upstreams[backend]
-
-    def _share(self, limiter: Limiter, backend: Backend, model: str) -> None:
-        """One pace for all runs on this machine that ask the same model with the same key."""
-        if self._neighbours is not None and backend.metered:
-            account = getattr(backend, "account", "")
-            # Without the file, each run finds the rate by itself.
-            with suppress(OSError):
-                limiter.share(self._neighbours.file(backend.identity, model, account))
 
     async def _fly(self, key: str, upstream: Upstream, request: Request) -> Completion:
         price = self._price(upstream, request.model)
@@ -243,15 +230,17 @@ class Gateway:
         self, key: str, upstream: Upstream, request: Request, price: Price | None
     ) -> Completion:
         """Retries until it succeeds, cannot succeed, or the limits are reached."""
-        effort = Effort(self._clock, self._patience)
+        retries, limiter = Retries(self._clock, self._patience), upstream.limiter
         while True:
             try:
-                return await self._attempt(key, upstream, request, price)
-            except RateLimited as error:
-                await asyncio.sleep(effort.after_refusal(error))
-            except Transient as error:
-                self._despair(upstream, error, effort)
-                await asyncio.sleep(effort.after_failure(error, outage=upstream.breaker.is_open))
+                return await self._attempt(key, upstream, request, price, again=retries.refusals > 0)
+            except (RateLimited, Transient) as error:
+                self._despair(upstream, error, retries)
+                dry_since = limiter.breaker.dry_since
+                with limiter.backing_off():
+                    await asyncio.sleep(
+                        retries.wait_after(error, plain=limiter.pacing.plain, dry_since=dry_since)
+                    )
             except Hopeless as error:
                 upstream.answered = False
                 gone = BackendUnavailable(str(error))
@@ -263,20 +252,20 @@ class Gateway:
             except Withheld as error:
                 raise RequestRefused(str(error)) from error
 
-    def _despair(self, upstream: Upstream, error: Transient, effort: Effort) -> None:
+    def _despair(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
         """Gives up on a server that has never answered."""
         absent = isinstance(error, Unreachable) and not upstream.answered
         # Counted separately, as failures during an outage are not: a server that never was there has no outage.
-        effort.unreached += absent
+        retries.unreached += absent
         # Many requests take turns at probing, so that each of them may have few attempts of its own.
-        probed = upstream.breaker.probes + 1 if absent else 0
-        if max(effort.unreached, probed) >= NEVER_REACHED:
+        probed = upstream.limiter.breaker.probes + 1 if absent else 0
+        if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
             self._give_up(upstream, gone)
             raise gone from error
 
     async def _attempt(
-        self, key: str, upstream: Upstream, request: Request, price: Price | None
+        self, key: str, upstream: Upstream, request: Request, price: Price | None, *, again: bool
     ) -> Completion:
         """One call: the most it may cost is set aside before, what it cost or may have cost is booked after."""
         # Only where money is limited, as the bound could cut off an answer.
@@ -286,7 +275,9 @@ class Gateway:
         await self.ledger.reserve(reserved)
         usage, answered = None, True
         try:
-            completion = await upstream.call(lambda: self._ask_backend(upstream.backend, call), call.tokens)
+            completion = await upstream.call(
+                lambda: self._ask_backend(upstream.backend, call), call.tokens, again=again
+            )
             usage = self._usage(upstream.backend, request, completion, price)
             self._note_end(call, "answered", usage)
         except (LostAnswer, Withheld, asyncio.CancelledError) as error:
@@ -396,8 +387,6 @@ class Gateway:
         await asyncio.gather(*self._flights.values(), return_exceptions=True)
         for backend in self._backends.values():
             await backend.aclose()
-        for upstream in self._upstreams.values():
-            upstream.limiter.close()
         self.store.close()
 
     async def _drain(self) -> None:

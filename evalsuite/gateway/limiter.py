@@ -1,22 +1,28 @@
 """Admits calls within the limits of the user and of the server.
 
-Connections are counted over the whole run. Requests and tokens per minute, and the rate that a server turned out to
-allow, are counted per model, so that a slow judge holds up only those who ask it.
+Connections are counted over the whole run. Requests and tokens per minute, and the limit that was found for a server,
+are counted per model, so that a slow judge delays only its own calls.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import time
-from contextlib import asynccontextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from evalsuite.gateway.common_rate import CommonRate
-from evalsuite.gateway.rate_finder import RateFinder
+from evalsuite.gateway.breaker import Breaker
+from evalsuite.gateway.pacing import Pacing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
+
+    from evalsuite.gateway.pacing import Call
+
+PRECISION = 1e-6
+"""Seconds that a timer may fire early."""
 
 
 class Pace:
@@ -31,11 +37,11 @@ class Pace:
         self.free_at = 0.0
 
     def delay(self, now: float) -> float:
-        """Seconds until the next amount may go."""
+        """Return the seconds until the next amount may go."""
         return self.free_at - now if self.rate else 0.0
 
     def take(self, amount: float, now: float) -> None:
-        """Books an amount that goes now; a negative one returns what was booked in excess."""
+        """Book an amount that goes now; a negative one returns what was booked in excess."""
         if self.rate:
             self.free_at = max(self.free_at, now) + amount / self.rate
 
@@ -44,46 +50,41 @@ class Connections:
     """Calls in flight, over all models of a run.
 
     Args:
-        most: at once.
+        most: maximum at once.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.in_flight = 0
-        self._waiters: list[asyncio.Future[None]] = []
-
-    @property
-    def free(self) -> bool:
-        """Whether another call may start."""
-        return self.in_flight < self.most
+        self.waiters: dict[Callable[[], None], None] = {}
+        self._idle: asyncio.Event | None = None
 
     def release(self) -> None:
-        """A call has ended."""
+        """Count a call that has ended, and admit others."""
         self.in_flight -= 1
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    async def changed(self) -> None:
-        """Waits until a call has ended."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        await waiter
+        if not self.in_flight and self._idle:
+            self._idle.set()
+        # The model that was served first is served last the next time.
+        for admit_more in list(self.waiters):
+            if self.in_flight >= self.most:
+                return
+            self.waiters.pop(admit_more, None)
+            admit_more()
 
     async def idle(self) -> None:
-        """Waits until nothing is in flight."""
-        while self.in_flight:
-            await self.changed()
+        """Wait until nothing is in flight."""
+        if self.in_flight:
+            self._idle = asyncio.Event()
+            await self._idle.wait()
 
 
 class Limiter:
-    """Admits the calls to one model in the order in which they ask.
+    """Admits the calls to one model: first those that were refused before, then the others, each in their order.
 
     Args:
-        connections: calls in flight at most; shared by the limiters of a run.
-        rpm: requests per minute at most; None for no limit.
-        tpm: tokens per minute at most, prompt and answer together; None for no limit.
+        connections: maximum of calls in flight; shared by the limiters of a run.
+        rpm: maximum of requests per minute; None for no limit.
+        tpm: maximum of tokens per minute, prompt and answer together; None for no limit.
         clock: seconds that only go forward.
     """
 
@@ -95,103 +96,136 @@ class Limiter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.places = connections if isinstance(connections, Connections) else Connections(connections)
-        self.waiting = 0
         self._rpm, self._tpm, self._clock = rpm, tpm, clock
         self._requests = Pace(rpm / 60 if rpm else None)
         self._tokens = Pace(tpm / 60 if tpm else None)
-        self._found: RateFinder | CommonRate = RateFinder(self.places.most)
-        self._gate = asyncio.Lock()
+        self.pacing, self.breaker = Pacing(self.places.most), Breaker(clock)
+        # Calls that the server can serve at once, if it says so.
+        self.most: int | None = None
+        self._queue: list[tuple[bool, int, int, asyncio.Future[Call]]] = []
+        self._numbers = itertools.count()
+        self._timer: asyncio.TimerHandle | None = None
+        self.waiting = self._backing_off = 0
 
     def another(self) -> Limiter:
-        """A limiter for another model of the run, with the same connections and its own paces."""
+        """Return a limiter for another model of the run, with the same connections and its own paces."""
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
-
-    def share(self, file: Path) -> None:
-        """Finds the server's rate together with all runs on this machine that share the same file.
-
-        Raises:
-            OSError: the file cannot be used.
-        """
-        self._found = CommonRate(RateFinder(self.places.most), file, self._clock)
-
-    def close(self) -> None:
-        """Lets go of what is shared with other runs."""
-        if isinstance(self._found, CommonRate):
-            self._found.close()
 
     @property
     def rate(self) -> float | None:
-        """Requests per second that the server allows, as far as is known; None if it never refused."""
-        return self._found.rate
+        """Requests per second that the server allows, as far as is known; None if it does not limit them."""
+        return self.pacing.rate
 
     @property
     def paused_for(self) -> float:
-        """Seconds for which nothing is sent, as the server refuses everything or asks to wait; 0.0 without a pause."""
-        return max(0.0, self._found.resume_at - self._clock())
+        """Seconds for which nothing is sent, as the server refuses everything; 0.0 without a pause."""
+        return self.breaker.next_try_in or 0.0
 
-    @asynccontextmanager
-    async def admit(self, tokens: int) -> AsyncIterator[float]:
-        """Waits for a place, and holds it while the block runs.
+    async def admit(self, tokens: int, *, again: bool = False) -> Call:
+        """Wait for a place, which the call holds until `release`.
 
         Args:
             tokens: estimate of the call's tokens, prompt and answer.
-
-        Yields:
-            When the call was admitted, on this limiter's clock; to be passed to `refused`.
+            again: whether the request was refused before, so that it goes before fresh ones.
         """
+        turn: asyncio.Future[Call] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._queue, (not again, next(self._numbers), tokens, turn))
         self.waiting += 1
+        self._admit_more()
         try:
-            async with self._gate:
-                admitted = await self._turn(tokens)
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and not turn.exception():
+                self.release(turn.result())
+            raise
         finally:
             self.waiting -= 1
+
+    def _admit_more(self) -> None:
+        """Admit all calls that may go now, and set a timer for the next one."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        while self._queue:
+            fresh, _, tokens, turn = self._queue[0]
+            if turn.done():
+                heapq.heappop(self._queue)
+                continue
+            if self.most is not None and self.pacing.in_flight >= self.most:
+                return
+            if self.places.in_flight >= self.places.most:
+                self.places.waiters[self._admit_more] = None
+                return
+            now = self._clock()
+            delay = self._delay(now, fresh=fresh)
+            if delay is None:
+                return
+            if delay > PRECISION:
+                self._timer = asyncio.get_running_loop().call_later(delay, self._admit_more)
+                return
+            heapq.heappop(self._queue)
+            self._requests.take(1, now)
+            self._tokens.take(tokens, now)
+            self.places.in_flight += 1
+            call = self.pacing.send(now, again=not fresh)
+            self.breaker.send(call)
+            turn.set_result(call)
+
+    def _delay(self, now: float, *, fresh: bool) -> float | None:
+        """Return the seconds until the next call may go; None until another has ended."""
+        delays = [
+            self._requests.delay(now),
+            self._tokens.delay(now),
+            self.breaker.delay(),
+            self.pacing.delay(now, self._backing_off if fresh else None),
+        ]
+        return None if None in delays else max(delay for delay in delays if delay is not None)
+
+    def release(self, call: Call) -> None:
+        """Count a call that has ended, whatever came of it."""
+        self.pacing.drop(call)
+        self.breaker.drop(call)
+        self.places.release()
+        self._admit_more()
+
+    @contextmanager
+    def backing_off(self) -> Iterator[None]:
+        """Count a request that was refused and waits before it is sent again."""
+        self._backing_off += 1
         try:
-            yield admitted
+            yield
         finally:
-            self.places.release()
+            self._backing_off -= 1
 
-    async def _turn(self, tokens: int) -> float:
-        while True:
-            if not self.places.free:
-                await self.places.changed()
-                continue
-            now = self._clock()
-            delay = max(self._requests.delay(now), self._tokens.delay(now))
-            if delay > 0:
-                await asyncio.sleep(delay)
-                continue
-            await asyncio.sleep(self._found.book(now) - now)
-            now = self._clock()
-            if self._may_go(now):
-                self._requests.take(1, now)
-                self._tokens.take(tokens, now)
-                self.places.in_flight += 1
-                return now
+    def accepted(self, call: Call) -> None:
+        """Count a call that the server has responded to, with an answer or an error of the request's own."""
+        self.pacing.accepted(call, self._clock())
+        self.breaker.answered(call)
 
-    def _may_go(self, now: float) -> bool:
-        """False if another model's call has taken the last place since, or everybody was paused."""
-        return self.places.free and self._found.send(now)
+    def book(self, estimated: int, used: int) -> None:
+        """Replace the estimate of a call's tokens by the actual number."""
+        self._tokens.take(used - estimated, self._clock())
 
-    def accepted(self, estimated: int, used: int) -> None:
-        """A call was answered; the actual number of tokens replaces the estimate.
+    def refused(self, call: Call, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
+        """Count a call that the server refused for lack of capacity, or that did not reach it.
 
         Args:
-            estimated: the tokens that it was admitted with.
-            used: the tokens that it took.
-        """
-        now = self._clock()
-        self._found.accepted(now)
-        self._tokens.take(used - estimated, now)
-
-    def refused(self, admitted: float, retry_after: float | None) -> None:
-        """A call was refused because of a rate limit.
-
-        Args:
-            admitted: what `admit` yielded for the call.
+            call: what `admit` returned.
             retry_after: seconds that the server asks to wait, if it does.
+            words: the failure where the server is down, for the terminal; empty for a rate limit.
+            least: seconds before the first try where the server is down.
         """
-        self._found.refused(admitted, retry_after, self._clock())
+        self.pacing.refused(call, self._clock(), probing=self.breaker.dry_since is not None)
+        self.breaker.refused(call, retry_after, self.pacing.longest_row, words, least)
+
+    def abandon(self, error: Exception) -> None:
+        """Fail all calls that wait, as none can succeed."""
+        queue, self._queue = self._queue, []
+        for *_, turn in queue:
+            if not turn.done():
+                turn.set_exception(error)
+        self.breaker.close()
 
     def exhausted(self, seconds: float) -> None:
-        """The server's headers say that no request is left for this many seconds."""
-        self._found.wait_for(seconds, self._clock())
+        """Note that the server's headers leave no request for this many seconds."""
+        self.breaker.try_at = self._clock() + seconds

@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.gateway.fine_timers import new_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -41,7 +40,7 @@ class BackgroundLoop:
     """An event loop in a daemon thread of its own; it runs until `close`."""
 
     def __init__(self) -> None:
-        self.loop = new_loop()
+        self.loop = asyncio.new_event_loop()
         self._process = os.getpid()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name="evalsuite-loop", daemon=True)

@@ -71,7 +71,6 @@ def open_gateway(
     """
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.limiter import Limiter
-    from evalsuite.gateway.neighbours import Neighbours
     from evalsuite.models.choice import open_backend
 
     credentials, vault = credentials_of(settings), Vault()
@@ -90,7 +89,6 @@ def open_gateway(
         on_hopeless,
         vault=vault,
         patience=settings.patience,
-        neighbours=None if settings.batch else Neighbours(),
     )
     if connections < settings.max_connections:
         gateway.notices.append(

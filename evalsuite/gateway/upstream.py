@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
-from evalsuite.models.protocol import Outage, RateLimited
+from evalsuite.models.protocol import Outage, RateLimited, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from evalsuite.core.types import Completion
-    from evalsuite.gateway.breaker import Breaker
     from evalsuite.gateway.limiter import Limiter
+    from evalsuite.gateway.pacing import Call
     from evalsuite.models.protocol import Backend
 
 WORTH_TELLING = 1.5
 """Seconds of a pause that the terminal tells of."""
+
+FIRST_CONNECTION = 1.0
+"""Seconds before a server that cannot be reached is tried again: one that is being started takes that long."""
 
 
 class Upstream:
@@ -26,97 +28,89 @@ class Upstream:
 
     Args:
         backend: makes the calls.
-        limiter: its own, so that a slow model holds up nobody else.
-        breaker: its own.
+        limiter: its own, so that a slow model delays nobody else.
         patience: seconds that one request waits for a server.
+        on_change: called with one line when the server turns out to be down, and when it is back.
 
     Attributes:
-        answered: whether any call was ever answered, so that the server is there.
+        answered: whether any call was ever answered, so that the server exists.
         given_up: why no call can succeed; empty while one may.
     """
 
-    def __init__(self, backend: Backend, limiter: Limiter, breaker: Breaker, patience: float) -> None:
-        self.backend, self.limiter, self.breaker = backend, limiter, breaker
+    def __init__(
+        self, backend: Backend, limiter: Limiter, patience: float, on_change: Callable[[str], None]
+    ) -> None:
+        self.backend, self.limiter = backend, limiter
         self.answered, self.given_up = False, ""
         self._patience = patience
-        self._slots = asyncio.Semaphore(backend.connections or limiter.places.most)
         self._prepared = False
         # A terminal of 80 columns has no place for a whole address.
         self._host = backend.identity.partition("://")[2].partition("/")[0] or backend.identity
+        limiter.breaker.on_change, limiter.most = on_change, backend.connections
         if hasattr(backend, "on_exhausted"):
             backend.on_exhausted = limiter.exhausted
 
     def give_up(self, words: str) -> None:
-        """No call can succeed; those that wait are told so at once."""
+        """Fail all calls that wait, and all later ones."""
         self.given_up = words
-        self.breaker.abandon()
+        self.limiter.abandon(BackendUnavailable(words))
 
-    async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int) -> Completion:
-        """Makes a call when it is its turn.
+    async def call(
+        self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False
+    ) -> Completion:
+        """Make a call when it is its turn.
 
         Args:
             ask: makes the call.
             tokens: estimate of what it takes, prompt and answer.
+            again: whether the request was refused before.
 
         Raises:
             BackendUnavailable: no call can succeed.
             Exception: whatever `ask` raises.
         """
-        completion = None
         if not self._prepared:
             await self._prepare()
-        while completion is None:
-            probes = await self.breaker.passage()
-            try:
-                completion = await self._admitted(ask, tokens, probes=probes)
-            finally:
-                if probes:
-                    self.breaker.tried()
+        call = await self.limiter.admit(tokens, again=again)
+        try:
+            if self.given_up:
+                raise BackendUnavailable(self.given_up)
+            completion = await ask()
+            self.limiter.accepted(call)
+        except Exception as error:
+            self._heed(error, call)
+            raise
+        finally:
+            self.limiter.release(call)
         self.answered = True
         used = completion.usage.prompt_tokens + completion.usage.completion_tokens
-        self.limiter.accepted(tokens, used or tokens)
+        self.limiter.book(tokens, used or tokens)
         return completion
 
     async def _prepare(self) -> None:
-        """Has the backend opened before the first call is admitted; whoever is admitted sends at once."""
+        """Open the backend before the first call is admitted, because an admitted call is sent at once."""
         if hasattr(self.backend, "prepare"):
             await self.backend.prepare()
         self._prepared = True
 
-    async def _admitted(
-        self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, probes: bool
-    ) -> Completion | None:
-        """The call itself; None where the server went down while the call waited for its turn."""
-        async with self._slots, self.limiter.admit(tokens) as admitted:
-            if self.breaker.is_open and not probes:
-                return None
-            if self.given_up:
-                raise BackendUnavailable(self.given_up)
-            try:
-                completion = await ask()
-            except BaseException as error:
-                self._heed(error, admitted, probes=probes)
-                raise
-        self.breaker.answered()
-        return completion
-
-    def _heed(self, error: BaseException, admitted: float, *, probes: bool) -> None:
-        """Lets limiter and breaker know of a failure."""
+    def _heed(self, error: Exception, call: Call) -> None:
+        """Tell the limiter of a failure."""
         if isinstance(error, CallFailed):
-            # Nobody was asked.
+            # Nothing was sent.
             return
         if isinstance(error, Outage):
-            self.breaker.down(str(error), probe=probes)
-            return
-        self.breaker.answered()
-        self.answered = self.answered or isinstance(error, RequestRefused)
-        # A server that wants to be left alone for hours is not waited for, by nobody.
-        if isinstance(error, RateLimited) and (error.retry_after or 0.0) <= self._patience:
-            self.limiter.refused(admitted, error.retry_after)
+            least = FIRST_CONNECTION if isinstance(error, Unreachable) else 0.0
+            self.limiter.refused(call, None, str(error), least)
+        elif not isinstance(error, RateLimited):
+            self.limiter.accepted(call)
+            self.answered = self.answered or isinstance(error, RequestRefused)
+        # A server that asks for hours of quiet is not waited for, by any request.
+        elif (error.retry_after or 0.0) <= self._patience:
+            self.limiter.refused(call, error.retry_after)
 
     def outage(self) -> str:
         """Since when the server is down, and when it is tried again; empty while it is up."""
-        down = self.breaker.outage()
+        down = self.limiter.breaker.outage()
         if down is None:
             return ""
         since = time.strftime("%H:%M", time.localtime(time.time() - down.seconds)).removeprefix("0")

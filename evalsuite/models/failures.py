@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PASSING = {408, 409, 425}
-DOWN = {502, 503, 504}
 KEY_REFUSED = {401, 403}
 QUOTA = ("insufficient_quota", "billing_hard_limit", "credit balance is too low")
 LONGEST_WORDS = 500
@@ -42,9 +41,9 @@ def failure(
         return RateLimited(message, wait)
     if status in KEY_REFUSED:
         return BackendUnavailable(f"{message} ({key_hint})")
-    if status in DOWN:
+    if status >= 500:
         return Outage(message)
-    return Transient(message) if status in PASSING or status >= 500 else RequestRefused(message)
+    return Transient(message) if status in PASSING else RequestRefused(message)
 
 
 def _hopeless(status: int, words: str) -> str:

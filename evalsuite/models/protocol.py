@@ -39,7 +39,7 @@ class Withheld(RequestRefused):
 
 
 class Outage(Transient):
-    """The server is down for the moment: 502 to 504, or no connection."""
+    """The server is down or overloaded for the moment: 500 and above, or no connection."""
 
 
 class Broken(Outage, LostAnswer):

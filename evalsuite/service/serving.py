@@ -16,10 +16,8 @@ from aiohttp import web
 
 from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.gateway.concealment import Vault
-from evalsuite.gateway.fine_timers import new_loop
 from evalsuite.gateway.gateway import GRACE, Gateway
 from evalsuite.gateway.limiter import Limiter
-from evalsuite.gateway.neighbours import Neighbours
 from evalsuite.gateway.spend import read_prices
 from evalsuite.models.access import MEBIBYTE, Access, Timeouts
 from evalsuite.service.address import is_loopback
@@ -91,8 +89,7 @@ def serve(service: Service) -> None:
         raise SettingsError(
             f"--clients {service.clients}: a share is a part of --max-cost, which is not given"
         )
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(_serve(service, clients, tls))
+    asyncio.run(_serve(service, clients, tls))
 
 
 def _tls(service: Service) -> ssl.SSLContext | None:
@@ -125,7 +122,6 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
         _complain,
         vault=Vault(),
         patience=settings.patience,
-        neighbours=Neighbours(),
     )
     server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(service.host))
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=GRACE)

@@ -1,10 +1,16 @@
-"""While a server is down, one call at a time tries whether it is back, and the terminal can say when."""
+"""While a server refuses everything, one call at a time tries whether it is back, and the terminal can say when."""
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
 
-from evalsuite.gateway.breaker import OPENING, Breaker, DownTime
+import pytest
+
+from evalsuite.gateway.breaker import FIRST_PROBE, Breaker, DownTime
+from evalsuite.gateway.pacing import LEAST_ROW, Pacing
+
+if TYPE_CHECKING:
+    from evalsuite.gateway.pacing import Call
 
 
 class Clock:
@@ -16,45 +22,65 @@ class Clock:
         return self.now
 
 
-def down(breaker: Breaker, times: int = OPENING) -> None:
+def call_at(seconds: float) -> Call:
+    return Pacing(8).send(seconds)
+
+
+def down(breaker: Breaker, times: int = LEAST_ROW) -> None:
     for _ in range(times):
-        breaker.down("refused")
+        breaker.refused(call_at(99.0), None, LEAST_ROW, "refused", 1.0)
 
 
 def test_a_server_that_is_up_has_no_outage() -> None:
     breaker = Breaker(Clock())
-    down(breaker, OPENING - 1)
+    down(breaker, LEAST_ROW - 1)
     assert breaker.outage() is None
+    assert breaker.delay() == 0
 
 
-def test_an_outage_is_counted_from_the_first_call_that_came_to_nothing() -> None:
+def test_an_outage_is_counted_from_the_first_call_that_failed_to_the_first_answer() -> None:
     clock = Clock()
     breaker = Breaker(clock)
-    breaker.down("refused")
+    down(breaker, 1)
     clock.now = 107.0
-    down(breaker, OPENING - 1)
-    assert breaker.outage() == DownTime(7.0, None)
-    breaker.answered()
+    down(breaker, LEAST_ROW - 1)
+    outage = breaker.outage()
+    assert outage is not None
+    assert outage.seconds == 7.0
+    breaker.answered(call_at(107.0))
     assert breaker.outage() is None
 
 
-def test_whoever_waits_for_the_next_try_sees_when_it_comes() -> None:
+def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_it() -> None:
     clock = Clock()
+    breaker = Breaker(clock)
+    down(breaker)
+    clock.now += 0.5
+    assert breaker.outage() == DownTime(0.5, 0.5)
+    clock.now += 0.5
+    assert breaker.delay() == 0
+    breaker.send(call_at(clock.now))
+    assert breaker.outage() == DownTime(1.0, None)
+    assert breaker.delay() > 0
 
-    async def wait() -> DownTime | None:
-        breaker = Breaker(clock)
-        down(breaker)
-        waiting = asyncio.ensure_future(breaker.passage())
-        await asyncio.sleep(0)
-        clock.now += 0.5
-        outage = breaker.outage()
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        assert breaker.outage() == DownTime(0.5, None)
-        return outage
 
-    outage = asyncio.run(wait())
-    assert outage is not None
-    assert outage.next_try is not None
-    # A first pause of a second, give or take a quarter.
-    assert 0.25 <= outage.next_try <= 0.75
+def test_an_answer_to_a_call_from_before_the_failures_does_not_end_the_outage() -> None:
+    breaker = Breaker(Clock())
+    down(breaker)
+    breaker.answered(call_at(98.0))
+    assert breaker.outage() is not None
+
+
+def test_tries_come_later_the_longer_a_server_refuses_everything_and_at_a_time_that_it_names() -> None:
+    clock = Clock()
+    breaker = Breaker(clock)
+    for _ in range(LEAST_ROW):
+        breaker.refused(call_at(100.0), None, LEAST_ROW, "", 0.0)
+    assert breaker.next_try_in == pytest.approx(FIRST_PROBE)
+    for told, wait in ((None, 10.0), (30.0, 30.0)):
+        clock.now = 150.0
+        probe = call_at(clock.now)
+        breaker.send(probe)
+        breaker.refused(probe, told, LEAST_ROW, "", 0.0)
+        breaker.drop(probe)
+        assert breaker.next_try_in == pytest.approx(wait)

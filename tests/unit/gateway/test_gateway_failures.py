@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
-from evalsuite.gateway.effort import ATTEMPTS
 from evalsuite.gateway.gateway import NEVER_REACHED, PATIENCE
+from evalsuite.gateway.retries import ATTEMPTS
 from evalsuite.models.protocol import (
     Hopeless,
     Outage,

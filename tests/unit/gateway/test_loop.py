@@ -67,16 +67,8 @@ def test_closing_twice_and_calling_after_the_end_do_nothing() -> None:
     assert not called.is_set()
 
 
-def test_timers_are_not_rounded_up_to_milliseconds_and_the_loop_still_hears_other_threads() -> None:
+def test_the_loop_hears_other_threads_while_it_sleeps() -> None:
     loop = BackgroundLoop()
-
-    async def late() -> float:
-        due = asyncio.get_running_loop().time() + 0.0203
-        await asyncio.sleep(0.0203)
-        return asyncio.get_running_loop().time() - due
-
-    # The best of many, as a busy machine delays any of them.
-    assert min(loop.run(late()) for _ in range(20)) < 0.0005
     heard = threading.Event()
     sleeping = loop.submit(asyncio.sleep(0.9))
     loop.soon(heard.set)

@@ -330,7 +330,7 @@ def test_a_server_that_never_answers_is_given_up(once: Once, chat_server: ChatSe
 def through_gateway(
     server: ChatServer, folder: Path, monkeypatch: Any, work: Callable[[Gateway], Any]
 ) -> tuple[Any, list[Exception]]:
-    monkeypatch.setattr("evalsuite.gateway.effort.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("evalsuite.gateway.retries.FIRST_WAIT", 0.001)
     told: list[Exception] = []
 
     async def main() -> Any:

@@ -1,0 +1,414 @@
+"""Finds out what a server allows, from what it accepts and what it refuses.
+
+Nothing is held back until a server refuses. From then on calls are sent in one of two ways: paced by the limit that
+was found, or plain, each request backing off by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+from dataclasses import dataclass
+
+FLOOR = 0.5
+"""Lowest rate, in requests per second: plain back-off with four workers asks as often."""
+
+FEW, TOLERATED = 2.0, 0.02
+"""Refusals that say nothing yet: a number, and a share of the requests since the last change."""
+
+DEVIATIONS = 3.0
+
+DOUBLING = 0.35
+
+CALM, CALM_SECONDS, LONG_CALM = 20, 3.0, 60
+
+ENOUGH = 8
+
+MUCH_LOWER = 4.0
+
+COMPARED, COMPARED_SECONDS, COMPARED_LATENCIES = 24, 2.0, 4.0
+
+FALLEN, BETTER, FADING, TRIAL_SHARE = 0.7, 1.1, 0.95, 8.0
+
+INSTANT = 1e-3
+"""Seconds within which calls may reach the server in another order than they were sent in."""
+
+MOMENT = 0.02
+
+MILD_CUT, DEEPEST_CUT = 0.85, 0.25
+"""A refusal leaves at least so much of a rate, where up to half are refused, and in any case."""
+
+HELPED = 0.8
+"""A lower rate has helped where at most so much of the share refused is left."""
+
+RISE, CLEAN = 0.001, 20.0
+"""Each answer raises the rate by this share, which doubles with each further CLEAN answers without a refusal."""
+
+REMEMBERED = 32
+"""Outcomes from which a limit at once is told: so many calls at once are usual."""
+
+MISFITS = 1 / 8
+
+FIRST_TRY, LAST_TRY = 2, 16
+"""Answers after which one more call at once is tried, at first and at most."""
+
+LEAST_ROW, CHANCE = 8, 7.0
+"""Refusals in a row that open the circuit, and how unlikely they must be by chance (-ln p)."""
+
+
+@dataclass(eq=False, slots=True)
+class Sample:
+    """What became of the calls that were sent between two changes.
+
+    Attributes:
+        rate: requests per second that were allowed; None for no limit.
+        began: when it became so.
+        sent: calls that were sent.
+        refused: those that were refused.
+        asked: requests per second that were sent, as known at the end.
+        searched: whether the rate rose all the time, so that the share refused is not that of one rate.
+    """
+
+    rate: float | None
+    began: float
+    sent: int = 0
+    refused: int = 0
+    asked: float = 0.0
+    searched: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Burst:
+    """Calls that were sent at one instant, in whatever order they reached the server.
+
+    Attributes:
+        sent: when.
+        ahead: calls that the server was serving then.
+        served: those of the burst that were not refused.
+        freed: places that may have become free before the burst reached the server.
+    """
+
+    sent: float
+    ahead: int
+    served: int = 0
+    freed: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """A call in flight.
+
+    Attributes:
+        sent: when it was sent.
+        burst: the calls that it was sent with.
+        sample: the calls since the latest change.
+        again: whether the request was refused before.
+    """
+
+    sent: float
+    burst: Burst
+    sample: Sample
+    again: bool = False
+
+
+@dataclass(slots=True)
+class Trial:
+    """A time in which calls are sent in one way.
+
+    Attributes:
+        began: when it began.
+        best: answers per second that it is compared with.
+        ends_at: when a trial of the other way ends; infinite for no trial.
+        next_at: earliest time of the next trial.
+        answered: calls that were answered.
+        refused: calls that were refused.
+    """
+
+    began: float
+    best: float = 0.0
+    ends_at: float = math.inf
+    next_at: float = 0.0
+    answered: int = 0
+    refused: int = 0
+
+
+class Pacing:
+    """What is known of one server's limit.
+
+    Args:
+        connections: maximum of calls in flight.
+
+    Attributes:
+        rate: requests per second; None for no limit.
+        at_once: calls at once; None for no limit.
+        background: share of the requests that is refused whatever the rate.
+    """
+
+    def __init__(self, connections: int) -> None:
+        self._connections = connections
+        self.plain = False
+        self.trial = Trial(0.0)
+        self.rate: float | None = None
+        self.at_once: int | None = None
+        self.background = 0.0
+        self._free_at = -math.inf
+        self._calls: dict[Call, None] = {}
+        self._bursts: deque[Burst] = deque(maxlen=REMEMBERED)
+        self._outcomes: deque[tuple[Burst, bool]] = deque(maxlen=REMEMBERED)
+        self._judge_at: float | None = None
+        self._sample = Sample(None, 0.0)
+        self._clean = 0
+        self._cuts: deque[Sample] = deque(maxlen=16)
+        self._searching, self._clean_since = False, 0.0
+        self._try_after, self._since_try = FIRST_TRY, 0
+        self._refusal_seconds = self._latency = self._sent_at = 0.0
+        # Requests that were accepted at their first try, and at a later one.
+        self._accepted = {False: 0, True: 0}
+
+    @property
+    def longest_row(self) -> int:
+        """Refusals in a row that may be chance."""
+        if self.plain:
+            return 10**9
+        if self.background < 0.05:
+            return LEAST_ROW
+        return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, self.background))))
+
+    @property
+    def in_flight(self) -> int:
+        """Calls in flight."""
+        return len(self._calls)
+
+    def delay(self, now: float, backing_off: int | None) -> float | None:
+        """Return the seconds until the next call may go; None until another has ended."""
+        if self.trial.ends_at <= now:
+            self._compare(now)
+        if self.plain:
+            return (
+                None
+                if backing_off is not None and len(self._calls) + backing_off >= self._connections
+                else 0.0
+            )
+        if self._judge_at is not None:
+            if now < self._judge_at:
+                return self._judge_at - now
+            self._judge_at = None
+            self._judge(now)
+        if self.at_once is not None:
+            if len(self._calls) > self.at_once:
+                return None
+            if len(self._calls) == self.at_once:
+                # Apart from other calls, or a limit of the rate would refuse it.
+                apart = self._sent_at + self._latency / 2 / self.at_once - now
+                return max(0.0, apart) if self._since_try >= self._try_after else None
+        return 0.0 if self.rate is None else self._free_at - now
+
+    def send(self, now: float, *, again: bool = False) -> Call:
+        """Book a call that goes now."""
+        if not self._sample.sent:
+            self._sample.began = now
+        if not self._bursts or now - self._bursts[-1].sent > INSTANT:
+            self._bursts.append(Burst(now, len(self._calls)))
+        call = Call(now, self._bursts[-1], self._sample, again)
+        call.burst.served += 1
+        if self.at_once is not None and len(self._calls) >= self.at_once:
+            self._since_try = 0
+        self._calls[call] = None
+        self._sent_at = now
+        self._sample.sent += 1
+        if self.rate is not None:
+            self._pass_on(now, self.rate)
+        return call
+
+    def _pass_on(self, now: float, rate: float) -> None:
+        """Book the next instant, and raise the rate."""
+        self._clean += 1
+        if self._clean == 1:
+            self._clean_since = now
+        calm = self._clean >= CALM and now - self._clean_since >= CALM_SECONDS
+        if calm or self._clean >= LONG_CALM:
+            self._searching = True
+        # A request that left late is made up for by half a gap: a whole one would let the next two leave together.
+        instant = max(self._free_at, now - 0.5 / rate)
+        in_use = now <= self._free_at + 1.0 / rate
+        if self._searching and in_use:
+            doubling = max(DOUBLING, 3 * self._refusal_seconds)
+            gap = doubling / math.log(2) * math.log(1.0 + math.log(2) / (doubling * rate))
+            self.rate = rate * 2.0 ** (gap / doubling)
+        else:
+            gap = 1.0 / rate
+            if in_use:
+                self.rate = rate * (1.0 + RISE)
+        self._free_at = instant + gap
+
+    def drop(self, call: Call) -> None:
+        """Forget a call that has ended."""
+        self._calls.pop(call, None)
+
+    def accepted(self, call: Call, now: float) -> None:
+        """Count a call that was answered."""
+        self.drop(call)
+        self._outcomes.append((call.burst, False))
+        for burst in reversed(self._bursts):
+            if now - burst.sent > self._refusal_seconds:
+                break
+            burst.freed += burst is not call.burst
+        self._latency += (now - call.sent - self._latency) / 8
+        self._accepted[call.again] += 1
+        # Calls that were sent before belong to the other way.
+        self.trial.answered += call.sent >= self.trial.began
+        seconds = max(COMPARED_SECONDS, COMPARED_LATENCIES * self._latency)
+        if self.trial.answered >= COMPARED and now - self.trial.began >= seconds:
+            self._compare(now)
+        self._since_try += 1
+        if self.at_once is not None and call.burst.ahead - call.burst.freed >= self.at_once:
+            self._outgrow(now, self.at_once)
+
+    def _compare(self, now: float) -> None:
+        """Try the other way of sending where less is accepted than before, and keep the one that accepts more."""
+        trial = self.trial
+        seconds = now - trial.began
+        rate = trial.answered / seconds
+        if trial.ends_at < math.inf:
+            if rate <= BETTER * trial.best:
+                self._switch(now)
+            self.trial = Trial(now, best=max(rate, trial.best), next_at=now + TRIAL_SHARE * seconds)
+        elif rate < FALLEN * trial.best and trial.refused and now >= trial.next_at:
+            self._switch(now)
+            self.trial = Trial(now, best=rate, ends_at=now + seconds)
+        else:
+            self.trial = Trial(now, best=max(rate, FADING * trial.best), next_at=trial.next_at)
+
+    def _switch(self, now: float) -> None:
+        self.plain = not self.plain
+        self._change(now, self.rate, self.at_once)
+
+    def _outgrow(self, now: float, at_once: int) -> None:
+        """Raise the number at once, or look for a rate, as more than that number was accepted."""
+        self._try_after = max(FIRST_TRY, self._try_after // 2)
+        if self._limit_at_once(0) is not None:
+            self.at_once = at_once + 1
+        else:
+            self._change(now, max(FLOOR, at_once / max(self._latency, MOMENT)), None)
+            self._searching = True
+
+    def refused(self, call: Call, now: float, *, probing: bool = False) -> None:
+        """Count a call that was refused.
+
+        Args:
+            call: what `send` returned.
+            now: the time.
+            probing: whether the server refuses everything, which says nothing about its limit.
+        """
+        call.burst.served -= 1
+        for burst in reversed(self._bursts):
+            if burst is call.burst:
+                break
+            burst.ahead -= 1
+        self.drop(call)
+        self._outcomes.append((call.burst, True))
+        self._refusal_seconds = max(0.9 * self._refusal_seconds, now - call.sent)
+        self._clean = 0
+        self.trial.refused += 1
+        if not self.plain and not call.again and not self._accepted[False] and self._accepted[True] >= ENOUGH:
+            # Each request is refused once, however they are sent.
+            self._switch(now)
+        if probing:
+            call.sample.sent -= 1
+        else:
+            call.sample.refused += 1
+            if self.at_once is not None and call.burst.ahead >= self.at_once:
+                self._try_after, self._since_try = min(LAST_TRY, 2 * self._try_after), 0
+            if (
+                self._judge_at is None
+                and call.sample is self._sample
+                and self._is_too_many()
+                and not self.plain
+            ):
+                # Others that were sent with it are answered at about the same time.
+                self._judge_at = now + max(INSTANT, self._refusal_seconds / 4)
+
+    def _is_too_many(self) -> bool:
+        """Return whether more calls were refused than chance explains."""
+        sample = self._sample
+        chance = self.background * sample.sent
+        few = 0.0 if self._searching else FEW
+        return sample.refused > few + TOLERATED * sample.sent + chance + DEVIATIONS * math.sqrt(chance)
+
+    def _judge(self, now: float) -> None:
+        """Lower the limit that the refusals since the latest change are due to."""
+        sample = self._sample
+        known_since = now - self._refusal_seconds * 1.25
+        young = 0
+        for later in reversed(self._calls):
+            if later.sent < known_since:
+                break
+            young += 1
+        known = max(1, sample.sent - young)
+        if not self._is_too_many():
+            return
+        at_once = self._limit_at_once(len(self._calls) - young)
+        if at_once is not None:
+            if at_once != self.at_once:
+                self._change(now, None, at_once)
+            return
+        if self.at_once is not None:
+            self._change(now, self.rate, None)
+            return
+        asked = known / max(now - sample.began - self._refusal_seconds, MOMENT)
+        if self.rate is not None:
+            asked = self.rate if known < 8 else min(1.5 * asked, self.rate)
+        sample.asked, sample.searched = asked, self._searching
+        self._cuts.append(sample)
+        if self._is_vain(known):
+            self.background = sample.refused / known
+            self._cuts.clear()
+            self._change(now, None, None)
+            return
+        share = sample.refused / known
+        mild = share <= 0.55 or self._searching
+        self._searching = not mild
+        rate = max(1.0 - share, MILD_CUT if mild else DEEPEST_CUT) * asked
+        self._change(now, max(FLOOR, rate), None)
+
+    def _is_vain(self, known: int) -> bool:
+        """Return whether the rate is a quarter of what it was, and as many are refused."""
+        refused = self._cuts[-1].refused
+        fastest = self._cuts[-1].asked
+        before: list[Sample] = []
+        for cut in itertools.islice(reversed(self._cuts), 1, None):
+            if cut.searched:
+                continue
+            if known - refused < ENOUGH or known < 2 * ENOUGH:
+                known, refused, fastest = known + cut.sent, refused + cut.refused, max(fastest, cut.asked)
+            elif cut.asked >= MUCH_LOWER * fastest:
+                before.append(cut)
+        if not before:
+            return False
+        share = sum(cut.refused for cut in before) / sum(cut.sent for cut in before)
+        return refused / known >= HELPED * share
+
+    def _change(self, now: float, rate: float | None, at_once: int | None) -> None:
+        self.rate, self.at_once = rate, at_once
+        self._sample = Sample(rate, now)
+        if rate is not None:
+            self._free_at = max(self._free_at, now) if self._free_at > -math.inf else now
+            self._free_at = min(self._free_at, now + 1.0 / rate)
+
+    def _limit_at_once(self, known_calls: int) -> int | None:
+        """Return the number of calls at once that explains the latest outcomes, if one does."""
+        answered = [burst.ahead - burst.freed for burst, was_refused in self._outcomes if not was_refused]
+        answered += [
+            call.burst.ahead - call.burst.freed for call in itertools.islice(self._calls, known_calls)
+        ]
+        refused = sorted(burst.ahead + burst.served for burst, was_refused in self._outcomes if was_refused)
+        if not refused:
+            return None
+        most = refused[int(MISFITS * len(refused))]
+        # The last one sent may have raised the number.
+        more = sum(ahead >= most for ahead in answered)
+        fewer = sum(ahead < most for ahead in refused)
+        if most and answered and more <= 1 and fewer <= MISFITS * len(refused):
+            return most
+        return None

@@ -1,0 +1,20 @@
+"""The gateway at servers drawn at random, beside plain back-off; perf/rate_limits.py draws many more."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.unit.gateway.random_servers import draw, through_gateway, with_plain_back_off
+
+SERVERS = 24
+
+
+@pytest.mark.parametrize("number", range(SERVERS))
+def test_a_run_is_hardly_slower_than_plain_back_off_and_loses_no_call_that_it_keeps(number: int) -> None:
+    drawn = draw(random.Random(f"tests {number}"))
+    plain = sorted(with_plain_back_off(drawn, seed).seconds for seed in range(3))[1]
+    ours = through_gateway(drawn, number)
+    assert ours.seconds <= 1.3 * plain, str(drawn)
+    assert ours.lost == 0
