@@ -87,9 +87,8 @@ class Breaker:
         return served_at - now
 
     def send(self, call: Call) -> None:
-        """Note a call that goes now; while the circuit is open, it is the probe."""
-        if self._open:
-            self._probe = call
+        """Note the call that probes."""
+        self._probe = call
 
     def drop(self, call: Call) -> None:
         """Note that a call has ended: another may probe."""

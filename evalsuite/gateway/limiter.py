@@ -168,7 +168,10 @@ class Limiter:
             self._tokens.take(tokens, now)
             self.places.in_flight += 1
             call = self.pacing.send(now, again=not fresh)
-            self.breaker.send(call)
+            if self.breaker.dry_since is not None:
+                # A time in which everything is refused says nothing of the rate after it.
+                self.breaker.send(call)
+                self.pacing.searching = True
             turn.set_result(call)
 
     def _delay(self, now: float, *, fresh: bool) -> float | None:

@@ -21,7 +21,7 @@ DEVIATIONS = 3.0
 
 DOUBLING = 0.35
 
-CALM, CALM_SECONDS, LONG_CALM = 20, 3.0, 60
+CALM, CALM_SECONDS, LONG_CALM = 12, 1.5, 40
 
 ENOUGH = 8
 
@@ -143,6 +143,8 @@ class Pacing:
         rate: requests per second; None for no limit.
         at_once: calls at once; None for no limit.
         background: share of the requests that is refused whatever the rate.
+        searching: whether the rate rises quickly until a request is refused.
+        plain: whether each request backs off by itself, without a pace.
     """
 
     def __init__(self, connections: int) -> None:
@@ -160,7 +162,7 @@ class Pacing:
         self._sample = Sample(None, 0.0)
         self._clean = 0
         self._cuts: deque[Sample] = deque(maxlen=16)
-        self._searching, self._clean_since = False, 0.0
+        self.searching, self._clean_since = False, 0.0
         self._try_after, self._since_try = FIRST_TRY, 0
         self._refusal_seconds = self._latency = self._sent_at = 0.0
         # Requests that were accepted at their first try, and at a later one.
@@ -228,11 +230,11 @@ class Pacing:
             self._clean_since = now
         calm = self._clean >= CALM and now - self._clean_since >= CALM_SECONDS
         if calm or self._clean >= LONG_CALM:
-            self._searching = True
+            self.searching = True
         # A request that left late is made up for by half a gap: a whole one would let the next two leave together.
         instant = max(self._free_at, now - 0.5 / rate)
         in_use = now <= self._free_at + 1.0 / rate
-        if self._searching and in_use:
+        if self.searching and in_use:
             doubling = max(DOUBLING, 3 * self._refusal_seconds)
             gap = doubling / math.log(2) * math.log(1.0 + math.log(2) / (doubling * rate))
             self.rate = rate * 2.0 ** (gap / doubling)
@@ -291,7 +293,7 @@ class Pacing:
             self.at_once = at_once + 1
         else:
             self._change(now, max(FLOOR, at_once / max(self._latency, MOMENT)), None)
-            self._searching = True
+            self.searching = True
 
     def refused(self, call: Call, now: float, *, probing: bool = False) -> None:
         """Count a call that was refused.
@@ -333,7 +335,7 @@ class Pacing:
         """Return whether more calls were refused than chance explains."""
         sample = self._sample
         chance = self.background * sample.sent
-        few = 0.0 if self._searching else FEW
+        few = 0.0 if self.searching else FEW
         return sample.refused > few + TOLERATED * sample.sent + chance + DEVIATIONS * math.sqrt(chance)
 
     def _judge(self, now: float) -> None:
@@ -359,7 +361,7 @@ class Pacing:
         asked = known / max(now - sample.began - self._refusal_seconds, MOMENT)
         if self.rate is not None:
             asked = self.rate if known < 8 else min(1.5 * asked, self.rate)
-        sample.asked, sample.searched = asked, self._searching
+        sample.asked, sample.searched = asked, self.searching
         self._cuts.append(sample)
         if self._is_vain(known):
             self.background = sample.refused / known
@@ -367,8 +369,8 @@ class Pacing:
             self._change(now, None, None)
             return
         share = sample.refused / known
-        mild = share <= 0.55 or self._searching
-        self._searching = not mild
+        mild = share <= 0.55 or self.searching
+        self.searching = not mild
         rate = max(1.0 - share, MILD_CUT if mild else DEEPEST_CUT) * asked
         self._change(now, max(FLOOR, rate), None)
 
