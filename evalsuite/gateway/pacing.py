@@ -2,6 +2,10 @@
 
 Nothing is held back until a server refuses. From then on calls are sent in one of two ways: paced by the limit that
 was found, or plain, each request backing off by itself.
+
+Where fewer calls are accepted than before, the other way is tried for as long as the last comparison took, and the one
+that accepts more is kept. The next trial comes TRIAL_SHARE times as much later, so the slower way gets at most that
+part of the time.
 """
 
 from __future__ import annotations
@@ -18,43 +22,54 @@ FEW, TOLERATED = 2.0, 0.02
 """Refusals that say nothing yet: a number, and a share of the requests since the last change."""
 
 DEVIATIONS = 3.0
+"""Standard deviations above the share refused by chance: each refusal is tested, so two would be passed soon."""
 
 DOUBLING = 0.35
+"""Seconds in which the rate doubles in a search, or three refusals' time: what is under way then is at most doubled."""
 
 CALM, CALM_SECONDS, LONG_CALM = 12, 1.5, 40
+"""Calls without a refusal, for so long, or many of them, after which a search begins, because a limit may be lifted."""
 
 ENOUGH = 8
+"""Accepted calls that make a share: fewer are a chance."""
 
 MUCH_LOWER = 4.0
+"""A rate is compared with those so many times as high: a leaky bucket refuses half at once and at twice its rate."""
 
 COMPARED, COMPARED_SECONDS, COMPARED_LATENCIES = 24, 2.0, 4.0
+"""A way of sending is judged by so many answers, for so many seconds and latencies at least: a burst says nothing."""
 
 FALLEN, BETTER, FADING, TRIAL_SHARE = 0.7, 1.1, 0.95, 8.0
+"""Below FALLEN of the best, the other way is tried, and kept if it is BETTER than chance; the best fades, because
+servers change; a trial is an eighth of the time, because the bound is 1.3."""
 
 INSTANT = 1e-3
 """Seconds within which calls may reach the server in another order than they were sent in."""
 
 MOMENT = 0.02
+"""Shortest time in seconds that a rate is computed from, because a burst takes none."""
 
 MILD_CUT, DEEPEST_CUT = 0.85, 0.25
-"""A refusal leaves at least so much of a rate, where up to half are refused, and in any case."""
+"""A refusal leaves at least so much of a rate, where up to half are refused (a leaky bucket does, just above its rate),
+and in any case, because the first samples are small."""
 
 HELPED = 0.8
-"""A lower rate has helped where at most so much of the share refused is left."""
+"""A lower rate has helped where at most so much of the share refused is left; eight calls tell no smaller difference."""
 
-RISE, CLEAN = 0.001, 20.0
-"""Each answer raises the rate by this share, which doubles with each further CLEAN answers without a refusal."""
+RISE = 0.001
+"""Each call raises the rate by this share, which has about 4% refused before the next cut."""
 
 REMEMBERED = 32
 """Outcomes from which a limit at once is told: so many calls at once are usual."""
 
 MISFITS = 1 / 8
+"""Share of the refusals that a limit at once need not explain: answers on their way have others refused too early."""
 
 FIRST_TRY, LAST_TRY = 2, 16
-"""Answers after which one more call at once is tried, at first and at most."""
+"""Answers after which one more call at once is tried, at first and at most, so that at most 6% are refused."""
 
 LEAST_ROW, CHANCE = 8, 7.0
-"""Refusals in a row that open the circuit, and how unlikely they must be by chance (-ln p)."""
+"""Refusals in a row that open the circuit: enough for one in a thousand by chance (-ln p) with half refused."""
 
 
 @dataclass(eq=False, slots=True)
