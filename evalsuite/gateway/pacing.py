@@ -54,7 +54,7 @@ MILD_CUT, DEEPEST_CUT = 0.85, 0.25
 and in any case, because the first samples are small."""
 
 HELPED = 0.8
-"""A lower rate has helped where at most so much of the share refused is left; eight calls tell no smaller difference."""
+"""A lower rate has helped where at most so much of the share refused is left: eight calls tell no less."""
 
 RISE = 0.001
 """Each call raises the rate by this share, which has about 4% refused before the next cut."""
