@@ -82,12 +82,13 @@ NamedScores = Mapping[str, "float | Score"]
 
 
 class Scorer(Protocol):
-    """Turns a sample and its transcript into named scores without asking anybody.
+    """Turns a sample and its transcript into scores without asking anybody.
 
-    An async function of this shape is one, too; it runs beside other cases, as the solver does.
+    Any function of this shape is a scorer; an async one runs beside other cases, as the solver does. It returns scores
+    by name, or one number, a bool or a `Score`, which then has the function's name.
     """
 
-    def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
+    def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores | Score | float:
         """Scores one transcript; whatever it raises becomes the case's error."""
         ...
 

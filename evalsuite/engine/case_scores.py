@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from evalsuite.core.errors import ScoringError
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Score
+from evalsuite.core.types import Score
 
 LONGEST_NOTE = 200
 
@@ -49,17 +47,30 @@ class CaseScores(dict[str, float]):
         )
 
 
-def checked_scores(scores: object, scorer_name: str) -> Mapping[str, float | Score]:
-    """What a scorer gave.
+def checked_scores(scores: object, scorer: str) -> Mapping[str, float | Score]:
+    """Name what a scorer returned: a single number, bool or `Score` has the scorer's own name.
+
+    Args:
+        scores: what the scorer returned.
+        scorer: the name of its function or class.
 
     Raises:
-        ScoringError: these are no named scores.
+        ScoringError: it returned something else, or has no name that a score could have.
     """
-    if not isinstance(scores, Mapping):
-        raise ScoringError(
-            f"{scorer_name} gave {scores!r:.80}; it must give named scores, for example {{'quality': 0.5}}"
-        )
-    return scores
+    if isinstance(scores, Mapping):
+        return scores
+    # Numbers of numpy and the like are numbers; arrays and texts are not.
+    if isinstance(scores, Score) or (hasattr(scores, "__float__") and not hasattr(scores, "__len__")):
+        if not scorer.isidentifier():
+            raise ScoringError(
+                f"the scorer {scorer} gave {scores!r:.80}, but has no name for this score: write it with def, or "
+                "return {'quality': ...}"
+            )
+        return {scorer: scores}  # type: ignore[dict-item] # `finite_score` reads it
+    raise ScoringError(
+        f"the scorer {scorer} gave {scores!r:.80}; it must give a number, a bool or named scores, for example "
+        "{'quality': 0.5}"
+    )
 
 
 def finite_score(name: str, value: Any, scorer_name: str) -> float:

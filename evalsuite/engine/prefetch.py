@@ -210,7 +210,7 @@ async def _scored(
 
 
 async def _checked(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
-    return checked_scores(await scoring(), f"the scorer {name_of(scorer)}")
+    return checked_scores(await scoring(), name_of(scorer))
 
 
 async def _attempted(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:

@@ -16,7 +16,7 @@ from evalsuite.plugin.collection.preflight import check_asked, check_judge, chec
 from evalsuite.plugin.collection.programs_here import check_sandboxes
 from evalsuite.plugin.collection.selection import choose_items
 from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
-from evalsuite.plugin.run.item_stages import begin_item, make_report, note_running
+from evalsuite.plugin.run.item_stages import begin_item, lend_to_debugger, make_report, note_running
 from evalsuite.plugin.session.plan import note_deselected, send_plan
 from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
 from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
@@ -147,6 +147,12 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attaches a case's record to its last report."""
     return (yield from make_report(item, call))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
+    """Lets pdb show the case that failed."""
+    return (yield from lend_to_debugger(node))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -162,13 +162,33 @@ def _read_separated(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     return read
 
 
+def _parquet_by_arrow(file: Path) -> Iterator[SourceItem]:
+    """Read Parquet by pyarrow, which many environments have, where duckdb is not installed."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise SettingsError(
+            f"{file}: reading Parquet needs duckdb or pyarrow: pip install 'evalsuite[build]', or pip install pyarrow"
+        ) from error
+    try:
+        number = 0
+        with parquet.ParquetFile(file) as opened:
+            for batch in opened.iter_batches(batch_size=1000):
+                for item in batch.to_pylist():
+                    number += 1
+                    yield f"row {number}", item
+    except ArrowException as error:
+        raise DatasetError(
+            str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file"
+        ) from error
+
+
 def _parquet(file: Path) -> Iterator[SourceItem]:
     try:
         import duckdb
-    except ImportError as error:
-        raise SettingsError(
-            f"{file}: reading Parquet needs the extra `build`: pip install 'evalsuite[build]'"
-        ) from error
+    except ImportError:
+        yield from _parquet_by_arrow(file)
+        return
     try:
         result = duckdb.execute("SELECT * FROM read_parquet(?)", [str(file)])
         names = [column[0] for column in result.description]

@@ -75,3 +75,60 @@ def test_a_file_of_prices_lets_a_spend_limit_be_kept(suite: Suite, monkeypatch: 
     (suite.path / "prices.toml").write_text('"gpt-4.9x" = [1, 2]\n')
     result = suite.run("--model=gpt-4.9x", "--max-cost=1", "--prices=prices.toml", "--plan", model=False)
     assert result.ret == 0, result.stdout.str()
+
+
+SCORERS = """
+from evalsuite import Sample, Score, benchmark, generate
+
+SAMPLES = [Sample(id="fr", input="Paris", target="Paris")]
+
+def right(sample, transcript):
+    return transcript.answer == sample.target
+
+async def length(sample, transcript):
+    return len(transcript.answer) / 10
+
+def noted(sample, transcript):
+    return Score(0.25, note="a quarter")
+
+@benchmark("own", SAMPLES, solver=generate(), scorers=[right, length, noted])
+def test_own(scores):
+    assert scores == {"right": 1.0, "length": 0.5, "noted": 0.25}
+"""
+
+
+def test_a_plain_function_that_returns_one_number_gives_a_score_of_its_name(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").write_text(SCORERS, encoding="utf-8")
+    suite.run().assert_outcomes(passed=1)
+
+
+def test_a_lambda_that_returns_a_number_is_told_to_have_a_name(suite: Suite) -> None:
+    text = SCORERS.replace("[right, length, noted]", "[lambda sample, transcript: 1.0]")
+    (suite.path / "test_capitals.py").write_text(text, encoding="utf-8")
+    result = suite.run()
+    assert "has no name for this score" in result.stdout.str()
+    assert result.ret != 0
+
+
+def test_the_debugger_shows_the_case_and_its_failure_counts_when_it_is_left(suite: Suite) -> None:
+    child = suite.pytester.spawn_pytest(f"{' '.join(suite.model)} --pdb --run=r")
+    child.expect("pp evalsuite_case shows sample, transcript and scores")
+    child.expect("Pdb")
+    child.sendline("pp evalsuite_case")
+    child.expect("Transcript\\(")
+    child.sendline("q")
+    child.expect("Exit")
+    child.wait()
+    outcomes = [record["outcome"] for record in suite.records()]
+    assert sorted(outcomes) == ["failed", "passed", "passed"]
+
+
+def test_the_lowest_scores_leave_out_those_that_cannot_be_higher(suite: Suite) -> None:
+    suite.run()
+    lowest = suite.report().split("## Lowest scores")[1].split("\n## ")[0]
+    assert "capitals[jp]" in lowest
+    assert "capitals[fr]" not in lowest
+
+
+def test_the_terminal_names_the_page(suite: Suite) -> None:
+    suite.run("--run=r").stdout.fnmatch_lines(["page: reports/r/report.html"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.case_metrics import auroc, calibration_error, macro_f1, micro_f1, spearman
+
 if TYPE_CHECKING:
+    from evalsuite.output.reports.case_metrics import CaseMetric
     from tests.plugin.conftest import Suite
 
 CASES = """
@@ -55,3 +59,30 @@ def test_gates_name_them_and_the_report_draws_the_matrix(suite: Suite, workers: 
 def test_a_gate_that_such_a_metric_misses_is_missed(suite: Suite) -> None:
     (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
     assert suite.run("--gate=own.macro_f1 >= 0.5").ret == 10
+
+
+def test_a_gate_on_such_a_metric_is_compared_with_a_baseline(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
+    suite.run("--run=before")
+    result = suite.run("--gate=own.macro_f1 >= 0.38", "--baseline=before")
+    assert result.ret == 0, result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    "metric", [macro_f1(), micro_f1(), calibration_error("a", "b"), auroc("a", "b"), spearman("a", "b")]
+)
+def test_a_shipped_metric_declares_its_range(metric: CaseMetric) -> None:
+    assert metric.range is not None
+
+
+@pytest.mark.draws
+def test_a_comparison_draws_a_named_matrix_for_each_run(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
+    for name in ("before", "after"):
+        suite.run(f"--run={name}")
+    suite.pytester.run(
+        sys.executable, "-mevalsuite", "compare", "reports/before", "reports/after", "--to=side"
+    )
+    text = (suite.path / "side" / "comparison.md").read_text("utf-8")
+    assert "Confusion matrix: before" in text
+    assert "Confusion matrix: after" in text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import SHARE
 from evalsuite.metrics import classification
 from evalsuite.output.reports.generic import generic_section
 from evalsuite.output.reports.section import Chart, Column, Section, Series, Table
@@ -30,12 +31,14 @@ class CaseMetric:
         measure: reads it off a tally; None where it cannot be had.
         draw: makes further tables and charts of a benchmark's name and a run; None for none.
         lower_is_better: whether less is better.
+        range: its least and greatest value, which a loss against a baseline is a share of; None where it has none.
     """
 
     name: str
     measure: Measure
     draw: _Draw | None = None
     lower_is_better: bool = False
+    range: tuple[float, float] | None = None
 
     def __call__(self, tally: Tally) -> Estimate | None:
         """The metric of these cases."""
@@ -69,9 +72,23 @@ def report_with(
 def _report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Sequence[RunView]) -> Section:
     section = generic_section(title, name, runs, {metric.name: metric for metric in metrics})
     drawn = [
-        block for metric in metrics if metric.draw for run in runs[:1] for block in metric.draw(name, run)
+        _of_run(block, run, number if len(runs) > 1 else 0)
+        for metric in metrics
+        if metric.draw
+        for number, run in enumerate(runs, 1)
+        for block in metric.draw(name, run)
     ]
     return Section(section.title, [*section.blocks, *drawn])
+
+
+def _of_run(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
+    """Name the run that a table or chart is of, where there are several; 0 where there is one."""
+    if not number:
+        return block
+    title = f"{block.title}: {run.label}"
+    if isinstance(block, Chart):
+        return replace(block, title=title, name=f"{block.name}_{number}")
+    return replace(block, title=title)
 
 
 def _labels(tally: Tally) -> tuple[list[str], list[str]]:
@@ -87,12 +104,12 @@ def _of_labels(function: Callable[[Sequence[str], Sequence[str]], float], tally:
 
 def macro_f1() -> CaseMetric:
     """`macro_f1`: the plain mean of the F1 of the labels that `one_of` reads; in [0, 1]."""
-    return CaseMetric("macro_f1", partial(_of_labels, classification.macro_f1))
+    return CaseMetric("macro_f1", partial(_of_labels, classification.macro_f1), range=SHARE.range)
 
 
 def micro_f1() -> CaseMetric:
     """`micro_f1`: the F1 of all labels that `one_of` reads, together; in [0, 1]."""
-    return CaseMetric("micro_f1", partial(_of_labels, classification.micro_f1))
+    return CaseMetric("micro_f1", partial(_of_labels, classification.micro_f1), range=SHARE.range)
 
 
 def confusion_matrix() -> CaseMetric:
@@ -172,7 +189,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
         )
         return [chart] if rows else []
 
-    return CaseMetric("calibration_error", measure, draw, lower_is_better=True)
+    return CaseMetric("calibration_error", measure, draw, lower_is_better=True, range=SHARE.range)
 
 
 def auroc(score: str, positive: str) -> CaseMetric:
@@ -189,7 +206,7 @@ def auroc(score: str, positive: str) -> CaseMetric:
             return None
         return Estimate(classification.area_under_roc(scores, [mark > 0.5 for mark in marks]), n=len(scores))
 
-    return CaseMetric("auroc", measure)
+    return CaseMetric("auroc", measure, range=SHARE.range)
 
 
 def spearman(first: str, second: str) -> CaseMetric:
@@ -204,4 +221,4 @@ def spearman(first: str, second: str) -> CaseMetric:
         result: Any = stats.spearman(a, b)
         return Estimate(float(result.statistic), n=len(a))
 
-    return CaseMetric("spearman", measure)
+    return CaseMetric("spearman", measure, range=(-1.0, 1.0))

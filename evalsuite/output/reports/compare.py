@@ -164,22 +164,20 @@ def _runs(runs: Sequence[Run], labels: Sequence[str]) -> Section:
 
 
 def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Differences of all pairs of runs over the questions that both have, p corrected over the pairs of a metric."""
+    """Differences of all pairs of runs over the questions that both have, p and interval corrected alike."""
     tallies = [
         (label, run.benchmarks[name].tally)
         for run, label in zip(runs, labels, strict=True)
         if name in run.benchmarks
     ]
     metrics, repeated = _distinct_metrics([tally for _, tally in tallies])
-    ranges = metric_ranges(runs)
+    ranges, comparisons = metric_ranges(runs), math.comb(len(tallies), 2)
     rows: list[list[Cell]] = []
     for metric in _primary_first(metrics, _bench(runs, name).primary):
-        rows += _corrected(
-            [
-                [other, base, *_paired(before, after, metric, ranges.get(f"{name}.{metric}"))]
-                for (base, before), (other, after) in itertools.combinations(tallies, 2)
-            ]
-        )
+        rows += [
+            [other, base, *_paired(before, after, metric, ranges.get(f"{name}.{metric}"), comparisons)]
+            for (base, before), (other, after) in itertools.combinations(tallies, 2)
+        ]
     columns = [
         Column("run"),
         Column("against"),
@@ -195,7 +193,11 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
         "paired difference's, with samples that share a source as one cluster. Intervals: Tango's for independent 0/1 "
         "scores, else Student's t within the metric's range"
     )
-    corrected = "; Holm's correction over the pairs of a metric." if len(tallies) > 2 else "."
+    corrected = (
+        f"; Bonferroni's correction for the {comparisons} pairs of a metric, of p and interval alike."
+        if comparisons > 1
+        else "."
+    )
     also = f" Left out: {'; '.join(repeated)}." if repeated else ""
     return Table("All pairs, question by question", columns, rows, note + corrected + also) if rows else None
 
@@ -218,17 +220,6 @@ def _digest(tallies: Sequence[Tally], metric: str) -> bytes:
 
 def _primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
     return sorted(metrics, key=lambda metric: metric != primary)
-
-
-def _corrected(rows: Sequence[list[Cell]]) -> list[list[Cell]]:
-    """Rows of one metric whose last cells, the p-values, are corrected for being several."""
-    from evalsuite.stats.multiplicity import holm
-
-    places = [place for place, row in enumerate(rows) if isinstance(row[-1], float)]
-    corrected = holm([float(str(rows[place][-1])) for place in places]) if places else []
-    for place, pvalue in zip(places, corrected, strict=True):
-        rows[place][-1] = pvalue
-    return list(rows)
 
 
 def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float]]:
@@ -257,7 +248,10 @@ def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, str, flo
         yield question, clusters[question], math.fsum(own) / len(own) if isinstance(own, list) else own
 
 
-def _paired(base: Tally, other: Tally, metric: str, bounds: tuple[float, float] | None) -> list[Cell]:
+def _paired(
+    base: Tally, other: Tally, metric: str, bounds: tuple[float, float] | None, comparisons: int
+) -> list[Cell]:
+    """Cells of one pair of runs, p and interval corrected for so many comparisons."""
     from evalsuite import stats
 
     pairs = pair(base, other, metric)
@@ -269,7 +263,11 @@ def _paired(base: Tally, other: Tally, metric: str, bounds: tuple[float, float] 
     low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
     inside = low <= min(*before, *after) and max(*before, *after) <= high < math.inf
     difference = stats.paired_difference(
-        before, after, clusters=clusters if repeated else None, scale=high - low if inside else None
+        before,
+        after,
+        clusters=clusters if repeated else None,
+        scale=high - low if inside else None,
+        confidence=1 - 0.05 / comparisons,
     )
     binary = not repeated and shares
     return [
@@ -278,5 +276,5 @@ def _paired(base: Tally, other: Tally, metric: str, bounds: tuple[float, float] 
         math.fsum(before) / len(before),
         math.fsum(after) / len(after),
         Estimate(difference.difference, difference.low, difference.high, len(pairs)),
-        stats.mcnemar(before, after) if binary else difference.pvalue,
+        min(1.0, comparisons * (stats.mcnemar(before, after) if binary else difference.pvalue)),
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.shortening import both_ends
-from evalsuite.core.types import Usage
+from evalsuite.core.types import SHARE, Usage
 from evalsuite.output.reports.attempts import attempts_table
 from evalsuite.output.reports.baseline_section import baseline_section
 from evalsuite.output.reports.case_block import case_block
@@ -236,7 +236,10 @@ def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
         primary = bench.primary
         if primary is None or name in shown:
             continue
-        lowest = nsmallest(LOWEST, _ranked(bench.tally.scored(primary), primary))
+        falls = run.lower_is_better(name, primary)
+        low, high = (run.metrics(name).get(primary) or SHARE).range or (0.0, 1.0)
+        best = low if falls else high
+        lowest = nsmallest(LOWEST, _ranked(bench.tally.scored(primary), primary, best, falls=falls))
         for *_, case in lowest:
             record = run.read(case)
             blocks += [_passage(record, primary), *_judgements(record)]
@@ -245,9 +248,13 @@ def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
     return [Section("Lowest scores", blocks)]
 
 
-def _ranked(cases: Tally, metric: str) -> Iterator[tuple[bool, float, str]]:
-    """What orders the cases: those below their threshold first, then by score."""
-    return ((row.outcome != "failed", row.scores[metric], row.case) for row in cases)
+def _ranked(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
+    """Order the cases without the best score: those below their threshold first, then from the worst score on."""
+    return (
+        (row.outcome != "failed", -score if falls else score, row.case)
+        for row in cases
+        if (score := row.scores[metric]) != best
+    )
 
 
 def _passage(record: Record, metric: str) -> Passage:

@@ -174,7 +174,10 @@ def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[
     return {
         "derived": {metric.name: metric for metric in read},
         "report": report_with(read, name, name),
-        "metrics": {metric.name: Metric(better="lower") for metric in read if metric.lower_is_better},
+        "metrics": {
+            metric.name: Metric(metric.range, "lower" if metric.lower_is_better else "higher")
+            for metric in read
+        },
     }
 
 

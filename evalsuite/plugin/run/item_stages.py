@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,10 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
     running_items.append(item)
     try:
         return (yield)
+    except pytest.exit.Exception:
+        # Whoever quits the debugger has seen the case fail; no further report of it would carry its record.
+        _keep_record(item)
+        raise
     finally:
         running_items.pop()
 
@@ -82,6 +87,40 @@ def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     process.item_begins(item, nextitem)
     if process.stopping and (nextitem is None or case_of(nextitem) is not None):
         item.session.shouldstop = process.stopping
+
+
+def _keep_record(item: pytest.Item) -> None:
+    """Keep the record of a case that failed before the session was left."""
+    listener, findings = item.config.stash.get(LISTENER, None), item.stash.get(FINDINGS, None)
+    if listener is None or findings is None or findings.outcome not in {"failed", "error"}:
+        return
+    report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "teardown")
+    close_item(item, report)
+    listener.open().hear(report)
+
+
+def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
+    """With --pdb, `pp evalsuite_case` shows the sample, the transcript and the scores in every frame."""
+    case = case_of(node) if isinstance(node, pytest.Item) else None
+    if not isinstance(node, pytest.Item) or case is None or not node.config.option.usepdb:
+        return (yield)
+    from evalsuite.plugin.run.outcomes import findings_of
+
+    findings = findings_of(node)
+    shown = {
+        "sample": case.sample,
+        "transcript": findings.solved.transcript if findings.solved else None,
+        "scores": findings.scores,
+        "error": findings.error,
+    }
+    terminal = node.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.write_line("evalsuite: pp evalsuite_case shows sample, transcript and scores")
+    setattr(builtins, FIXTURE, shown)
+    try:
+        return (yield)
+    finally:
+        delattr(builtins, FIXTURE)
 
 
 def make_report(

@@ -106,9 +106,9 @@ class Findings:
             scorer_name: who gave them, for messages.
 
         Raises:
-            ScoringError: these are no named scores, one is no finite number, or another scorer gave it.
+            ScoringError: one is not a finite number, or another scorer gave it.
         """
-        for name, given in checked_scores(scores, scorer_name).items():
+        for name, given in scores.items():
             if name in self.scores:
                 raise ScoringError(
                     f"two scorers give the score {name!r}; give one of them another name, or leave it out"
@@ -186,7 +186,7 @@ def _score(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[st
         ScoringError: it tried to, or it takes something else than a sample and a transcript.
     """
     try:
-        return scorer(sample, transcript)
+        return checked_scores(scorer(sample, transcript), name_of(scorer))
     except TypeError:
         check_signature(scorer)
         raise

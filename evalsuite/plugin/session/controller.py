@@ -93,9 +93,8 @@ class Controller:
         self._stop = stop
         self._clock = time.monotonic()
         self._root, self._live = root, live
-        self._hopeless: EvalsuiteError | None = None
-        # Whether a gate speaks of a metric that there is not.
-        self.undecidable = False
+        # Why the session ended itself, as no further case could be decided.
+        self.hopeless: EvalsuiteError | None = None
         self.verdict: Verdict | None = None
         self.report: RunReport | None = None
         # Why the session no longer waits for its batches, with --detach.
@@ -147,15 +146,15 @@ class Controller:
     @property
     def _fault(self) -> str | None:
         """Why nothing more could be kept or asked, where that is the run's own failure."""
-        own = type(self._hopeless).__name__ in NEVER_EXCUSED
-        return str(self._hopeless) if own else None
+        own = type(self.hopeless).__name__ in NEVER_EXCUSED
+        return str(self.hopeless) if own else None
 
     def _leave(self, reason: str) -> None:
         self.detached = reason
         self._stop(reason)
 
     def _give_up(self, error: EvalsuiteError) -> None:
-        self._hopeless = error
+        self.hopeless = error
         self._stop(str(error))
 
     def covers(self, benchmark: str) -> bool:
@@ -254,7 +253,6 @@ class Controller:
             there = {*record["scores"], *self._metrics.get(benchmark, {})}
             problem = next(filter(None, (misspelt(gate, benchmark, there) for gate in self._gates)), "")
             if problem:
-                self.undecidable = True
                 self._give_up(SettingsError(problem))
 
     def _lost(self, report: pytest.TestReport, planned: PlannedCase) -> Record:
@@ -287,7 +285,7 @@ class Controller:
         usage = self.asked.usage()
         # The wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock
-        stopped = None if self.early.ended else str(self._hopeless) if self._hopeless else interrupted
+        stopped = None if self.early.ended else str(self.hopeless) if self.hopeless else interrupted
         counted = self._run.journal.counted()
         if counted.missing and not (stopped or self.early.ended):
             stopped = (

@@ -80,7 +80,9 @@ def exit_status(session: pytest.Session, controller: Controller, *, stopped: boo
     if controller.early.ended and own == pytest.ExitCode.INTERRUPTED:
         # Stopping was the point.
         own = 1 if session.testsfailed else 0
-    if controller.undecidable or (verdict is not None and verdict.faults):
+    # The session may have ended itself: no call could succeed, as with a wrong key, or a gate's metric does not exist.
+    given_up = controller.hopeless is not None and not ended_by()
+    if given_up or (verdict is not None and verdict.faults):
         return INCOMPLETE
     if verdict is None or stopped or own not in {0, 1, 5}:
         return own

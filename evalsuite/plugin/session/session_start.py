@@ -185,7 +185,8 @@ def watch(config: pytest.Config) -> None:
     """Shows what goes on, in the controlling process."""
     listener = config.stash.get(LISTENER, None)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if listener is not None and terminal is not None:
+    # A line that is drawn anew would break the debugger's prompt.
+    if listener is not None and terminal is not None and not config.option.usepdb:
         from evalsuite.plugin.terminal.live_line import show_progress
 
         show_progress(config, listener, terminal)

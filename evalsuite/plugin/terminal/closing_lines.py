@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from evalsuite.core.errors import for_terminal
 from evalsuite.decisions.verdict import Status
 from evalsuite.engine.resume import flags_to_repeat
+from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.markdown import decision_line
 from evalsuite.plugin.run.explanation import block_of
 from evalsuite.results.run_folders import REPORT, interruption
@@ -57,7 +58,7 @@ def summarise(terminal: pytest.TerminalReporter, folder: RunFolder, verdict: Ver
         terminal.write_line(for_terminal(line))
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline} (exit status {status})", bold=True, **colour)
-    terminal.write_line(f"report: {_from_here(folder.path / REPORT, terminal.config)}")
+    _name_reports(terminal, folder.path)
     _invite(terminal, folder)
     annotate(terminal, verdict)
 
@@ -108,6 +109,16 @@ def _annotation(title: str, text: str, **place: object) -> str:
 def _escaped(text: str, further: str = "") -> str:
     codes = {sign: f"%{ord(sign):02X}" for sign in f"%\r\n{further}"}
     return "".join(codes.get(sign, sign) for sign in text)
+
+
+def _name_reports(terminal: pytest.TerminalReporter, folder: Path) -> None:
+    """Name the report and its page, which a terminal with colours shows as a link (OSC 8)."""
+    terminal.write_line(f"report: {_from_here(folder / REPORT, terminal.config)}")
+    page = folder / PAGE
+    if page.is_file():
+        shown = str(_from_here(page, terminal.config))
+        link = f"\x1b]8;;{page.resolve().as_uri()}\x1b\\{shown}\x1b]8;;\x1b\\"
+        terminal.write_line(f"page: {link if terminal.hasmarkup else shown}")
 
 
 def _from_here(path: Path, config: pytest.Config) -> Path:

@@ -95,7 +95,7 @@ def rows(backend: Any) -> list[tuple[Sample, Row]]:
             script[:] = turns_of(sample)
             transcript = await solver(sample, asked.handle())
             judgement: Any = await capabilities.judged(sample, transcript, asked.handle("judge"))  # type: ignore[union-attr]
-            scores = {**rules(sample, transcript), **judgement}  # type: ignore[operator]
+            scores = {**rules(sample, transcript), **judgement}  # type: ignore[operator, dict-item]
             values = {
                 name: score.value if isinstance(score, Score) else score for name, score in scores.items()
             }

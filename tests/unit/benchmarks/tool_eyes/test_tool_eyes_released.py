@@ -111,7 +111,7 @@ def play(
         await solver.aclose()
         rules, judge = TOOL_EYES.scorers(setup)
         judgement: Any = await judge.judged(sample, transcript, asked.handle("judge"))  # type: ignore[union-attr]
-        scores = {**rules(sample, transcript), **judgement}  # type: ignore[operator]
+        scores = {**rules(sample, transcript), **judgement}  # type: ignore[operator, dict-item]
         return transcript, {
             name: score.value if isinstance(score, Score) else score for name, score in scores.items()
         }

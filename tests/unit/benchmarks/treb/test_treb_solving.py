@@ -123,7 +123,7 @@ async def _case(solver: Reasoner, sample: Sample, model: Scripted, judge: Script
         if isinstance(scorer, JudgedScorer):
             found |= await scorer.judged(sample, transcript, judge)
         else:
-            found |= scorer(sample, transcript)
+            found |= scorer(sample, transcript)  # type: ignore[arg-type] # its scorers name their scores
     values = {name: score.value if isinstance(score, Score) else score for name, score in found.items()}
     notes = {name: score.note for name, score in found.items() if isinstance(score, Score)}
     return Case(transcript, values, notes, model, judge)
