@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     prediction, reference = _read(options.prediction), _read(options.reference)
     score = table_score(prediction, reference, format=options.format, row_order=not options.any_order)
-    tables = diff_cells(prediction, reference, options.format)
+    tables = diff_cells(score)
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     write = sys.stdout.write
     write(f"table score {score.value:.3f}   content {score.content:.3f}   form {score.form:.3f}\n\n")

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.metrics.tables.cell_text import cell_value, plain_text
-from evalsuite.metrics.tables.table_score import match_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.metrics.tables import Format, TableScore
+    from evalsuite.metrics.tables import TableScore
     from evalsuite.metrics.tables.content import TablePair, ValueGrid
 
 CellState = Literal["equal", "differs", "missing", "surplus"]
@@ -47,14 +46,9 @@ class DiffCell:
     wanted: str = ""
 
 
-def diff_cells(prediction: str, reference: str, written: Format) -> list[list[list[DiffCell]]]:
-    """For each wanted table its rows, with the rows and columns that only one side has where they stand.
-
-    Raises:
-        ScoringError: the reference holds no table that can be read.
-    """
-    match = match_tables(prediction, reference, format=written)
-    return [_diff(pair) for pair in match.content.pairs]
+def diff_cells(score: TableScore) -> list[list[list[DiffCell]]]:
+    """List the rows of each wanted table, with the rows and columns that only one side has in their places."""
+    return [_diff(pair) for pair in score.match.content.pairs]
 
 
 def _diff(pair: TablePair) -> list[list[DiffCell]]:
@@ -68,9 +62,10 @@ def _merged(
 ) -> Iterator[tuple[int | None, int | None]]:
     """All lines of both sides: aligned ones together, and before them what each side alone has."""
     one = two = 0
+    taken = {here for here, _ in pairs}
     for here, there in [*sorted(pairs, key=lambda pair: pair[1]), (height, other)]:
         yield from ((None, place) for place in range(two, there))
-        yield from ((place, None) for place in range(one, here))
+        yield from ((place, None) for place in range(one, here) if place not in taken)
         if here < height and there < other:
             yield here, there
         one, two = max(one, here + 1), there + 1

@@ -51,7 +51,7 @@ STRUC_BENCH = Benchmark(
     title="Struc-Bench: writing tables",
     primary="table_score",
     metrics={
-        **dict.fromkeys(("table_*", "p_readable", "error_free", *ABILITIES), SHARE),
+        **dict.fromkeys(("table_*", "form_compiles", "p_readable", "error_free", *ABILITIES), SHARE),
         **dict.fromkeys(("bleu", "sacrebleu", "rouge_l*"), SHARE),
         "*_error": Metric(range=(0.0, 1.0), better="lower"),
         "h_content_released": Metric(range=(0.0, 3.0)),

@@ -29,7 +29,7 @@ def error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> 
 
     - structure: a table, row or column is missing, too many, or in another place among the others; or the markup
       is another one than wanted, is incomplete, or would not compile;
-    - naming: a row's or column's name differs (case and white space apart);
+    - naming: a row's or column's name differs in value;
     - element: a data cell in its place has another value, is missing, or should be empty;
     - element format: a data cell has the right value in another form (50 for 50.0%, 12 for 12:00).
 

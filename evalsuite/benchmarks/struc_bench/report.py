@@ -5,6 +5,7 @@ Tables and figures are those of the paper (arXiv 2309.08963), named in each func
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
@@ -14,7 +15,7 @@ from evalsuite.benchmarks.struc_bench.options import NEURAL
 from evalsuite.benchmarks.struc_bench.outputs import outputs_to_read
 from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
 from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
-from evalsuite.benchmarks.struc_bench.scoring import FORM, METRICS, RELEASED, TABLE_SCORE
+from evalsuite.benchmarks.struc_bench.scoring import COMPILES, FORM, METRICS, RELEASED, TABLE_SCORE
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
 from evalsuite.output.reports.table_rows import LabelledCases, lines_of
 from evalsuite.output.reports.truncation_note import cut_off
@@ -33,9 +34,7 @@ NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
 def report(views: Sequence[RunView]) -> Section:
     """The section for one run, or for several side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
-    blocks: list[Block] = [
-        _preface(views, lines),
-        _table_scores(lines),
+    details: list[Table | Chart] = [
         *_metrics(lines),
         *_form(lines),
         _released(lines),
@@ -45,6 +44,11 @@ def report(views: Sequence[RunView]) -> Section:
         *_ability_map(lines),
         *_agreement(lines),
         _dataset(lines),
+    ]
+    blocks: list[Block] = [
+        _preface(views, lines),
+        _table_scores(lines),
+        *(replace(detail, folded=True) for detail in details),
         *(word for line in lines for word in cut_off(line.label, line.tally, "STRUC_BENCH")),
         *(block for line in lines for block in outputs_to_read(line)),
     ]
@@ -72,7 +76,12 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
 def _table_scores(lines: Sequence[LabelledCases]) -> Table:
     """The score that decides, by format."""
     rows: list[list[Cell]] = [
-        [name, label, len(tally.scored("table_score")), *(tally.share(metric) for metric in TABLE_SCORE)]
+        [
+            name,
+            label,
+            len(tally.scored("table_score")),
+            *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES)),
+        ]
         for name, label, tally in _by_format(lines)
     ]
     columns = [
@@ -80,11 +89,13 @@ def _table_scores(lines: Sequence[LabelledCases]) -> Table:
         Column("Run"),
         Column("Outputs", "count"),
         *(Column(heading, "percent", 1) for heading in TABLE_SCORE.values()),
+        Column("Compiles", "percent", 1),
     ]
     note = (
         "Content: the F1 of cells, aligned in rows and columns and compared by value, in whatever markup the answer "
         "is. Form: the share of the facts read off the wanted table that the answer fulfils. The score is content "
-        "times a mean of both in which content counts three times; 0 where nothing is right."
+        "times a mean of both in which content counts three times; 0 where nothing is right. Compiles: the share of "
+        "LaTeX outputs in which nothing was found that TeX refuses."
     )
     return Table("Table score", columns, rows, note)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from evalsuite.benchmarks.struc_bench.abilities import abilities, markup_used
-from evalsuite.benchmarks.struc_bench.comparison import compare
+from evalsuite.benchmarks.struc_bench.comparison import TableComparison, compare
 from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
 from evalsuite.benchmarks.struc_bench.error_types import error_types
 from evalsuite.benchmarks.struc_bench.options import NEURAL, StrucBenchOptions
@@ -37,6 +37,8 @@ METRICS = {
     "p_format": "Format P-Score",
 }
 """The columns of the paper's Table 2 in its order."""
+COMPILES = "form_compiles"
+"""The fact of form that nothing in LaTeX was found which TeX refuses; only LaTeX outputs have it."""
 FORM = "form"
 """The name under which a record keeps the checklist of form."""
 RELEASED = {
@@ -59,15 +61,18 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
     """All scores that need no model."""
     written, reference = format_of(sample), str(sample.target)
     answer = strip_answer(transcript.answer, written)
-    predicted, wanted = read_tables(answer, written), read_tables(reference, written)
-    comparison = compare(predicted, wanted)
+    wanted = read_tables(reference, written)
     ours = table_score(transcript.answer, reference, format=written)
-    share = min(1.0, len(answer) / len(transcript.answer.strip())) if predicted else 0.0
+    # A reference without a table, a list say, has no names and no data.
+    comparison = compare(ours.match.content, ours.match.wanted.tables) if wanted else TableComparison()
+    predicted = ours.match.predicted
+    share = min(1.0, len(predicted.text) / len(transcript.answer.strip())) if predicted.tables else 0.0
     return {
         "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
         "table_content": Score(ours.content, facts=_facts(sample, wanted)),
         "table_form": Score(ours.form, facts={FORM: _checklist(ours)}),
         **_released(answer, reference, written),
+        **({COMPILES: ours.parts[COMPILES]} if COMPILES in ours.parts else {}),
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),

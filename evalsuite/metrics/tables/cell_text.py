@@ -12,7 +12,7 @@ from evalsuite.metrics.tables.cell_values import value_of
 
 EMPHASIS = re.compile(r"(\*\*|__|~~|`)(?=\S)(.+?)(?<=\S)\1")
 ESCAPE = re.compile(r"\\([*_`~#|<>&%$\[\](){}+.!-])")
-FORMULA = re.compile(r"\$|\\[a-zA-Z(\[]|[_^]\{")
+FORMULA = re.compile(r"\$[^$]+\$|\\[a-zA-Z(\[]|[_^]\{")
 DELIMITER = re.compile(r"\$+|\\[()\[\]]")
 POWER = re.compile(r"(?<=\d)\s?[×·]\s?10\s?\^\s?\{?([-+−]?\d{1,2})\b\}?")
 SCRIPT = re.compile(r"[_^](?=\S)")

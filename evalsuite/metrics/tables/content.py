@@ -111,16 +111,17 @@ class ContentComparison:
 
     Attributes:
         pairs: one for each wanted table, in order.
-        surplus: cells of predicted tables that are neither wanted nor an earlier version of one that is.
+        extra: predicted tables that are neither wanted nor an earlier version of a wanted one.
     """
 
     pairs: tuple[TablePair, ...]
-    surplus: int
+    extra: tuple[ValueGrid, ...] = ()
 
     @property
     def overlap(self) -> Overlap:
         """Over all tables."""
-        return sum((pair.overlap for pair in self.pairs), Overlap(predicted=self.surplus))
+        surplus = sum(table.counts.total() for table in self.extra)
+        return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
 
 def compare_content(
@@ -149,8 +150,8 @@ def compare_content(
         whole = ValueGrid([row for part in left for row in part.texts])
         joined = _pair(whole, right[0], 0, 0, order)
         if joined.overlap.f1 > pairs[0].overlap.f1:
-            return ContentComparison((joined,), 0)
-    return ContentComparison(tuple(pairs), sum(left[place].counts.total() for place in leftover))
+            return ContentComparison((joined,))
+    return ContentComparison(tuple(pairs), tuple(left[place] for place in leftover))
 
 
 def _choose(

@@ -6,7 +6,7 @@ GriTS; docs/struc_bench.md has the figures and how they were made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -23,29 +23,6 @@ if TYPE_CHECKING:
 
 VERSION = 2
 """Increase it whenever a score can change."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableScore:
-    """A table score.
-
-    Attributes:
-        value: in [0, 1]: content times a mean in which content weighs three times as much as form. So form
-            without content is worth nothing, and half of the content is worth less than half.
-        content: in [0, 1]: the F1 of aligned cells, compared by value.
-        form: in [0, 1]: the share of the reference's facts of form that the prediction fulfils; with several
-            tables, a table's facts count each.
-        parts: cells by precision, recall and as equal values only, then each fact of form by its name.
-        facts: the checklist behind `form`.
-        signature: how it was computed, to be cited with the number.
-    """
-
-    value: float
-    content: float
-    form: float
-    parts: dict[str, float]
-    facts: tuple[FormFact, ...]
-    signature: str
 
 
 @dataclass(frozen=True)
@@ -71,6 +48,31 @@ class TableMatch:
         """The table score."""
         content = self.content.overlap.f1
         return content * (3 * content + self.form) / 4
+
+
+@dataclass(frozen=True, slots=True)
+class TableScore:
+    """A table score.
+
+    Attributes:
+        value: in [0, 1]: content times a mean in which content weighs three times as much as form. So form
+            without content is worth nothing, and half of the content is worth less than half.
+        content: in [0, 1]: the F1 of aligned cells, compared by value.
+        form: in [0, 1]: the share of the reference's facts of form that the prediction fulfils; with several
+            tables, a table's facts count each.
+        parts: cells by precision, recall and as equal values only, then each fact of form by its name.
+        facts: the checklist behind `form`.
+        signature: how it was computed, to be cited with the number.
+        match: the comparison that all of these were read from.
+    """
+
+    value: float
+    content: float
+    form: float
+    parts: dict[str, float]
+    facts: tuple[FormFact, ...]
+    signature: str
+    match: TableMatch = field(repr=False, compare=False)
 
 
 def table_score(
@@ -112,7 +114,7 @@ def table_score(
         f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{format}|cells:value+lcs"
         f"|order:{order}|value:content*(3*content+form)/4"
     )
-    return TableScore(match.value, overlap.f1, match.form, parts, facts, signature)
+    return TableScore(match.value, overlap.f1, match.form, parts, facts, signature, match)
 
 
 def match_tables(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, abilities
 from evalsuite.benchmarks.struc_bench.comparison import compare
 from evalsuite.metrics.tables import CellGrid
+from evalsuite.metrics.tables.content import compare_content
 
 SOURCE = "The Gulls have seven wins and 88 points, the Otters 4 wins and 81 points."
 CELLS = st.sampled_from(["", "-", "1", "1.0", "2", "x", "X", "\u2713"])
@@ -37,7 +38,8 @@ def shown(
     markup: float = 1.0,
     share: float = 1.0,
 ) -> dict[str, float]:
-    comparison = compare(prediction, [WANTED] if wanted is None else wanted)
+    wanted = [WANTED] if wanted is None else wanted
+    comparison = compare(compare_content(prediction, wanted), wanted)
     return abilities(comparison, source=source, form=form, markup=markup, share=share)
 
 

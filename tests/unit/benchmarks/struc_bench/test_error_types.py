@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.comparison import compare
+from evalsuite.benchmarks.struc_bench.comparison import RIGHT, TableComparison, compare
 from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES, error_types
 from evalsuite.metrics.tables import CellGrid, read_tables, table_score
+from evalsuite.metrics.tables.cell_values import value_of
+from evalsuite.metrics.tables.content import compare_content
 
 WANTED = """\
 Team:
@@ -25,9 +27,13 @@ TABLES = st.lists(
 )
 
 
+def compared(prediction: list[CellGrid], wanted: list[CellGrid]) -> TableComparison:
+    return compare(compare_content(prediction, wanted), wanted)
+
+
 def found(prediction: str) -> set[str]:
     """The types of errors that a prediction has."""
-    types = error_types(compare(read_tables(prediction, "markdown"), read_tables(WANTED, "markdown")))
+    types = error_types(compared(read_tables(prediction, "markdown"), read_tables(WANTED, "markdown")))
     assert list(types) == [*ERROR_TYPES, ERROR_FREE]
     assert types.pop(ERROR_FREE) == float(not any(types.values()))
     return {name for name, value in types.items() if value}
@@ -70,18 +76,18 @@ def test_swapped_rows_are_a_structure_error_as_they_cost_content() -> None:
 
 
 def test_where_no_table_was_wanted_nothing_is_said() -> None:
-    assert error_types(compare([], [])) == {}
-    assert error_types(compare(read_tables(WANTED, "markdown"), [])) == {}
+    assert error_types(compared([], [])) == {}
+    assert error_types(compared(read_tables(WANTED, "markdown"), [])) == {}
 
 
 @given(TABLES)
 def test_tables_are_free_of_errors_against_themselves(tables: list[CellGrid]) -> None:
-    assert error_types(compare(tables, tables)).get(ERROR_FREE, 1.0) == 1.0
+    assert error_types(compared(tables, tables)).get(ERROR_FREE, 1.0) == 1.0
 
 
 @given(TABLES, TABLES)
 def test_an_output_is_free_of_errors_or_has_one(prediction: list[CellGrid], wanted: list[CellGrid]) -> None:
-    types = error_types(compare(prediction, wanted))
+    types = error_types(compared(prediction, wanted))
     assert set(types.values()) <= {0.0, 1.0}
     if wanted:
         assert types[ERROR_FREE] == 1.0 - max(types[name] for name in ERROR_TYPES)
@@ -100,6 +106,19 @@ def test_an_output_that_lacks_form_is_not_free_of_errors(complete: str, faulty: 
     wanted = r"\begin{table}\begin{tabular}{l}\hline Name \\ Ann \\ \end{tabular}\label{t}\end{table}"
     answer = wanted.replace(complete, faulty)
     facts = table_score(answer, wanted, format="latex").facts
-    values = error_types(compare(read_tables(answer, "latex"), read_tables(wanted, "latex")), facts)
+    values = error_types(compared(read_tables(answer, "latex"), read_tables(wanted, "latex")), facts)
     assert values.pop(ERROR_FREE) == 0.0
     assert {name for name, value in values.items() if value} == types
+
+
+@given(TABLES, TABLES)
+def test_an_output_without_a_loss_of_content_has_no_wrong_name_or_cell(
+    prediction: list[CellGrid], wanted: list[CellGrid]
+) -> None:
+    content = compare_content(prediction, wanted)
+    comparison = compare(content, wanted)
+    wrong = [cell for cell in comparison.cells if cell.verdict not in RIGHT]
+    if content.overlap.f1 == 1.0:
+        assert not wrong
+        assert not comparison.names
+        assert not any(value_of(cell) for cell in comparison.lost)

@@ -149,7 +149,7 @@ def test_agreement_is_scipys_over_the_outputs_that_have_the_metric() -> None:
         for side in (([0.9, 0.4, 0.7], [5, 2, 4]), ([0.9, 0.4, 0.7], [3, 4, 1]))
         for test in (pearsonr, spearmanr, kendalltau)
     ]
-    assert values(table.rows[0]) == ["Content H-Score", 3, *expected]
+    assert values(table.rows[0]) == ["Content", 3, *expected]
     assert values(table.rows[1]) == ["SacreBLEU", 4, *[None] * 6], "a constant agrees with nothing"
     assert len(table.rows) == 2, "no output has a P-Score, and nobody else rated"
     assert [column.title for column in table.columns] == [
