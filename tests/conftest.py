@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -20,7 +22,7 @@ import pytest
 from tests.warm_python import WITHOUT, WarmPython
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 # The sessions that tests start load no plugins that come with other packages of the development environment, and
 # find modules compiled: either would take longer than a small session runs.
@@ -36,6 +38,21 @@ with suppress(ModuleNotFoundError):
     # A shared machine may take a second for what takes a millisecond elsewhere; no test is about time.
     settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any machine")
+
+
+def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+    """Marks the tests whose sessions have workers."""
+    for item in items:
+        if isinstance(item, pytest.Function) and has_workers(item):
+            item.add_marker("workers")
+
+
+def has_workers(item: pytest.Function) -> bool:
+    """Whether a test starts a session with `-n` above 0, going by its parameters or else by its code."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    chosen = params.get("workers", params.get("parallel"))
+    text = inspect.getsource(item.function) if chosen is None else repr(chosen)
+    return re.search(r"""["']-n["', ]*[1-9]""", text) is not None
 
 
 @dataclass

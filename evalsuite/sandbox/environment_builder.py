@@ -93,17 +93,21 @@ def _uv(name: str, *words: str) -> str:
         raise SandboxUnavailable(
             f"--program-env {name} is built by uv, and there is none here: pip install uv, or leave the option out"
         )
+    folder = cache_folder()
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         # Our own words; requirements are the user's.
         result = subprocess.run(  # noqa: S603
             [uv, "--quiet", *words],
             # Not in the user's project, whose settings are not for this environment.
-            cwd=cache_folder(),
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=SECONDS,
             check=False,
         )
+    except OSError as error:
+        raise SandboxUnavailable(f"--program-env {name}: {folder}: {error.strerror or error}") from error
     except subprocess.TimeoutExpired as error:
         raise SandboxUnavailable(
             f"--program-env {name}: uv did not end within {SECONDS / 60:.0f} minutes"

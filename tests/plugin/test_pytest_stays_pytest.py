@@ -120,7 +120,7 @@ def test_an_xdist_whose_queue_cannot_be_seen_still_runs_every_case_and_says_so(s
         upcoming.hasattr = lambda thing, name: name != "lock" and __builtins__["hasattr"](thing, name)
         """
     )
-    result = suite.run("-n", "2")
+    result = suite.run("-n", "2", "-W", "default")
     assert result.parseoutcomes()["passed"] == 2
     result.stdout.fnmatch_lines(["*looks ahead by one*"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,9 +93,10 @@ def test_a_replay_and_a_resumed_run_never_touch_the_world(mail: Suite, workers: 
 
 def test_the_journal_holds_each_call_with_its_result(mail: Suite) -> None:
     mail.run("--run=first", "-k", "ada").assert_outcomes(passed=1)
-    rows = sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite").execute(
-        'SELECT "case", epoch, number, name, arguments, result FROM tool_calls ORDER BY number'
-    )
+    with closing(sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite")) as journal:
+        rows = journal.execute(
+            'SELECT "case", epoch, number, name, arguments, result FROM tool_calls ORDER BY number'
+        ).fetchall()
     case, calls = "test_capitals.py::test_mail[ada]", [(*row[:5], row[5].split(", ")[0]) for row in rows]
     assert calls == [
         (case, 1, 1, "send", '{"to": "ada"}', '{"text": "no. 1"'),
@@ -105,7 +107,7 @@ def test_the_journal_holds_each_call_with_its_result(mail: Suite) -> None:
 
 def test_a_replay_that_calls_otherwise_is_an_error_and_not_a_call(mail: Suite) -> None:
     mail.run("--run=first").assert_outcomes(passed=2)
-    with sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite") as journal:
+    with closing(sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite")) as journal, journal:
         journal.execute("DELETE FROM tool_calls WHERE number = 2")
     result = mail.run("--replay=first", "--run=again", model=False)
     result.assert_outcomes(errors=2)
@@ -115,7 +117,7 @@ def test_a_replay_that_calls_otherwise_is_an_error_and_not_a_call(mail: Suite) -
 
 def test_a_world_that_cannot_catch_up_with_an_interrupted_episode_is_not_touched(mail: Suite) -> None:
     mail.run("--run=first").assert_outcomes(passed=2)
-    with sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite") as journal:
+    with closing(sqlite3.connect(mail.path / "reports" / "first" / "journal.sqlite")) as journal, journal:
         journal.execute("DELETE FROM tool_calls WHERE number >= 2")
     result = mail.run("--resume=first")
     result.assert_outcomes(errors=2)
