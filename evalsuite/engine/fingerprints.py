@@ -97,7 +97,9 @@ def _scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
     cells = [stable_text(_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
     arguments = "" if kind is scorer else stable_text(scorer)
-    return f"{kind.__module__}.{kind.__qualname__} {arguments} {cells} {_version(scorer, kind)}"
+    # A scorer of evalsuite's own stays the same scorer when its file moves.
+    module = "evalsuite" if _is_shipped(kind) else kind.__module__
+    return f"{module}.{kind.__qualname__} {arguments} {cells} {_version(scorer, kind)}"
 
 
 def stable_text(value: Any) -> str:
@@ -131,9 +133,13 @@ def _version(scorer: Any, kind: Any) -> str:
     """The scorer's own version, evalsuite's for those that it ships, and the source code of all others."""
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
-    if kind.__module__.partition(".")[0] == "evalsuite":
+    if _is_shipped(kind):
         return version("evalsuite")
     try:
         return digest(inspect.getsource(kind))
     except (OSError, TypeError):
         return "unknown"
+
+
+def _is_shipped(kind: Any) -> bool:
+    return str(kind.__module__).partition(".")[0] == "evalsuite"
