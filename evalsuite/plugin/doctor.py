@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,10 @@ from evalsuite.core.errors import EvalsuiteError
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
+
+
+WIDTH = 100
+"""Columns of the table."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,7 +43,14 @@ def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> in
 
     make_importable(config, settings)
     findings = examine(settings, config.rootpath, programs=programs)
-    rows = [[finding.subject, finding.state, finding.detail] for finding in findings]
+    # Two spaces stand between columns.
+    width = (
+        WIDTH - 4 - max(len(each.subject) for each in findings) - max(len(each.state) for each in findings)
+    )
+    rows = []
+    for finding in findings:
+        first, *further = textwrap.wrap(finding.detail, width) or [""]
+        rows += [[finding.subject, finding.state, first], *(["", "", line] for line in further)]
     table = Table("", (Column("What"), Column("State"), Column("Detail")), rows)
     faults = [finding.subject for finding in findings if finding.fault]
     conclusion = f"not ready: {', '.join(faults)}" if faults else "ready"

@@ -18,6 +18,7 @@ def folder(make_run: Any, make_record: Any) -> Any:
             scores={"exact_match": float(number % 4 != 0), "token_f1": number / 20},
             tags={"region": ["eu", "asia"][number % 2]},
             transcript=Transcript(f"answer {number}", (Message("user", f"hidden word number{number}x"),)),
+            fingerprints={"input": "57ab57ab57ab57ab"},
         )
         for number in range(20)
     ]
@@ -57,6 +58,10 @@ def test_search_finds_what_was_said_in_a_conversation(open_page: Any, folder: An
 
 def test_search_does_not_find_the_names_of_fields(open_page: Any, folder: Any) -> None:
     assert counted(open_page(folder, "#cases?q=tool_call_id")) == "0 of 21 cases"
+
+
+def test_search_does_not_find_fingerprints(open_page: Any, folder: Any) -> None:
+    assert counted(open_page(folder, "#cases?q=57ab57ab")) == "0 of 21 cases"
 
 
 def test_keys_walk_through_the_cases(open_page: Any, folder: Any) -> None:

@@ -63,6 +63,11 @@ def test_where_all_is_there_the_status_is_0_and_the_tier_is_named(doctor: Any) -
     assert "sandbox" in text
 
 
+def test_its_rows_fit_a_hundred_columns(doctor: Any) -> None:
+    _, text = doctor("--model=gpt-4", "--without-programs")
+    assert max(map(len, text.splitlines())) <= 100
+
+
 def test_a_missing_key_is_a_fault_and_the_message_names_it(doctor: Any) -> None:
     status, text = doctor("--model=gpt-4", "--without-programs")
     assert status == 1

@@ -65,7 +65,7 @@ function searchChunk(cases, chunk, text, terms, matches) {
     }
     if (end < 0) end = text.length;
     const row = cases.rowAt(chunk, line);
-    if (row && !matches.has(row) && holdsAll(allWords(parseRecord(text.slice(start, end))), terms)) matches.add(row);
+    if (row && !matches.has(row) && holdsAll(shownWords(parseRecord(text.slice(start, end))), terms)) matches.add(row);
     pattern.lastIndex = end;
   }
 }
@@ -83,7 +83,14 @@ function shortText(row) {
   return `${row.case}\n${row.text("asked")}\n${row.text("answered")}\n${row.text("expected")}`;
 }
 
-/** All words of a record, without the names of its fields. */
+/** The words of a record that the page shows: fingerprints and signatures are digits that nobody looks for. */
+function shownWords(record) {
+  const { fingerprints, declared, facts, ...shown } = record;
+  const { judge_signatures: signatures, ...shownFacts } = facts ?? {};
+  return allWords({ ...shown, facts: shownFacts });
+}
+
+/** All words of a value, without the names of its fields. */
 function allWords(value) {
   if (typeof value === "string") return value;
   if (value === null || typeof value !== "object") return "";
