@@ -110,7 +110,7 @@ def test_a_report_that_cannot_be_written_is_one_message_and_the_records_stay(
         ("report", "r", "--to=file/deeper"),
         ("gate", "r", "--to=file/deeper"),
         ("compare", "r", "s", "--to=file/deeper"),
-        ("merge", "s", "--to=file/m"),
+        ("runs", "merge", "s", "--to=file/m"),
     ],
     ids=lambda command: command[0],
 )
