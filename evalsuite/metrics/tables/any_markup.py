@@ -28,11 +28,13 @@ class MarkupReading:
         markup: what the tables are written in.
         text: the markup alone, without what stands around it.
         tables: in order.
+        is_list: whether the text has no table, and its items or texts were read as one column.
     """
 
     markup: Format
     text: str
     tables: tuple[CellGrid, ...]
+    is_list: bool = False
 
 
 def read_in(text: str, markup: Format) -> MarkupReading:
@@ -70,4 +72,4 @@ def read_wanted(reference: str, markup: Format) -> MarkupReading:
         return reading
     if not any(map(cell_value, items)):
         return reading
-    return MarkupReading(markup, reference, (CellGrid(tuple((item,) for item in items)),))
+    return MarkupReading(markup, reference, (CellGrid(tuple((item,) for item in items)),), is_list=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.answer import strip_answer
-from evalsuite.metrics.tables.any_markup import MarkupReading, read_all, read_in, read_wanted
+from evalsuite.metrics.tables.any_markup import MarkupReading, read_all, read_wanted
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
 from evalsuite.metrics.tables.form_facts import FormFact, form_facts
 from evalsuite.metrics.tables.names import FORMATS
@@ -136,7 +136,7 @@ def match_tables(
         readings = [wanted]
     else:
         readings = read_all(prediction, format)
-        if format == "html" and not read_in(reference, format).tables:
+        if wanted.is_list:
             # The reference is a list, so the answer may be one too.
             readings.append(read_wanted(strip_answer(prediction, format), format))
     matches = (
