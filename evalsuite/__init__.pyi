@@ -1,8 +1,9 @@
 from .core.protocols import Benchmark, Dataset, Setup
 from .core.types import Message, Metric, Record, Sample, Score, Transcript
+from .engine.declaration import benchmark
+from .engine.evaluate import evaluate
 from .judges import rubric
-from .plugin.collection.decorator import benchmark
-from .results.runs import load_run
+from .results.runs import Run, load_run
 from .samples.files import iter_samples, load_samples
 from .samples.lazy import LazySamples
 from .scorers import contains, exact_match
@@ -17,6 +18,7 @@ __all__ = [
     "Message",
     "Metric",
     "Record",
+    "Run",
     "Sample",
     "Score",
     "Setup",
@@ -24,6 +26,7 @@ __all__ = [
     "__version__",
     "benchmark",
     "contains",
+    "evaluate",
     "exact_match",
     "generate",
     "iter_samples",

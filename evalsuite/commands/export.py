@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     for run in runs:
-        for record in run.records():
+        for record in run.records:
             yield {"run": run.folder.name, **flat_row(record)}
 
 
@@ -78,7 +78,7 @@ def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
 def _write_jsonl(runs: Sequence[Run], target: Path) -> list[Path]:
     with target.open("w", encoding="utf-8", errors="replace") as stream:
         for run in runs:
-            for record in run.records():
+            for record in run.records:
                 plain = {"run": run.folder.name, **encode_record(record)}
                 stream.write(json.dumps(plain, ensure_ascii=False, default=dict) + "\n")
     return [target]

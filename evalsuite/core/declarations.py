@@ -34,11 +34,17 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-MARK = "evalsuite"
-"""The pytest mark that `@benchmark` puts on a test function; its argument holds the benchmark."""
+DECLARATION = "__evalsuite__"
+"""The attribute of a test function that holds what `@benchmark` was given."""
+
+FIXTURE = "evalsuite_case"
+"""pytest's parametrised fixture whose parameter is a case; every benchmark's function uses it."""
 
 being_imported: list[Path] = []
 """Test files that are imported for their declarations, outside of any pytest session."""
+
+started_sessions: list[str] = []
+"""Root directories of this process's pytest sessions that have loaded the plugin."""
 
 TEST_FILES = ("test_*.py", "*_test.py")
 
@@ -192,8 +198,7 @@ def _declared_by(module: ModuleType, function: Sequence[str]) -> object:
     value: Any = module
     for name in function:
         value = getattr(value, name, None)
-    marks = getattr(value, "pytestmark", ())
-    return next((mark.args[0] for mark in marks if mark.name == MARK), None)
+    return getattr(value, DECLARATION, None)
 
 
 def _benchmark_of(declaration: object) -> object:

@@ -1,4 +1,4 @@
-"""A declared benchmark under a run's settings, and what each process makes of it once."""
+"""A benchmark under a run's settings: its samples, solver and scorers, made once per process and checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalsuite.core.declarations import place_of
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Metric, Sample
-from evalsuite.engine.checked_parts import check_parts
+from evalsuite.engine.scoring import SortedScorers, check_parts, sort_scorers
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
 if TYPE_CHECKING:
@@ -19,25 +19,26 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer
     from evalsuite.core.settings import Settings
-    from evalsuite.plugin.collection.decorator import Declaration
+    from evalsuite.engine.declaration import Declaration
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A benchmark in this run, with all that each process makes of it, made at collection.
+    """A benchmark in a run; nothing of it is lazy.
 
-    Nothing here is lazy: cases are solved in the event loop's thread and scored in the thread that runs the tests.
+    Cases are solved in the event loop's thread and scored in the thread that runs the tests, so all is made before.
 
     Attributes:
-        declaration: what the test declared.
-        setup: what the run says.
-        epochs: times each sample is asked.
+        declaration: what `@benchmark` was given.
+        setup: what the benchmark may know of the run.
+        epochs: how often each sample is asked.
         nodeid: node id of the decorated test function.
-        place: where the benchmark was declared, as its records say it.
+        place: place of the declaration, as records hold it.
         dataset: all samples, checked.
-        solver: None where the test itself asks.
-        scorers: in the order in which they were declared.
-        declared_metrics: what scorers and benchmark declare of their metrics, as plain data.
+        solver: None if the test itself asks.
+        scorers: in the order of their declaration.
+        sorted_scorers: the same by how they are run.
+        declared_metrics: declarations of metrics by scorers and benchmark, as plain data.
     """
 
     declaration: Declaration
@@ -48,69 +49,87 @@ class Bound:
     dataset: Dataset
     solver: AnySolver | None
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer]
+    sorted_scorers: SortedScorers
     declared_metrics: Mapping[str, Mapping[str, Any]]
 
     @property
     def name(self) -> str:
-        """The benchmark's."""
+        """The benchmark's name."""
         return self.declaration.benchmark.name
 
     @property
-    def every_metric(self) -> frozenset[str] | None:
-        """The names of all its metrics, where every scorer declares its scores; None where one does not."""
+    def metric_names(self) -> frozenset[str] | None:
+        """Names of all metrics; None if a scorer does not declare its scores."""
         if not self.scorers or not all(getattr(scorer, "metrics", None) for scorer in self.scorers):
             return None
         return frozenset(self.declared_metrics)
 
 
 def bind(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> Bound:
-    """Makes a declared benchmark's samples, solver and scorers under a run's settings.
+    """Make a declared benchmark's samples, solver and scorers under a run's settings.
+
+    Args:
+        declaration: what `@benchmark` was given.
+        settings: the run's.
+        model: the model's name, with the default filled in.
+        root: relative paths are relative to it.
+        nodeid: node id of the decorated test function.
 
     Raises:
         EvalsuiteError: a chosen mode is unknown to the benchmark, there are too few epochs for it, or a factory
             failed or made something else than samples, a solver or scorers.
     """
     benchmark = declaration.benchmark
-    setup, epochs = _setup(declaration, settings, model, root), settings.epochs or declaration.epochs or 1
+    setup = _make_setup(declaration, settings, model, root)
+    epochs = settings.epochs or declaration.epochs or 1
     if epochs < (declaration.at_least or 1):
         raise SettingsError(
             f"--epochs {epochs}: a sample of {benchmark.name} holds if at least {declaration.at_least} of its epochs do"
         )
     with _naming(benchmark, "dataset"):
-        dataset = _dataset(benchmark, setup)
+        dataset = _load(benchmark, setup)
     with _naming(benchmark, "solver"):
-        solver = _solver(benchmark, setup, settings.answers or "")
+        solver = _make_solver(benchmark, setup, settings.answers)
     with _naming(benchmark, "scorers"):
         scorers = benchmark.scorers(setup)
     check_parts(benchmark.name, solver, scorers)
-    place = place_of(benchmark, nodeid)
-    metrics = _declared_metrics(benchmark, scorers)
-    return Bound(declaration, setup, epochs, nodeid, place, dataset, solver, scorers, metrics)
+    return Bound(
+        declaration,
+        setup,
+        epochs,
+        nodeid,
+        place_of(benchmark, nodeid),
+        dataset,
+        solver,
+        scorers,
+        sort_scorers(scorers),
+        _declared_metrics(benchmark, scorers),
+    )
 
 
-def _setup(declaration: Declaration, settings: Settings, model: str, root: Path) -> Setup:
+def _make_setup(declaration: Declaration, settings: Settings, model: str, root: Path) -> Setup:
     from evalsuite.gateway.concealment import public_settings
 
     declared = declaration.benchmark
     folder = (root / settings.data).resolve() / declared.name if settings.data else None
-    data, modes = folder if folder and folder.is_dir() else None, chosen_modes(declared, settings.mode)
-    measuring = data is not None or modes != declared.default_modes
+    data, modes = folder if folder and folder.is_dir() else None, choose_modes(declared, settings.mode)
+    is_shortened = data is None and modes == declared.default_modes
     return Setup(
         model=model,
         judge=settings.judge_model,
-        # Without its login, since a traceback with --showlocals would show it.
+        # Without its login, because a traceback with --showlocals would show it.
         judge_base_url=public_settings(settings).judge_base_url,
         reports=root / settings.reports,
         data=data,
         modes=modes,
         seed=settings.seed,
-        args=declaration.args if measuring else {**declaration.args, **declaration.shipped},
+        args={**declaration.args, **(declaration.shipped if is_shortened else {})},
     )
 
 
 @contextmanager
 def _naming(benchmark: Benchmark, part: str) -> Iterator[None]:
-    """Turns whatever a factory raises into an error that names the benchmark and the part."""
+    """Turn whatever a factory raises into an error that names the benchmark and the part."""
     try:
         yield
     except EvalsuiteError:
@@ -121,7 +140,7 @@ def _naming(benchmark: Benchmark, part: str) -> Iterator[None]:
         ) from error
 
 
-def _dataset(benchmark: Benchmark, setup: Setup) -> Dataset:
+def _load(benchmark: Benchmark, setup: Setup) -> Dataset:
     dataset = benchmark.load(setup)
     if not dataset.samples:
         raise SettingsError(
@@ -139,10 +158,10 @@ def _dataset(benchmark: Benchmark, setup: Setup) -> Dataset:
 
 
 def check_ids(benchmark: str, samples: Sequence[Sample]) -> None:
-    """Checks that no two samples have one id.
+    """Check that no two samples have one id.
 
     Raises:
-        SettingsError: two have.
+        SettingsError: two samples have one id.
     """
     seen: set[str] = set()
     ids = samples.ids if isinstance(samples, LazySamples) else (sample.id for sample in samples)
@@ -152,8 +171,7 @@ def check_ids(benchmark: str, samples: Sequence[Sample]) -> None:
         seen.add(id_)
 
 
-def _solver(benchmark: Benchmark, setup: Setup, answers: str) -> AnySolver | None:
-    """The benchmark's solver, or a file of ready-made answers in its place."""
+def _make_solver(benchmark: Benchmark, setup: Setup, answers: str | None) -> AnySolver | None:
     if answers:
         from evalsuite.solvers.ready_made import ready_made
 
@@ -171,8 +189,8 @@ def _declared_metrics(
     return {name: encode_metric(one) for name, one in every.items()}
 
 
-def chosen_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The modes of a benchmark in this run: `name=mode` for it alone, a bare mode where it knows it.
+def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Choose the modes of a benchmark in this run: `name=mode` is for it alone, a bare mode for all that have it.
 
     Raises:
         SettingsError: a mode given for this benchmark is unknown to it.

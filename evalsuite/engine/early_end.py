@@ -1,4 +1,4 @@
-"""An early end of the session: once the gates and the comparison are decided, no more cases are paid for."""
+"""Ends a run early: once the gates and the comparison are decided, no more cases are paid for."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ FIRST = (1, False)
 
 
 class EarlyEnd:
-    """Hears results in the planned order and ends the session when all is decided.
+    """Tests results in the planned order, and ends the session when all is decided.
 
-    If results were heard as they arrive, fast answers would come first and decide wrongly.
+    In the order of their arrival, fast answers would come first and decide wrongly.
 
     Args:
-        settings: of the run; they say whether it may end early.
-        gates: of the run.
-        reports: the folder of all runs, for the baselines.
-        stop: ends the session, with a reason.
+        settings: the run's; they say whether it may end early.
+        gates: the run's.
+        reports: the folder of all runs, which holds the baselines.
+        stop: ends the session; receives the reason.
     """
 
     def __init__(
         self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]
     ) -> None:
         self._stop = stop
-        self._tests = _tests(settings, gates, reports) if settings.may_end_early else None
+        self._tests = _make_tests(settings, gates, reports) if settings.may_end_early else None
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
         self._stages: dict[str, tuple[int, bool]] = {}
-        # Cases that would run without --until-decided.
+        # The number of cases that would run without --until-decided.
         self._at_first = 0
         self.decided = False
-        # Why it ended with something open.
+        # Why it ended although something is undecided.
         self._open = ""
 
     @property
@@ -56,8 +56,8 @@ class EarlyEnd:
         """Whether the session was ended on purpose."""
         return self.decided or bool(self._open)
 
-    def spend(self) -> None:
-        """The money is spent: with --until-decided the session ends with what there is."""
+    def end_for_money(self) -> None:
+        """End the session with what there is, because the money is spent; only with --until-decided."""
         if self._goes_on:
             self._end_open("the money is spent")
 
@@ -67,21 +67,21 @@ class EarlyEnd:
             self._stop(reason)
 
     def plan(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
-        """Sets the order in which results are to be heard.
+        """Set the order in which results are tested.
 
         Args:
-            items: node ids.
-            cases: those among them that are cases.
+            items: names of all items.
+            cases: the cases among them.
         """
         self._order = PlannedOrder(items)
         self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
         self._at_first = sum(stage == FIRST for stage in self._stages.values())
 
-    def hear(self, item: str, result: tuple[str, Row] | None) -> None:
-        """Hears an item's result.
+    def add(self, item: str, result: tuple[str, Row] | None) -> None:
+        """Add an item's result.
 
         Args:
-            item: its node id.
+            item: the item's name.
             result: benchmark and row; None for an item that decides nothing.
         """
         if self._tests is None:
@@ -89,13 +89,13 @@ class EarlyEnd:
         for benchmark, row in self._order.arrive(item, result):
             self._tests.hear(benchmark, row)
         if self._goes_on and not self._tests.decided:
-            self._end_where_more_is_no_use(self._tests)
+            self._end_if_more_is_useless(self._tests)
         if self._tests.decided and not self.ended:
             self.decided = True
             self._stop("every gate is decided")
 
-    def _end_where_more_is_no_use(self, tests: EarlyStop) -> None:
-        """Looks at what is awaited: in the planned order, all earlier stages have been heard by then."""
+    def _end_if_more_is_useless(self, tests: EarlyStop) -> None:
+        # In the planned order, all stages before that of the awaited item have been tested by now.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.helped_by_epochs:
             self._end_open("more epochs would decide nothing more")
@@ -103,7 +103,7 @@ class EarlyEnd:
             self._end_open("more samples than --limit would decide nothing more")
 
     def facts(self, planned: int) -> dict[str, Any] | None:
-        """What was decided, for the run's info; None where the session did not end early.
+        """Return what was decided, for the run's info; None if the session did not end early.
 
         Args:
             planned: how many cases there were to run.
@@ -121,7 +121,7 @@ class EarlyEnd:
         return facts | ({"open": self._open} if self._open else {})
 
 
-def _tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
+def _make_tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
     from evalsuite.decisions.early_comparisons import early_comparisons
     from evalsuite.decisions.sequential_gates import EarlyStop
     from evalsuite.decisions.verdict import comparison_rules

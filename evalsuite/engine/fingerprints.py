@@ -14,7 +14,6 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import EvalsuiteError
 from evalsuite.core.json_codec import digest, encode_message
 from evalsuite.core.redaction import redact
 
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
 
     from evalsuite.core.settings import Settings
     from evalsuite.engine.bound import Bound
-    from evalsuite.plugin.collection.cases import Case
+    from evalsuite.engine.cases import Case
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-"""Where an object lies in memory differs from process to process."""
+"""An object's address in memory, which differs from process to process."""
 
 
 def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str, str]:
-    """What is known of a case before it runs."""
+    """Compute the fingerprints that are known before a case runs."""
     return {
         "input": digest(_input(case)),
         "target": digest(case.sample.target),
@@ -41,7 +40,6 @@ def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str
 
 @lru_cache(maxsize=64)
 def _of_all_cases(bound: Bound, settings: Settings, model: str) -> Mapping[str, str]:
-    """The fingerprints that all cases of a benchmark share."""
     return {
         "scorers": scorers_fingerprint(bound),
         "model": digest([model, redact(settings.model_base_url or ""), settings.model_params]),
@@ -51,15 +49,10 @@ def _of_all_cases(bound: Bound, settings: Settings, model: str) -> Mapping[str, 
 
 
 def _programs(case: Case) -> dict[str, str]:
-    """What the programs of a case may import, where it has any."""
-    from evalsuite.plugin.collection.programs_here import sandboxes
-
-    environments = sorted({sandbox.environment.fingerprint for sandbox in sandboxes(case)})
-    return (
-        {"programs": environments[0] if len(environments) == 1 else digest(environments)}
-        if environments
-        else {}
-    )
+    environments = sorted({sandbox.environment.fingerprint for sandbox in case.sandboxes()})
+    if not environments:
+        return {}
+    return {"programs": environments[0] if len(environments) == 1 else digest(environments)}
 
 
 def _judge(settings: Settings) -> dict[str, str]:
@@ -71,7 +64,6 @@ def _judge(settings: Settings) -> dict[str, str]:
 
 
 def _user(settings: Settings) -> dict[str, str]:
-    """Who plays users, where that is not the judge."""
     if not settings.user_model:
         return {}
     return {"user": digest([settings.user_model, redact(settings.user_base_url or "")])}
@@ -85,12 +77,8 @@ def _input(case: Case) -> Any:
 
 
 def scorers_fingerprint(bound: Bound) -> str:
-    """All scorers of a benchmark with what they were given and their versions."""
-    try:
-        return digest(sorted(_scorer(scorer) for scorer in bound.scorers))
-    except EvalsuiteError:
-        # Its cases will say why they have no scorers.
-        return "unknown"
+    """Hash all scorers of a benchmark with their arguments and their versions."""
+    return digest(sorted(_scorer(scorer) for scorer in bound.scorers))
 
 
 def _scorer(scorer: Any) -> str:
@@ -103,7 +91,7 @@ def _scorer(scorer: Any) -> str:
 
 
 def stable_text(value: Any) -> str:
-    """A value's repr, made the same in every process: members of sets are sorted, addresses are left out.
+    """Return a value's repr, made the same in every process: members of sets are sorted, addresses are left out.
 
     The order of a set depends on the process's hash seed, and workers have seeds of their own.
     """
@@ -125,12 +113,12 @@ def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        # Not filled yet: a function that names itself.
+        # Not filled yet: the function refers to itself.
         return None
 
 
 def _version(scorer: Any, kind: Any) -> str:
-    """The scorer's own version, evalsuite's for those that it ships, and the source code of all others."""
+    # Its own version, evalsuite's for those that evalsuite ships, and the source code of all others.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped(kind):

@@ -1,121 +1,399 @@
-"""The run that this session writes: its folder with a lease on it, and its journal."""
+"""A run while it goes on: its folder, journal and gateway, the records that arrive, its end and its verdict."""
 
 from __future__ import annotations
 
+import json
 import platform
+import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.declarations import Declarations
+from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, SettingsError, SpendLimitReached
+from evalsuite.core.json_codec import decode_record, dumps, encode_record
+from evalsuite.core.types import Record
+from evalsuite.decisions.conditions import parse_gates
+from evalsuite.decisions.verdict import Status
+from evalsuite.engine.early_end import EarlyEnd
+from evalsuite.engine.run_gateway import RunGateway
+from evalsuite.journal.identity import same_ask
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
-from evalsuite.results.run_folders import find_folder, make_folder
+from evalsuite.results.run_folders import COMMENT, REPORT, find_folder, make_folder
+from evalsuite.results.runs import load_run
+from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.core.settings import Settings
+    from evalsuite.core.protocols import Benchmark
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.engine.cases import Case
+    from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.journal import Counted, Journal
-    from evalsuite.journal.lease import Lease
     from evalsuite.journal.planned import PlannedCase
+    from evalsuite.output.reports.section import Section
+    from evalsuite.output.reports.write import RunReport
+    from evalsuite.results.runs import Run
+
+CRASH = "WorkerDied"
+"""The cause of the error of a case whose process died."""
+
+EXCUSED = '"excused":"gate"'
+"""Part of the line of every record of a case below its threshold that a gate decides about."""
+
+NOTABLE = 0.03
+"""Share of refused requests above which the report mentions them."""
+
+
+class KeptRecord(NamedTuple):
+    """A finished record on its way to the run, as plain data that may come from another process.
+
+    Attributes:
+        line: the record as its line of `records.jsonl`.
+        benchmark: name of its benchmark.
+        declared: place of the benchmark's declaration.
+        metrics: declarations of the benchmark's metrics; None if they are unknown.
+        same: equal for two records that can stand for each other (see `same_ask`).
+    """
+
+    line: str
+    benchmark: str
+    declared: str
+    metrics: Mapping[str, Mapping[str, Any]] | None
+    same: str
+
+    @classmethod
+    def of(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
+        """Encode a record."""
+        return cls(
+            dumps(encode_record(record)),
+            record.benchmark,
+            record.declared,
+            metrics,
+            same_ask(record.fingerprints),
+        )
+
+
+class Watchers(Protocol):
+    """Receives what happens in a run, and may add to its report."""
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """Failures of the watchers, a line each; they change nothing about the run."""
+        ...
+
+    def record(self, line: str) -> None:
+        """Receive a record that is in the journal."""
+        ...
+
+    def sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:
+        """Return sections to add to the report."""
+        ...
+
+    def verdict(self, verdict: Verdict, folder: Path) -> None:
+        """Receive the verdict after everything is written."""
+        ...
 
 
 class OpenRun:
-    """The run being written: makes, or opens again, its folder and its journal.
+    """A run from its first case to its verdict.
 
     Args:
-        settings: the run's.
-        reports: the folder of all runs.
-        info: the content of `run.json`, apart from the time when the run began.
-        cases: those of this session.
-        lease: the lease on the run that is resumed; None for a new run.
+        spec: what the run is asked to do.
+        cases: those of this session, and those of its suite that it leaves out.
+        order: names of all items of the session, in the order in which their results count for an early end.
+        narrowed: whether the cases were picked, so that gates of benchmarks left out are not waited for.
+        live: the benchmarks that this process has declared, by the node id of the test function.
+        stop: ends the session early; receives the reason, in any thread.
+        watchers: receive records and verdict.
 
     Attributes:
         folder: the run's folder.
         journal: the run's journal; any thread may use it.
+        access: the gateway to the models.
+        early: ends the session as soon as all is decided.
+        verdict: None before `conclude`.
+        report: None before `conclude`.
+        below: cases below their threshold that a gate decides about, by benchmark.
+        detached: why the session no longer waits for its batches, with --detach; empty otherwise.
+        aside: what else the terminal should show at the end.
+        hopeless: why the session ended itself, because no further case could be decided.
 
     Raises:
-        EvalsuiteError: the folder cannot be made or found, or its journal cannot be opened.
-        OSError: a file cannot be written.
+        EvalsuiteError: the run cannot be made or opened again.
+        OSError: a file of it cannot be written.
     """
 
     def __init__(
         self,
-        settings: Settings,
-        reports: Path,
-        info: Mapping[str, Any],
-        cases: Iterable[PlannedCase],
-        lease: Lease | None,
+        spec: RunSpec,
+        cases: Sequence[PlannedCase],
+        order: Sequence[str],
+        *,
+        narrowed: bool,
+        live: Mapping[str, Benchmark],
+        stop: Callable[[str], None],
+        watchers: Watchers,
     ) -> None:
+        settings = spec.settings
+        self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
+        self._info = {**spec.info(), "narrowed": narrowed}
+        self._gates = parse_gates(settings.gate)
+        self._planned = {planned.case: planned for planned in cases}
+        self.early = EarlyEnd(settings, self._gates, spec.reports, stop)
+        self.early.plan(order, cases)
+        self.baseline = self._find_baseline()
+        self._clock, self._started = time.monotonic(), datetime.now(UTC)
+        self.hopeless: EvalsuiteError | None = None
+        # Benchmarks that have had a scored case, so that the names of their metrics are known.
+        self._scored: set[str] = set()
+        self._places: set[str] = set()
+        self._metrics: dict[str, Mapping[str, Any]] = {}
+        self.verdict: Verdict | None = None
+        self.report: RunReport | None = None
+        self.below: dict[str, list[str]] = {}
+        self.detached = self.aside = ""
+        self._open_files(cases)
+        try:
+            self.access = RunGateway(settings, spec.reports, self.journal, self._give_up, self._detach)
+        except BaseException:
+            self._close_files()
+            raise
+
+    def _find_baseline(self) -> Run | None:
+        names = self._spec.settings.baseline
+        try:
+            return load_run(find_folder(self._spec.reports, names[0])) if names else None
+        except RunError:
+            # The verdict says what is wrong with it.
+            return None
+
+    def _open_files(self, cases: Sequence[PlannedCase]) -> None:
         from evalsuite.journal.lease import Lease
 
-        self._info, self._started = info, datetime.now(UTC)
+        settings, reports = self._spec.settings, self._spec.reports
         if settings.resume:
             self.folder = find_folder(reports, settings.resume)
         else:
-            self.folder = make_folder(reports, settings.run, info["model"] or "", self._started)
-        self._lease = lease or Lease(self.folder.path)
+            self.folder = make_folder(reports, settings.run, self._spec.model or "", self._started)
+        self._lease = self._spec.lease or Lease(self.folder.path)
         try:
-            self._lease.sign(platform.node(), to_seconds(self._started))
+            self._lease.sign(platform.node(), _to_seconds(self._started))
             self._write_info()
             self.journal = self._open_journal(cases)
         except BaseException:
             self._lease.release()
             raise
 
-    def _open_journal(self, cases: Iterable[PlannedCase]) -> Journal:
+    def _open_journal(self, cases: Sequence[PlannedCase]) -> Journal:
         from evalsuite.journal.journal import Journal
 
         folder = self.folder.path
         # A run of which only the records were copied.
-        only_records = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
+        has_only_records = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
         journal = Journal(folder / JOURNAL)
         try:
-            if only_records:
+            if has_only_records:
                 take_in(journal, folder / RECORDS)
-            journal.begin(to_seconds(self._started), self._info["command"])
+            journal.begin(_to_seconds(self._started), self._info["command"])
             journal.plan(cases)
         except BaseException:
             journal.close()
             raise
         return journal
 
-    def end(self, stopped: str | None, facts: Mapping[str, Any]) -> None:
-        """Ends the session in the journal, writes the records, and adds what is now known to the run's info.
-
-        Args:
-            stopped: why the session ended early, if it did.
-            facts: by name.
-        """
-        self.journal.end(to_seconds(datetime.now(UTC)), stopped)
-        export_records(self.journal, self.folder.path)
-        self._write_info(facts)
-
     def _write_info(self, facts: Mapping[str, Any] | None = None) -> None:
-        self.folder.write_info({"started": to_seconds(self._started), **self._info, **(facts or {})})
+        self.folder.write_info({"started": _to_seconds(self._started), **self._info, **(facts or {})})
 
-    def close(self) -> None:
-        """Closes the journal and releases the lease."""
+    def _close_files(self) -> None:
         self.journal.close()
         self._lease.release()
 
+    def _detach(self, reason: str) -> None:
+        self.detached = reason
+        self._stop(reason)
 
-def to_seconds(moment: datetime) -> str:
-    """A moment as ISO 8601 in whole seconds, as files have it."""
+    def _give_up(self, error: EvalsuiteError) -> None:
+        self.hopeless = error
+        self._stop(str(error))
+
+    def is_covered(self, case: str, benchmark: str) -> bool:
+        """Tell whether a case's failure is decided elsewhere: by a gate, or by the quarantine."""
+        return any(gate.covers(benchmark) for gate in self._gates) or self._is_held(case)
+
+    def _is_held(self, case: str) -> bool:
+        planned, quarantine = self._planned.get(case), self._spec.quarantine
+        if planned is None or quarantine is None:
+            return False
+        return quarantine.entry_of(planned.benchmark, planned.sample) is not None
+
+    def is_planned(self, case: str) -> bool:
+        """Tell whether a case belongs to this run."""
+        return case in self._planned
+
+    def keep(self, case: str, kept: KeptRecord) -> None:
+        """Keep a case's record. If a case ran several times, the last record counts.
+
+        Raises:
+            OSError: the journal cannot be written.
+        """
+        if kept.metrics is not None:
+            self._metrics.setdefault(kept.benchmark, kept.metrics)
+        self._places.add(kept.declared)
+        self.journal.record(case, kept.same, kept.line)
+        self._watchers.record(kept.line)
+        if not (self._gates or self.early.possible):
+            return
+        # Most records add nothing here, and decoding one takes longer than seeing that.
+        if not self.early.possible and kept.benchmark in self._scored and EXCUSED not in kept.line:
+            return
+        plain = json.loads(kept.line)
+        self._note_scores(plain)
+        if self.early.possible:
+            self._count(decode_record(kept.line))
+
+    def keep_crash(self, case: str, message: str) -> str:
+        """Keep an error record of a planned case whose process died, and return its benchmark."""
+        planned = self._planned[case]
+        record = Record(
+            case=planned.case,
+            benchmark=planned.benchmark,
+            sample=planned.sample,
+            epoch=planned.epoch,
+            model=self._spec.model or "",
+            outcome="error",
+            tags=planned.tags,
+            source=planned.source,
+            declared=planned.declared,
+            error=message,
+            cause=CRASH,
+            fingerprints=planned.fingerprints,
+        )
+        self.keep(case, KeptRecord.of(record, None))
+        return planned.benchmark
+
+    def _count(self, record: Record) -> None:
+        # A skipped case, for example one for which no money was left, has no score.
+        decides = not self._is_held(record.case) and record.outcome != "skipped"
+        if record.cause == SpendLimitReached.__name__:
+            self.early.end_for_money()
+        self.early.add(record.case, (record.benchmark, Row.of(record)) if decides else None)
+
+    def _note_scores(self, plain: Mapping[str, Any]) -> None:
+        """Check that the gates' metrics exist, and note the cases that `--lf` may mean.
+
+        Args:
+            plain: the record as plain data, because decoding its transcript takes longer than everything here.
+        """
+        benchmark = plain["benchmark"]
+        if plain["excused"] == "gate":
+            self.below.setdefault(benchmark, []).append(plain["case"])
+        if plain["scores"] and plain["outcome"] != "error" and benchmark not in self._scored:
+            self._scored.add(benchmark)
+            from evalsuite.decisions.misspelt import misspelt
+
+            present = {*plain["scores"], *self._metrics.get(benchmark, {})}
+            problem = next(filter(None, (misspelt(gate, benchmark, present) for gate in self._gates)), "")
+            if problem:
+                self._give_up(SettingsError(problem))
+
+    def conclude(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
+        """End the run: write records, report and summary, and decide.
+
+        Args:
+            interrupted: why the session ended early, if it did.
+            planned: how many cases there were to run.
+            other_failures: how many tests failed that are not cases.
+
+        Raises:
+            EvalsuiteError: the run or its baseline cannot be read.
+            OSError: a file cannot be written.
+        """
+        from evalsuite.output.reports.write import append_step_output, append_step_summary, write_run
+
+        usage = self.access.usage()
+        # Not the wall clock, which may be set back while the session runs.
+        seconds = time.monotonic() - self._clock
+        stopped = None if self.early.ended else str(self.hopeless) if self.hopeless else interrupted
+        counted = self.journal.counted()
+        if counted.missing and not (stopped or self.early.ended):
+            stopped = (
+                f"{number_of(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
+            )
+        # An error of the run itself, after which nothing more could be kept or asked.
+        is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
+        facts = {
+            "seconds": round(seconds, 1),
+            "stopped": stopped,
+            "fault": str(self.hopeless) if is_own_fault else None,
+            "usage": usage,
+            "early": self.early.facts(planned),
+            "metrics": self._metrics,
+            "remarks": _remarks(self.journal, counted),
+            "other_failures": other_failures,
+        }
+        self.journal.end(_to_seconds(datetime.now(UTC)), stopped)
+        export_records(self.journal, self.folder.path)
+        self._write_info(facts)
+        declarations = Declarations(self._spec.root, self._live, frozenset(self._places))
+        self.report = write_run(self.folder, declarations, self._watchers.sections)
+        self.verdict = self.report.verdict
+        self._watchers.verdict(self.verdict, self.folder.path)
+        texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
+        on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
+        self.aside = "\n".join(filter(None, [*on_github, *self._watchers.faults]))
+
+    @property
+    def status(self) -> Status | None:
+        """The exit status that follows from the run alone; None before `conclude`."""
+        if self.verdict is None:
+            return None
+        if self.detached:
+            return Status.DETACHED
+        return Status.INCOMPLETE if self.hopeless is not None or self.verdict.faults else self.verdict.status
+
+    def close(self) -> None:
+        """Close gateway and journal, and release the lease."""
+        self.access.close()
+        self._close_files()
+
+
+def plan_case(
+    case: Case, name: str, fingerprints: Mapping[str, str], *, selected: bool = True
+) -> PlannedCase:
+    """Make the row that a run's journal holds of a case before it runs.
+
+    Args:
+        case: sample, benchmark and epoch.
+        name: the case's name in the run; of a pytest item, its node id.
+        fingerprints: those known before the case runs.
+        selected: whether it runs; False if the command line left it out.
+    """
+    from evalsuite.journal.planned import PlannedCase
+
+    bound, sample = case.bound, case.sample
+    return PlannedCase(
+        name,
+        bound.name,
+        sample.id,
+        case.epoch,
+        dict(sample.tags),
+        bound.dataset.source,
+        bound.place,
+        selected,
+        fingerprints,
+        case.beyond,
+    )
+
+
+def _to_seconds(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-NOTABLE = 0.03
-"""The share of refused requests from which the report speaks of them."""
-
-
-def remarks(journal: Journal, counted: Counted) -> list[str]:
-    """What a reader of the report must know about the run's journal.
-
-    Args:
-        journal: after the last case.
-        counted: what it counts.
-    """
+def _remarks(journal: Journal, counted: Counted) -> list[str]:
+    """Collect what a reader of the report must know about the run's journal."""
     lines = []
     if counted.left_out:
         lines.append(

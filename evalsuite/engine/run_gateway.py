@@ -1,4 +1,4 @@
-"""The way to the models in the controlling process: the gateway, its event loop, and what workers send to it."""
+"""The run's gateway in the controlling process, with its event loop, and the requests that workers send to it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from evalsuite.batches.desk import BatchDesk
     from evalsuite.core.errors import EvalsuiteError
     from evalsuite.core.settings import Settings
-    from evalsuite.engine.open_run import OpenRun
     from evalsuite.gateway.channel import ChannelServer
     from evalsuite.gateway.gateway import Gateway
+    from evalsuite.journal.journal import Journal
     from evalsuite.models.protocol import Backend
 
 
 class RunGateway:
-    """The gateway of a session, with its event loop.
+    """Gives a run access to models: the gateway, and the event loop in which it works.
 
     Args:
         settings: the run's.
         reports: the folder of all runs, in which the replayed run is found.
-        run: keeps the answers.
-        give_up: called with an error after which no call can succeed.
-        on_detached: called, with --detach, with what the session does not wait for.
+        journal: the run's journal, which keeps the answers.
+        give_up: receives an error after which no call can succeed.
+        on_detached: with --detach, receives a description of what the session does not wait for.
 
     Attributes:
         background: the event loop of the gateway.
@@ -45,20 +45,20 @@ class RunGateway:
         self,
         settings: Settings,
         reports: Path,
-        run: OpenRun,
+        journal: Journal,
         give_up: Callable[[EvalsuiteError], None],
         on_detached: Callable[[str], None],
     ) -> None:
-        self._settings, self._reports, self._run = settings, reports, run
+        self._settings, self._reports, self._journal = settings, reports, journal
         self._servers: dict[Any, ChannelServer] = {}
         # Requests arrive in one thread per worker; a stop is sent from the loop's thread.
         self._lock = threading.Lock()
-        self.gateway = self._open(give_up)
+        self.gateway = self._open_gateway(give_up)
         self._desk = self._make_desk(on_detached) if settings.batch else None
-        # Last, since its thread has to be ended.
+        # Last, because its thread has to be ended.
         self.background = BackgroundLoop()
 
-    def _open(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
+    def _open_gateway(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
         from evalsuite.gateway.opening import open_gateway
         from evalsuite.journal.answers import Answers
 
@@ -66,15 +66,15 @@ class RunGateway:
         if replayed:
             answers = Answers.open(find_folder(self._reports, replayed).path / JOURNAL, read_only=True)
         else:
-            answers = self._run.journal.answers
+            answers = self._journal.answers
             if self._settings.batch:
                 from evalsuite.journal.batches import Batches
 
-                Batches(self._run.journal.database).carry_over()
-        return open_gateway(self._settings, answers, give_up, self._in_place)
+                Batches(self._journal.database).carry_over()
+        return open_gateway(self._settings, answers, give_up, self._replace)
 
-    def _in_place(self, backend: Backend, model: str) -> Backend:
-        """The backend itself, or what stands in its place: a replay, a gateway service, batches."""
+    def _replace(self, backend: Backend, model: str) -> Backend:
+        """Return a replay, a gateway service or batches in place of a backend, if the run asks for one."""
         if self._settings.replay:
             from evalsuite.models.replay import ReplayBackend
 
@@ -88,7 +88,7 @@ class RunGateway:
             from evalsuite.batches.choice import in_batches
             from evalsuite.journal.batches import Batches
 
-            return in_batches(backend, model, Batches(self._run.journal.database), self._desk)
+            return in_batches(backend, model, Batches(self._journal.database), self._desk)
         return backend
 
     def _make_desk(self, on_detached: Callable[[str], None]) -> BatchDesk:
@@ -103,22 +103,22 @@ class RunGateway:
         return bool(self.gateway.served)
 
     def waits(self) -> list[str]:
-        """A few words on each batch that is waited for."""
+        """Describe each batch that the run waits for."""
         return self._desk.waits() if self._desk is not None else []
 
     def usage(self) -> dict[str, Any] | None:
-        """What all calls took so far, as JSON; None if there was none."""
+        """Return the usage of all calls so far, as JSON data; None if there was none."""
         return self.background.run(self._usage()) if self.asking else None
 
     async def _usage(self) -> dict[str, Any]:
         return encode_usage(self.gateway.used())
 
-    def hear_worker(self, channel: Any, text: str | None) -> None:
-        """Has a worker's request answered; without text, the worker is gone."""
+    def answer_worker(self, channel: Any, text: str | None) -> None:
+        """Have a worker's request answered; without text, the worker is gone."""
         self._server(channel).hear(text)
 
     def stop_worker(self, channel: Any, reason: str) -> None:
-        """Has a worker end early, whether or not it has asked for anything."""
+        """Make a worker end early, whether or not it has asked for anything."""
         self._server(channel).stop(reason)
 
     def _server(self, channel: Any) -> ChannelServer:
@@ -130,15 +130,15 @@ class RunGateway:
             return self._servers[channel]
 
     def close(self) -> None:
-        """Closes the gateway and the loop."""
+        """Close the gateway and the loop."""
         if self._desk is not None and not self._settings.replay:
-            self.background.run(self._let_batches_go(self._desk))
+            self.background.run(self._release_batches(self._desk))
         self.background.run(self.gateway.aclose())
         self.background.close()
 
-    async def _let_batches_go(self, desk: BatchDesk) -> None:
-        """Releases the calls that wait for a batch, which would hold up the end; the next session collects it."""
+    async def _release_batches(self, desk: BatchDesk) -> None:
+        """Release the calls that wait for a batch and would delay the end; the next session collects its answers."""
         from evalsuite.journal.batches import Batches
 
         desk.release()
-        Batches(self._run.journal.database).tidy()
+        Batches(self._journal.database).tidy()

@@ -1,4 +1,4 @@
-"""The hooks by which pytest calls evalsuite; each delegates.
+"""The pytest plugin: its hooks, each of which delegates.
 
 A suite opts in with one line in the conftest.py of its root directory:
 
@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.plugin.collection.parameters import carry_parameters
-from evalsuite.plugin.collection.preflight import check_asked, check_judge, check_others
-from evalsuite.plugin.collection.programs_here import check_sandboxes
-from evalsuite.plugin.collection.selection import choose_items
-from evalsuite.plugin.run.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
-from evalsuite.plugin.run.item_stages import begin_item, lend_to_debugger, make_report, note_running
-from evalsuite.plugin.session.plan import note_deselected, send_plan
-from evalsuite.plugin.session.session_finish import conclude, show_summary, stop
-from evalsuite.plugin.session.session_start import announce, check_hosts, start, start_node, watch
-from evalsuite.plugin.terminal.plan_tables import show_plan
+from evalsuite.plugin.collection import (
+    check_cases,
+    check_options,
+    choose_items,
+    make_items,
+    mark_function,
+    pass_parameters,
+    shorten_report,
+)
+from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
+from evalsuite.plugin.listener import LISTENER
+from evalsuite.plugin.outcomes import begin_item, lend_to_debugger, make_report, note_running
+from evalsuite.plugin.process import PROCESS, note_deselected
+from evalsuite.plugin.session import conclude, name_models, only_plan, send_plan, show_summary, start, stop
+from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -29,14 +34,14 @@ __all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options and ini keys."""
+    """Declare options and ini keys."""
     from evalsuite.plugin.options import add_options
 
     add_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """The hooks that other plugins and conftests may implement."""
+    """Declare the hooks that other plugins and conftests may implement."""
     from evalsuite.plugin import hookspecs
 
     pluginmanager.add_hookspecs(hookspecs)
@@ -44,100 +49,103 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Sets how -n distributes cases, and makes --plan run none."""
-    from evalsuite.plugin.session.session_start import only_plan, prefer_worksteal
-
+    """Set how -n distributes cases, and make --plan run none."""
     only_plan(config)
     prefer_worksteal(config)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Reads the settings, and sets this process up as the controlling one or as a worker."""
+    """Read the settings, and set this process up as the controlling one or as a worker."""
     start(config)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Starts the live line."""
-    watch(session.config)
+    """Start the live line."""
+    listener = session.config.stash.get(LISTENER, None)
+    if listener is not None:
+        from evalsuite.plugin.live_line import show_progress
+
+        show_progress(session.config, listener)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Names the model under test."""
-    return announce(config)
+    """Name the model under test."""
+    return name_models(config)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Refuses workers that would be reached in plain text over a network, unless allowed."""
-    check_hosts(config, specs)
+    """Refuse workers that would be reached in plain text over a network, unless allowed."""
+    if not config.stash[PROCESS].settings.allow_plain_workers:
+        refuse_plain_workers(config, specs)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Gives a worker its connection to the gateway."""
-    start_node(node)
+    """Give a worker its connection to the gateway."""
+    node.config.stash[LISTENER].connect(node)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,  # noqa: ARG001 - the hook's signature
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Shows a wrong declaration as one message."""
+    """Show a wrong declaration as one message."""
     report = yield
     if report.failed:
-        from evalsuite.plugin.collection.declared_wrongly import tell_plainly
-
-        tell_plainly(report)
+        shorten_report(report)
     return report
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Turns a benchmark's function into its cases."""
-    from evalsuite.plugin.run.item_stages import make_items
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(obj: object) -> None:
+    """Mark a benchmark's function before pytest makes it an item."""
+    mark_function(obj)
 
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Turn a benchmark's function into its cases."""
     make_items(metafunc)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Refuses modes and gates that apply to no case, before any case runs."""
-    carry_parameters(items)
-    check_asked(session, items)
+    """Refuse modes, gates and margins that apply to no case, before any case runs."""
+    pass_parameters(items)
+    check_options(session, items)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Chooses this machine's shard and the run's order, after -k and -m.
+    """Choose this machine's shard and the run's order, after -k and -m.
 
-    pytest passes over functions whose name does not begin with its own, whatever they implement.
+    Its own name begins with `pytest_`, because pytest looks at no other function.
     """
     choose_items(config, items)
-    check_others(session, items)
-    check_judge(session, items)
-    check_sandboxes(session, items)
+    check_cases(session, items)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Notes cases that a resumed run leaves out this time but that still belong to its suite."""
+    """Note cases that a resumed run leaves out this time but that still belong to its suite."""
     note_deselected(items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Has one worker tell the controlling process which cases there are."""
+    """Have one worker send the controlling process its cases."""
     send_plan(session)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Fills the window of cases in flight, as the queue has moved."""
+    """Fill the window of cases in flight, because the queue has moved."""
     begin_item(item, nextitem)
 
 
 @pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
 def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
-    """Notes which item runs, for the fixtures of a case."""
+    """Note which item runs, for the fixtures of a case."""
     return (yield from note_running(item))
 
 
@@ -145,28 +153,27 @@ def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Attaches a case's record to its last report."""
+    """Attach a case's record to its last report."""
     return (yield from make_report(item, call))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
-    """Lets pdb show the case that failed."""
+    """Let pdb show the case that failed."""
     return (yield from lend_to_debugger(node))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Writes the report and sets the exit status."""
+    """Write the report and set the exit status."""
     conclude(session)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Shows the verdict and where the report is, or the plan."""
+    """Show the verdict and where the report is, or the plan."""
     show_summary(terminalreporter)
-    show_plan(terminalreporter)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Closes everything that was opened."""
+    """Close everything that was opened."""
     stop(config)

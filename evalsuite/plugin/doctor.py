@@ -37,11 +37,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
 
 def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> int:
     from evalsuite.engine.machine_check import examine
+    from evalsuite.engine.preparation import make_importable
     from evalsuite.output.reports.markdown import terminal_table
     from evalsuite.output.reports.section import Column, Table
-    from evalsuite.plugin.session.session_start import make_importable
 
-    make_importable(config, settings)
+    make_importable(settings, config.rootpath)
     findings = examine(settings, config.rootpath, programs=programs)
     # Two spaces stand between columns.
     width = (

@@ -7,10 +7,11 @@ of the session; the run, its report and its exit status do not change.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pytest
@@ -26,7 +27,7 @@ def pytest_evalsuite_record(record: Record, config: pytest.Config) -> None:
 
     Args:
         record: all of it, the transcript included.
-        config: of the session.
+        config: the session's.
     """
 
 
@@ -35,8 +36,8 @@ def pytest_evalsuite_report(run: Run, verdict: Verdict, config: pytest.Config) -
 
     Args:
         run: its records, as tallies by benchmark; `run.read(case)` reads one whole record.
-        verdict: of the gates and the baseline.
-        config: of the session.
+        verdict: what the gates and the baseline come to.
+        config: the session's.
 
     Returns:
         Sections to add to report.md and to the tables of summary.json, or None.
@@ -47,7 +48,66 @@ def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Conf
     """Called when the run is decided and everything is written.
 
     Args:
-        verdict: with the exit status, the reasons and each gate's decision.
-        folder: of the run, with report.md, summary.json and records.jsonl.
-        config: of the session.
+        verdict: the exit status, the reasons and each gate's decision.
+        folder: the run's, with report.md, summary.json and records.jsonl.
+        config: the session's.
     """
+
+
+class HookWatchers:
+    """Calls the hooks above; an exception in an implementation is reported and has no other effect.
+
+    Args:
+        config: the session's.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._wants_records = bool(config.hook.pytest_evalsuite_record.get_hookimpls())
+        self._faults: dict[str, str] = {}
+
+    @property
+    def faults(self) -> list[str]:
+        """Exceptions of implementations, one line per hook."""
+        return list(self._faults.values())
+
+    def record(self, line: str) -> None:
+        """Pass on a record, given as its line of `records.jsonl`."""
+        if self._wants_records:
+            from evalsuite.core.json_codec import decode_record
+
+            with self._guarded("pytest_evalsuite_record"):
+                record = decode_record(line)
+                self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
+
+    def sections(self, run: Run, verdict: Verdict) -> list[Section]:
+        """Return the sections to add to the report."""
+        sections: list[Section] = []
+        with self._guarded("pytest_evalsuite_report"):
+            for added in self._config.hook.pytest_evalsuite_report(
+                run=run, verdict=verdict, config=self._config
+            ):
+                sections += map(_check_section, added)
+        return sections
+
+    def verdict(self, verdict: Verdict, folder: Path) -> None:
+        """Pass on the verdict."""
+        with self._guarded("pytest_evalsuite_verdict"):
+            self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
+
+    @contextmanager
+    def _guarded(self, hook: str) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - anybody's code must not cost a release, even by its sys.exit
+            self._faults.setdefault(hook, f"the hook {hook} raised {type(error).__name__}: {error}")
+
+
+def _check_section(added: object) -> Section:
+    from evalsuite.output.reports.section import Section
+
+    if not isinstance(added, Section):
+        raise TypeError(f"it returned {added!r:.60} in place of a Section")
+    return added

@@ -38,6 +38,15 @@ def add_options(parser: pytest.Parser) -> None:
             parser.addini(option.ini, f"default of {option.flag}", type=INI[option.kind], default=None)
 
 
+def is_asked_for(config: pytest.Config) -> bool:
+    """Tell whether the command line asks for cases: by one of evalsuite's options, or by the id of a test.
+
+    If not, as with plain `pytest` in a project with unit tests, cases without a model are skipped.
+    """
+    given = any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
+    return given or any("::" in arg for arg in config.args)
+
+
 def settings_of(config: pytest.Config) -> Settings:
     """The settings that the user gave; the command line takes precedence over ini files.
 

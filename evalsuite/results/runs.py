@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
@@ -18,7 +19,7 @@ from evalsuite.results.run_folders import SUMMARY, RunFolder, find_folder
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     import pandas as pd
 
@@ -151,10 +152,10 @@ class Run:
             stream.seek(self.offsets[case])
             return _parse(stream.readline(), file, case)
 
-    def records(self) -> Iterator[Record]:
-        """All whole records, benchmark by benchmark, in the order of their case ids."""
-        for row in self.all_rows():
-            yield self.read(row.case)
+    @property
+    def records(self) -> Sequence[Record]:
+        """All whole records, benchmark by benchmark, in the order of their case ids; read from the file when used."""
+        return _Records(self, [row.case for row in self.all_rows()])
 
     def frame(self) -> pd.DataFrame:
         """A row a case, in the columns of `results.flat_rows`.
@@ -166,7 +167,7 @@ class Run:
             import pandas as pd
         except ImportError as error:
             raise RunError("frames need pandas: pip install pandas") from error
-        return pd.DataFrame([flat_row(record) for record in self.records()])
+        return pd.DataFrame([flat_row(record) for record in self.records])
 
     def metrics(self, benchmark: str) -> dict[str, Metric]:
         """What is declared of a benchmark's metrics: by its code, and by its scorers as the run wrote it down."""
@@ -184,6 +185,30 @@ class Run:
         """All cases of all benchmarks."""
         for bench in self.benchmarks.values():
             yield from bench.tally
+
+
+class _Records(Sequence["Record"]):
+    """The records of some cases of a run."""
+
+    def __init__(self, run: Run, cases: Sequence[str]) -> None:
+        self._run, self._cases = run, cases
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    @overload
+    def __getitem__(self, at: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Record]: ...
+
+    def __getitem__(self, at: int | slice) -> Record | Sequence[Record]:
+        if isinstance(at, slice):
+            return _Records(self._run, self._cases[at])
+        return self._run.read(self._cases[at])
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} records of {self._run.folder.name}>"
 
 
 INSTALLED = Declarations()

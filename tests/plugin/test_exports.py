@@ -133,7 +133,7 @@ def test_a_run_is_opened_from_python(exported: Suite) -> None:
     assert list(frame["sample"]) == ["fr", "it", "jp"]
     assert frame["score.exact_match"].mean() == pytest.approx(1 / 3)
     assert run.benchmarks["capitals"].tally.mean("exact_match") == pytest.approx(1 / 3)
-    assert [record.sample for record in run.records()] == ["fr", "it", "jp"]
+    assert [record.sample for record in run.records] == ["fr", "it", "jp"]
 
 
 def test_latex_compiles(exported: Suite) -> None:

@@ -116,8 +116,8 @@ def test_an_xdist_whose_queue_cannot_be_seen_still_runs_every_case_and_says_so(s
     suite.pytester.makeconftest(
         """
         pytest_plugins = ["evalsuite.plugin"]
-        import evalsuite.plugin.run.upcoming as upcoming
-        upcoming.hasattr = lambda thing, name: name != "lock" and __builtins__["hasattr"](thing, name)
+        import evalsuite.plugin.xdist as ours
+        ours.hasattr = lambda thing, name: name != "lock" and __builtins__["hasattr"](thing, name)
         """
     )
     result = suite.run("-n", "2", "-W", "default")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.plugin.session.hosts import is_loopback
+from evalsuite.plugin.xdist import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

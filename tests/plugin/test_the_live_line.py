@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.plugin.terminal.live_line import fit, left
+from evalsuite.plugin.live_line import fit, left
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -45,7 +45,7 @@ def test_it_reaches_the_terminal_and_not_the_captured_output(suite: Suite, proce
 SLOW_TO_COLLECT = """
 import pathlib, time
 def pytest_configure():
-    import evalsuite.plugin.terminal.live_line as live_line
+    import evalsuite.plugin.live_line as live_line
     live_line.FIRST = 0.05
 def pytest_collection_modifyitems():
     while not pathlib.Path("go").exists():

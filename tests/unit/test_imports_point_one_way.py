@@ -40,20 +40,12 @@ DOORS = {"plugin", "commands"}
 UPWARD = {
     "evalsuite.core.protocols -> evalsuite.output.reports.section",
     "evalsuite.core.protocols -> evalsuite.results.tally",
-    "evalsuite.engine.bound -> evalsuite.plugin.collection.decorator",
-    "evalsuite.engine.fingerprints -> evalsuite.plugin.collection.cases",
-    "evalsuite.engine.fingerprints -> evalsuite.plugin.collection.programs_here",
-    "evalsuite.engine.prefetch -> evalsuite.plugin.collection.cases",
 }
 """Imports that still point up, as "file -> module"; none may be added."""
 
 CIRCLES = {
     "applications.case_api applications.case_model applications.clients applications.endpoint",
     "decisions.baseline_result decisions.slices",
-    (
-        "engine.bound engine.checked_parts engine.prefetch engine.scorer_kinds plugin.collection.cases "
-        "plugin.collection.decorator plugin.marks plugin.run.outcomes"
-    ),
     "journal.database journal.group_commit",
     "sandbox.sandbox sandbox.session",
     "tools.registry tools.worlds",

@@ -94,7 +94,7 @@ def key_path(sheet: Path) -> Path:
 def _answered(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Record]]:
     for name in names:
         folder = find_folder(reports, name)
-        for record in load_run(folder).records():
+        for record in load_run(folder).records:
             # Of an answer asked for several times, the first is rated: ratings are of outputs by item and mode.
             if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
                 yield folder.name, record

@@ -8,9 +8,9 @@ import numpy as np
 
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.conditions import parse_gate
+from evalsuite.engine.case_record import groups_in
 from evalsuite.output.reports.baseline_section import baseline_section
 from evalsuite.output.reports.markdown import render
-from evalsuite.plugin.run.outcomes import groupable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ def test_what_can_be_grouped_by_is_short_and_plain() -> None:
         "none": None,
         "no": "",
     }
-    assert groupable(metadata) == {"source": "wiki", "hops": "2", "hard": "True"}
+    assert groups_in(metadata) == {"source": "wiki", "hops": "2", "hard": "True"}
 
 
 def test_a_value_that_all_questions_have_is_no_slice(desk: Desk) -> None:

@@ -15,8 +15,9 @@ from evalsuite.applications.case_model import CaseModel
 from evalsuite.applications.endpoint import listener_of
 from evalsuite.core.errors import RunError
 from evalsuite.core.settings import Settings
+from evalsuite.engine.preparation import RunSpec
 from evalsuite.gateway.loop import BackgroundLoop
-from evalsuite.plugin.session.listener import Listener
+from evalsuite.plugin.listener import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +34,6 @@ IN_SESSIONS = (
     "models",
     "plugin",
     "service",
-    "workers",
 )
 """Rooms whose objects live while a session runs, with the event loop and a thread per worker beside the tests."""
 
@@ -66,12 +66,16 @@ def asked_by_threads(ask: Callable[[], object]) -> list[Any]:
     return results
 
 
+def spec_of(root: Path) -> RunSpec:
+    return RunSpec(settings=Settings(model="gpt-test"), model="gpt-test", root=root)
+
+
 def test_workers_that_ask_at_once_get_one_run_one_loop_and_one_gateway(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
-    listener = Listener(pytestconfig, Settings(model="gpt-test", reports=str(tmp_path / "reports")), {})
-    asked = asked_by_threads(lambda: listener.controller.asked)
-    listener.controller.close()
+    listener = Listener(pytestconfig, spec_of(tmp_path))
+    asked = asked_by_threads(lambda: listener.run.access)
+    listener.run.close()
     assert len(asked) == THREADS
     assert len({id(one) for one in asked}) == 1
     assert len(list((tmp_path / "reports").iterdir())) == 1
@@ -81,8 +85,8 @@ def test_where_no_run_can_be_made_every_thread_is_told_the_same(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
     (tmp_path / "reports").touch()
-    listener = Listener(pytestconfig, Settings(model="gpt-test", reports=str(tmp_path / "reports")), {})
-    told = asked_by_threads(lambda: listener.controller)
+    listener = Listener(pytestconfig, spec_of(tmp_path))
+    told = asked_by_threads(lambda: listener.run)
     assert {type(error) for error in told} == {RunError}
     assert {str(error) for error in told} == {listener.broken}
     assert not listener.begun

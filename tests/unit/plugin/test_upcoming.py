@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.plugin.marks import FIXTURE
-from evalsuite.plugin.run.upcoming import SessionQueue, WorkerQueue
+from evalsuite.plugin.items import FIXTURE
+from evalsuite.plugin.process import SessionQueue
+from evalsuite.plugin.xdist import WorkerQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,7 @@ def test_a_session_gives_each_coming_case_once_and_none_too_far_ahead(
     queue, position, seen = SessionQueue(every), 0, []
     for begun, taken in steps:
         position = min(position + begun, ITEMS - 1)
-        queue.at(every[position], None)
+        queue.move_to(every[position], None)
         fresh = next_cases(queue(ahead), taken)
         assert all(position < at <= position + ahead for at in fresh)
         seen += fresh
@@ -99,5 +100,5 @@ def test_the_next_item_is_given_though_it_has_left_the_queue(begun: int) -> None
     torun = Torun()
     queue = WorkerQueue(every, torun)
     torun.queue.popleft()
-    queue.at(every[0], every[torun.queue.popleft()] if begun else None)
+    queue.move_to(every[0], every[torun.queue.popleft()] if begun else None)
     assert next_cases(queue(ITEMS), 2) == [1, 2]

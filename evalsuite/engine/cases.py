@@ -1,0 +1,209 @@
+"""Cases: which samples of a benchmark a run asks, how often, under which ids, and in which order."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from evalsuite.core.option_values import parse_shard
+from evalsuite.core.types import Sample
+from evalsuite.decisions.planned_order import spread
+from evalsuite.engine.bound import Bound, check_ids
+from evalsuite.results.judge_labels import CANARY
+from evalsuite.samples.lazy import LazySamples, SampleStream, Unmade
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from evalsuite.core.settings import Settings
+    from evalsuite.sandbox import Sandbox
+
+LONGEST_ID = 80
+"""Characters of a sample's id within a case's."""
+
+SampleSource = Sample | Unmade
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Sample, benchmark and epoch; one pytest item.
+
+    Attributes:
+        bound: the benchmark in this run.
+        source: the sample, or its id and how it is made.
+        epoch: counted from 1.
+        beyond: whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
+    """
+
+    bound: Bound
+    source: SampleSource
+    epoch: int
+    beyond: bool = False
+
+    @property
+    def sample(self) -> Sample:
+        """The sample, made on first use."""
+        return self.source if isinstance(self.source, Sample) else self.source.sample
+
+    @property
+    def id(self) -> str:
+        """The node id of its pytest item, unless the test is parametrized further."""
+        epoch = self.epoch if self.bound.epochs > 1 else None
+        return f"{self.bound.nodeid}[{make_id(self.source.id, epoch)}]"
+
+    def sandboxes(self) -> Iterator[Sandbox]:
+        """Yield the sandboxes of its solver and scorers, in which its programs run."""
+        for part in (self.bound.solver, *self.bound.scorers):
+            sandbox_for = getattr(part, "sandbox_for", None)
+            sandbox = sandbox_for(self.sample) if sandbox_for is not None else None
+            if sandbox is not None:
+                yield sandbox
+
+    def with_parameters(self, parameters: Mapping[str, object]) -> Case:
+        """Return the case with parameters in its sample's metadata; text and numbers are tags, too."""
+        plain = {
+            name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)
+        }
+        sample = self.sample
+        tags, metadata = {**sample.tags, **plain}, {**sample.metadata, **parameters}
+        return replace(self, source=replace(sample, tags=tags, metadata=metadata))
+
+
+class Deal:
+    """Deals samples to machines in the order of collection, so that each knows its shard before making any item.
+
+    A sample's epochs stay together, because some benchmarks decide over them. What -k, -m and other plugins leave out
+    or reorder afterwards changes nothing, so the shards of one command line are parts of one whole.
+
+    Args:
+        shard: K/N; None is everything.
+    """
+
+    def __init__(self, shard: str | None) -> None:
+        self._part, self._parts = parse_shard(shard) if shard else (1, 1)
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def is_mine(self, benchmark: str, sample: str) -> bool:
+        """Tell whether this machine runs a sample; a sample named for the first time is dealt."""
+        if self._parts == 1:
+            return True
+        number = self._numbers.setdefault((benchmark, sample), len(self._numbers))
+        return number % self._parts == self._part - 1
+
+
+def make_cases(
+    bound: Bound,
+    settings: Settings,
+    deal: Deal,
+    may_match: Callable[[str], bool] = lambda _id: True,
+) -> tuple[list[Case], list[str]]:
+    """Make the cases of a benchmark on this machine, in the dataset's order, and their ids.
+
+    At least one case of a benchmark is made, because pytest skips a function without any.
+
+    With `--until-decided`, the samples beyond the limit are cases, too. They are not in several modes at once, because
+    the limit then chooses questions, which are asked in every mode: the next case would not be a random one.
+
+    Args:
+        bound: the benchmark.
+        settings: the run's; the limit is the number of samples.
+        deal: knows which samples this machine runs.
+        may_match: tells whether -k may keep a case of this id.
+    """
+    limit, goes_on = settings.limit, settings.until_decided
+    every = _read_sources(bound, None if goes_on else limit)
+    # Fewer canaries would say less about the judge, and they cost no call to the model.
+    limit = None if every and all(_is_canary(source) for source in every) else limit
+    samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
+    chosen = {sample.id for sample in samples}
+    if goes_on and len({_id_without_mode(sample) for sample in every}) == len(every):
+        samples = every
+    # Every sample is dealt in its turn, whatever -k keeps.
+    samples = [sample for sample in samples if deal.is_mine(bound.name, sample.id)] or samples[:1]
+    asked = [
+        (sample, epoch, make_id(sample.id, epoch if bound.epochs > 1 else None))
+        for sample in samples
+        for epoch in range(1, bound.epochs + 1)
+    ]
+    asked = [entry for entry in asked if may_match(entry[-1])] or asked[:1]
+    cases = [Case(bound, sample, epoch, sample.id not in chosen) for sample, epoch, _ in asked]
+    return cases, [id_ for *_, id_ in asked]
+
+
+def _read_sources(bound: Bound, limit: int | None) -> Sequence[SampleSource]:
+    """Read the samples as far as the choice needs them."""
+    samples = bound.dataset.samples
+    if isinstance(samples, LazySamples):
+        return samples.unmade()
+    if not isinstance(samples, SampleStream):
+        return samples
+    read = samples.first(limit)
+    check_ids(bound.name, read)
+    return read
+
+
+def _is_canary(source: SampleSource) -> bool:
+    return isinstance(source, Sample) and CANARY in source.tags
+
+
+def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
+    """Choose at most `limit` samples and keep their order; a larger limit keeps what a smaller one chose.
+
+    With several modes the same questions are chosen for each, as far as the limit allows, to compare the modes on them.
+    """
+    if limit is None or limit >= len(samples):
+        return samples
+    questions: dict[str, list[int]] = {}
+    for index, sample in enumerate(samples):
+        questions.setdefault(_id_without_mode(sample), []).append(index)
+    shuffled = random.Random(seed).sample(list(questions.values()), len(questions))  # noqa: S311 - not a secret
+    chosen = [index for question in shuffled for index in question][:limit]
+    return [samples[index] for index in sorted(chosen)]
+
+
+def _id_without_mode(sample: SampleSource) -> str:
+    # The mode ends the id if a benchmark runs in several.
+    if not isinstance(sample, Sample):
+        return sample.id
+    return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))
+
+
+def make_id(sample: str, epoch: int | None) -> str:
+    """Make a short, stable id without characters that mean something to pytest or a shell."""
+    text = re.sub(r"[^\w.,+=@%|-]+", "-", sample)
+    if len(text) > LONGEST_ID or text != sample:
+        # Cutting or replacing characters must not make two ids equal.
+        digest = hashlib.sha256(sample.encode("utf-8", "replace")).hexdigest()[:6]
+        text = f"{text[: LONGEST_ID - 7]}-{digest}"
+    return text if epoch is None else f"{text}-e{epoch}"
+
+
+def put_in_order(
+    items: Sequence[Item], case_of: Callable[[Item], Case | None], settings: Settings, workers: int
+) -> list[Item]:
+    """Put items in the run's order: shuffled if the run may end early, plain tests first so that none is left out.
+
+    Args:
+        items: cases, or whatever else runs beside them.
+        case_of: returns an item's case, if it is one.
+        settings: the run's; all workers shuffle by one seed.
+        workers: the number of processes that share the items.
+    """
+
+    def stage(item: Item) -> tuple[int, bool]:
+        case = case_of(item)
+        return (case.epoch, case.beyond) if case is not None else (0, False)
+
+    ordered = list(items)
+    if settings.may_end_early:
+        random.Random(settings.seed).shuffle(ordered)  # noqa: S311 - not a secret
+        ordered.sort(key=lambda item: case_of(item) is not None)
+    if settings.until_decided:
+        # First what --limit chooses, then further samples, which tell more than further epochs of the same ones.
+        ordered.sort(key=stage)
+        ordered = list(spread(ordered, workers))
+    return ordered

@@ -1,0 +1,211 @@
+"""The `@benchmark` decorator: it notes on a function what a benchmark consists of."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalsuite.core.declarations import DECLARATION, being_imported, started_sessions
+from evalsuite.core.entry_points import find_target, load, names
+from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.keywords import refuse_unknown
+from evalsuite.core.protocols import Benchmark, Dataset
+from evalsuite.core.types import Metric
+from evalsuite.engine.scoring import check_call
+from evalsuite.results.judge_labels import CANARY
+from evalsuite.samples.lazy import LazySamples, SampleStream
+from evalsuite.solvers.fixed_answer import answer_of, fixed_answer
+
+if TYPE_CHECKING:
+    from evalsuite.core.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer
+    from evalsuite.core.types import Sample
+    from evalsuite.output.reports.case_metrics import CaseMetric, Measure
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+_OWN = ("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary")
+FORGOTTEN = (
+    'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
+    "in the root directory (or run pytest with -p evalsuite.plugin)"
+)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What `@benchmark` was given.
+
+    Attributes:
+        benchmark: samples, solver and scorers.
+        epochs: how often each sample is asked unless the run sets it; None means once.
+        at_least: how many epochs of a sample must pass for the sample to pass; None means all.
+        args: passed to the benchmark in its `Setup`.
+        shipped: likewise, overriding `args`, in a run on the shipped samples in the default modes.
+    """
+
+    benchmark: Benchmark
+    epochs: int | None = None
+    at_least: int | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    shipped: Mapping[str, Any] = field(default_factory=dict)
+
+
+def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
+    name: str | Benchmark,
+    samples: Sequence[Sample] | Iterable[Sample] | Callable[[], Iterable[Sample]] | None = None,
+    *,
+    solver: AnySolver | None = None,
+    scorers: Sequence[Scorer | JudgedScorer | ModelScorer] = (),
+    epochs: int | None = None,
+    at_least: int | None = None,
+    shipped: Mapping[str, Any] | None = None,
+    metrics: Sequence[CaseMetric | Measure] = (),
+    canary: bool = False,
+    **args: Any,
+) -> Callable[[Test], Test]:
+    """Turn a test function into a benchmark: one pytest item per sample and epoch.
+
+    The function is an ordinary test. Its fixtures `sample`, `transcript`, `scores`, `model` and `judge`
+    are those of its case; what it asserts is its threshold. `evaluate` runs the same function without pytest.
+
+    Args:
+        name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark` that has all else;
+            without samples, the name of a benchmark that comes with evalsuite or with an installed package.
+        samples: ids must be unique within the benchmark. A list, `LazySamples`, or a generator or function that
+            yields the samples; `--limit` takes the first of these and reads no more.
+        solver: makes the transcripts: one of evalsuite's, or any plain or async function of (sample, model) that
+            returns text or a Transcript; None leaves it to the test, through the fixture `model`.
+        scorers: score the transcripts.
+        epochs: how often each sample is asked, unless `--epochs` says otherwise.
+        at_least: a sample passes if this many of its epochs pass; without it, every epoch must.
+        shipped: arguments that override `args` in a run on the samples that come with the benchmark, in its default
+            modes; they keep a demonstration short. A run on official files (`--data`), or in a mode that was
+            chosen (`--mode`), does not use them.
+        metrics: computed over all cases at once: `macro_f1()`, or any named function of a `Tally`. Gates may use
+            them. A `Benchmark` has its own, as `derived`.
+        canary: the cases watch the judge: each sample's metadata has a fixed `answer` and people's label, `human`;
+            no model is asked, `--limit` keeps them all, and the judge is compared with the baseline's judge on them.
+        args: whatever the `Benchmark` takes in `Setup.args`.
+
+    Raises:
+        SettingsError: the declaration makes no sense.
+    """
+    _demand_plugin()
+    if samples is not None and not isinstance(samples, Sequence):
+        samples = SampleStream(samples)
+    if canary:
+        samples, solver = _canaries(name, samples, solver), fixed_answer
+    if isinstance(name, Benchmark):
+        declared = name
+    elif samples is None:
+        declared = find_benchmark(name)
+    else:
+        refuse_unknown(benchmark, {**args, **(shipped or {})}, _OWN)
+        declared = Benchmark(
+            name=name,
+            title=name,
+            load=lambda _: Dataset(_with_tags_of(solver, samples), "samples in the test file"),
+            solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
+            scorers=lambda _: scorers,
+            **_over_all_cases(name, metrics),
+        )
+    _check(declared, epochs, at_least)
+    declaration = Declaration(declared, epochs, at_least, args, shipped or {})
+
+    def declare(test: Test) -> Test:
+        setattr(test, DECLARATION, declaration)
+        return test
+
+    return declare
+
+
+def find_benchmark(name: str) -> Benchmark:
+    """Find the benchmark that evalsuite or an installed package offers by a name.
+
+    Raises:
+        SettingsError: nobody offers one; the message lists those that exist.
+    """
+    target = find_target("evalsuite.benchmarks", name)
+    if target is None:
+        there_are = ", ".join(names("evalsuite.benchmarks"))
+        raise SettingsError(
+            f"@benchmark({name!r}) has no samples, and no installed package offers a benchmark of this name; "
+            f"there are {there_are}"
+        )
+    declared = load(target)
+    if not isinstance(declared, Benchmark) or declared.name != name:
+        raise SettingsError(f"@benchmark({name!r}): {target} is not a Benchmark named {name!r}")
+    return declared
+
+
+def _check(declared: Benchmark, epochs: int | None, at_least: int | None) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", declared.name):
+        raise SettingsError(
+            f"@benchmark({declared.name!r}): a name is lower-case letters, digits and _, so that gates can use it"
+        )
+    if epochs is not None and epochs < 1:
+        raise SettingsError(f"@benchmark({declared.name!r}): epochs={epochs} must be at least 1")
+    if at_least is not None and not 1 <= at_least <= (epochs or 1):
+        raise SettingsError(
+            f"@benchmark({declared.name!r}): at_least={at_least} must be between 1 and epochs={epochs or 1}"
+        )
+    for metric in declared.derived.values():
+        check_call(getattr(metric, "measure", metric), "a metric takes one argument, a Tally", 1)
+
+
+def _with_tags_of(solver: AnySolver | None, samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Add the tags that the solver gives all its cases."""
+    tags = getattr(solver, "tags", None)
+    if not tags or not isinstance(tags, Mapping):
+        return samples
+    if isinstance(samples, LazySamples):
+        return samples.tagged(tags)
+    if isinstance(samples, SampleStream):
+        return SampleStream(replace(sample, tags={**tags, **sample.tags}) for sample in samples)
+    return [replace(sample, tags={**tags, **sample.tags}) for sample in samples]
+
+
+def _canaries(
+    name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
+) -> Sequence[Sample]:
+    if samples is None or solver is not None:
+        raise SettingsError(
+            f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
+            "into their metadata, under 'answer'"
+        )
+    from evalsuite.judges.human_labels import check_labels
+
+    for sample in samples:
+        try:
+            answer_of(sample)
+            check_labels(sample)
+        except EvalsuiteError as error:
+            raise SettingsError(f"@benchmark({name!r}, canary=True): {error}") from error
+    return [replace(sample, tags={**sample.tags, CANARY: "judge"}) for sample in samples]
+
+
+def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
+    """Make the parts of a `Benchmark` that come from metrics over all its cases."""
+    if not metrics:
+        return {}
+    from evalsuite.output.reports.case_metrics import as_case_metric, report_with
+
+    read = list(map(as_case_metric, metrics))
+    return {
+        "derived": {metric.name: metric for metric in read},
+        "report": report_with(read, name, name),
+        "metrics": {
+            metric.name: Metric(metric.range, "lower" if metric.lower_is_better else "higher")
+            for metric in read
+        },
+    }
+
+
+def _demand_plugin() -> None:
+    """Raise an error of one sentence if pytest collects this file without the plugin."""
+    pytest: Any = sys.modules.get("pytest")
+    if pytest and "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:
+        raise pytest.Collector.CollectError(FORGOTTEN)

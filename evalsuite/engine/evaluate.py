@@ -1,0 +1,495 @@
+"""`evaluate`: runs a benchmark from a script or a notebook, without pytest.
+
+The run has the same folder, journal, records and report as one of pytest, and either can resume or replay the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from evalsuite.core.declarations import DECLARATION
+from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, in_words
+from evalsuite.core.given_settings import read_settings
+from evalsuite.core.keywords import refuse_unknown
+from evalsuite.core.protocols import Benchmark
+from evalsuite.core.settings import OPTIONS
+from evalsuite.engine.assertions import describe_assertion
+from evalsuite.engine.bound import bind
+from evalsuite.engine.case_checks import find_missing_judge, find_missing_sandbox, find_unmet_option
+from evalsuite.engine.case_record import CaseFindings, find_excuse, lend
+from evalsuite.engine.cases import Deal, make_cases, put_in_order
+from evalsuite.engine.declaration import Declaration, find_benchmark
+from evalsuite.engine.fingerprints import planned_fingerprints
+from evalsuite.engine.open_run import KeptRecord, OpenRun, plan_case
+from evalsuite.engine.prefetch import CaseQueue, Prefetcher, window_of
+from evalsuite.engine.preparation import MODELS, prepare_run
+from evalsuite.engine.settings_check import check_before_cases, demand_model
+from evalsuite.engine.solving import Models
+from evalsuite.gateway.concealment import public_settings
+from evalsuite.results.run_folders import REPORT
+from evalsuite.results.runs import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from evalsuite.core.settings import Settings
+    from evalsuite.decisions.verdict import Status, Verdict
+    from evalsuite.engine.cases import Case
+    from evalsuite.output.reports.section import Section
+    from evalsuite.output.reports.write import RunReport
+
+FIXTURES = ("sample", "transcript", "scores", "model", "judge", "endpoint")
+"""What a test function may take to be run without pytest."""
+
+PYTEST_MARKS = {"parametrize", "usefixtures", "skip", "skipif", "xfail"}
+"""Marks that change which tests run, or how; only pytest applies them."""
+
+FOR_THE_COMMAND_LINE = {"plan", "detect", "allow_plain_workers"}
+
+SHORT_NAMES = {"judge": "judge_model", "user": "user_model"}
+
+SELECTION = {"args": [], "keyword": "", "markexpr": ""}
+"""The tests that a command of pytest would have asked for: all."""
+
+
+def evaluate(
+    benchmark: str | Benchmark | Callable[..., Any],
+    *,
+    model: str | Callable[..., Any] | None = None,
+    judge: str | Callable[..., Any] | None = None,
+    limit: int | None = None,
+    epochs: int | None = None,
+    gates: Sequence[str] = (),
+    **settings: Any,
+) -> EvaluatedRun:
+    """Run a benchmark and return its run, with records, verdict and report.
+
+    A function decorated with `@benchmark` is run on each case as pytest would run it, so the records are the same. It
+    may take `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`; one that takes other fixtures, or that
+    pytest's marks change, is refused. A `Benchmark`, or a name, has no function: its cases are scored and pass.
+
+    Where an event loop runs (a notebook, an async function), the run goes on in a thread of its own, and this returns
+    at once: `await` the run, or read it, which waits for its end. A script waits here. Interrupting either ends the
+    run; what was answered is not lost, and `resume` continues it.
+
+    Args:
+        benchmark: a decorated function, a `Benchmark`, or the name of one that evalsuite or an installed package has.
+        model: the model under test, as `--model` takes it; or a function of messages that returns text.
+        judge: the model that judges, likewise.
+        limit: number of samples; None for all.
+        epochs: how often each sample is asked.
+        gates: conditions on metrics, as `--gate` takes them.
+        settings: other options of pytest by their names, such as `resume`, `replay`, `baseline`, `reports`, `run`,
+            `data`, `mode`, `max_connections` and `max_cost`; options that may be repeated take a list, and those with
+            NAME=VALUE a mapping. Relative paths are relative to the current folder.
+
+    Raises:
+        EvalsuiteError: an argument makes no sense, the model cannot be asked, or the run cannot be kept.
+    """
+    given = {"model": model, "judge": judge, "limit": limit, "epochs": epochs, "gates": gates, **settings}
+    evaluation = _Evaluation(benchmark, _read_arguments(given))
+    run = EvaluatedRun(evaluation)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        evaluation.work()
+        run.wait()
+    else:
+        threading.Thread(target=evaluation.work, name="evalsuite-run").start()
+    return run
+
+
+class EvaluatedRun(Run):
+    """A run that `evaluate` made: what `load_run` reads, with its verdict. Reading it waits for its end."""
+
+    _evaluation: _Evaluation
+
+    def __init__(self, evaluation: _Evaluation) -> None:
+        # The class that it extends is frozen.
+        object.__setattr__(self, "_evaluation", evaluation)
+
+    def wait(self) -> RunReport:
+        """Wait for the run's end.
+
+        Raises:
+            RunError: the run could not be kept to its end.
+        """
+        try:
+            return self._evaluation.ending.result()
+        except KeyboardInterrupt:
+            self._evaluation.stop("interrupted from the keyboard")
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        """Read the run's own attributes once it has ended."""
+        if name not in Run.__slots__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.wait().run, name)
+
+    def __await__(self) -> Generator[Any, None, EvaluatedRun]:
+        """Wait for the run's end without blocking the event loop."""
+        try:
+            yield from asyncio.shield(asyncio.wrap_future(self._evaluation.ending)).__await__()
+        except asyncio.CancelledError:
+            self._evaluation.stop("interrupted: nobody awaits it any more")
+            raise
+        return self
+
+    @property
+    def verdict(self) -> Verdict:
+        """What gates and baseline come to."""
+        return self.wait().verdict
+
+    @property
+    def status(self) -> Status:
+        """The exit status that pytest would end with."""
+        self.wait()
+        status = self._evaluation.run.status
+        assert status is not None  # noqa: S101 - the run has ended
+        return status
+
+    @property
+    def report(self) -> Path:
+        """The report, as Markdown; `report.html` is beside it."""
+        return self.folder.path / REPORT
+
+    def __repr__(self) -> str:
+        """Show name and verdict, or that the run goes on."""
+        evaluation = self._evaluation
+        name = evaluation.run.folder.name
+        if not evaluation.ending.done():
+            return f"<run {name}, {evaluation.done} of {len(evaluation.cases)} cases so far>"
+        return f"<run {name}: {self.verdict.headline}, {len(evaluation.cases)} cases, {self.report}>"
+
+    def _repr_html_(self) -> str:
+        """Show verdict and metrics in a notebook."""
+        from evalsuite.output.page.first_screen import first_screen
+
+        return first_screen(self.wait(), self.report)
+
+
+class _Evaluation:
+    """One call of `evaluate`: prepares a run, runs its cases, and concludes.
+
+    Attributes:
+        ending: the report, when the run has ended.
+        cases: those of this run, in their order.
+        done: how many of them have ended.
+    """
+
+    def __init__(self, given: str | Benchmark | Callable[..., Any], values: Mapping[str, Any]) -> None:
+        root = Path.cwd()
+        declaration, self._test = _find_declaration(given)
+        self._nodeid = _name_of_test(self._test, root) if self._test else declaration.benchmark.name
+        settings = read_settings(values)
+        named = settings.given & set(MODELS)
+        self._spec = prepare_run(settings, root, _show_call(self._nodeid, settings), SELECTION, named=named)
+        self._settings, self._model = self._spec.settings, self._spec.model or ""
+        self.ending: Future[RunReport] = Future()
+        self.done = 0
+        self._stopped = ""
+        try:
+            self.cases = self._make_cases(declaration, root)
+        except BaseException:
+            if self._spec.lease is not None:
+                self._spec.lease.release()
+            raise
+        self.run = self._open_run(declaration.benchmark)
+
+    def _make_cases(self, declaration: Declaration, root: Path) -> list[Case]:
+        settings, deal = self._settings, Deal(self._settings.shard)
+        check_before_cases(settings, self._spec.model, has_keys=True)
+        bound = bind(declaration, settings, self._model, root, self._nodeid)
+        cases, _ = make_cases(bound, settings, deal)
+        cases = [case for case in cases if deal.is_mine(bound.name, case.source.id)]
+        if not cases:
+            raise SettingsError(f"shard {settings.shard} has no case of {bound.name}")
+        problem = (
+            find_unmet_option(cases, settings, settings.gate, settings.margin)
+            or find_missing_judge(cases, settings)
+            or find_missing_sandbox(cases, settings)
+        )
+        if problem:
+            raise SettingsError(problem)
+        return put_in_order(cases, lambda case: case, settings, workers=1)
+
+    def _open_run(self, benchmark: Benchmark) -> OpenRun:
+        settings, model = self._settings, self._model
+        plan = [
+            plan_case(case, _name_of(case), planned_fingerprints(case, settings, model))
+            for case in self.cases
+        ]
+        order = [planned.case for planned in plan] if settings.may_end_early else []
+        live = {self._nodeid: benchmark}
+        try:
+            return OpenRun(
+                self._spec, plan, order, narrowed=False, live=live, stop=self.stop, watchers=_NoWatchers()
+            )
+        except OSError as error:
+            raise RunError(f"the run cannot begin: {in_words(error)}") from error
+
+    def stop(self, reason: str) -> None:
+        """End the run after the current case."""
+        self._stopped = self._stopped or reason
+
+    def work(self) -> None:
+        """Run all cases and conclude; the report, or what went wrong, is the result of `ending`."""
+        interruption: BaseException | None = None
+        try:
+            try:
+                self._run_cases()
+            except KeyboardInterrupt as error:
+                interruption = error
+                self.stop("interrupted from the keyboard")
+            self.run.conclude(None if self.run.early.ended else self._stopped or None, len(self.cases))
+        except OSError as error:
+            self.ending.set_exception(RunError(f"the run cannot be kept: {in_words(error)}"))
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the run gets it
+            self.ending.set_exception(error)
+        else:
+            assert self.run.report is not None  # noqa: S101 - it is concluded
+            self.ending.set_result(self.run.report)
+        finally:
+            self.run.close()
+        if interruption is not None:
+            raise interruption
+
+    def _run_cases(self) -> None:
+        background = self.run.access.background
+        models = Models(self.run.access.gateway, self._settings, demand_model(self._spec.model))
+        solvable = [case if case.bound.solver is not None else None for case in self.cases]
+        queue = CaseQueue(solvable)
+        prefetcher = Prefetcher(background, models, queue, window_of(self._settings))
+        notices = self.run.access.gateway.notices
+        try:
+            with _Progress(self.cases[0].bound.name, len(self.cases)) as progress:
+                for position, case in enumerate(self.cases):
+                    if self._stopped:
+                        return
+                    queue.move_to(position)
+                    prefetcher.begin(solvable[position])
+                    self._run_case(case, prefetcher, models)
+                    self.done += 1
+                    progress.advance(notices)
+        finally:
+            background.run(prefetcher.aclose())
+
+    def _run_case(self, case: Case, prefetcher: Prefetcher, models: Models) -> None:
+        findings = CaseFindings()
+        try:
+            self._score_and_test(case, findings, prefetcher, models)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
+            self._note(error, case, findings)
+        fingerprints = planned_fingerprints(case, self._settings, self._model)
+        record = findings.record(case, _name_of(case), self._model, fingerprints)
+        self.run.keep(record.case, KeptRecord.of(record, case.bound.declared_metrics))
+
+    def _score_and_test(
+        self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: Models
+    ) -> None:
+        if case.bound.solver is not None:
+            solved = prefetcher.result(case)
+            if isinstance(solved.error, Detached):
+                # A later session will collect its answer.
+                findings.outcome = "skipped"
+                return
+            findings.score(case, solved)
+        if self._test is None:
+            return
+        with ExitStack() as lent:
+            values = {
+                name: self._value_of(name, case, findings, models, lent)
+                for name in inspect.signature(self._test).parameters
+            }
+            try:
+                self._test(**values)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
+                self._note(error, case, findings, in_test=True)
+
+    def _value_of(
+        self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack
+    ) -> Any:
+        if fixture == "sample":
+            return case.sample
+        if fixture == "transcript":
+            return findings.transcript_of(case)
+        if fixture == "scores":
+            return findings.scores_of(case)
+        is_judge = fixture == "judge"
+        model = (models.demand_judge if is_judge else models.model)(case.epoch)
+        loop = self.run.access.background.loop
+        asked = lent.enter_context(lend(model, loop, findings, is_judge=is_judge))
+        return asked.endpoint() if fixture == "endpoint" else asked
+
+    def _note(
+        self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False
+    ) -> None:
+        if isinstance(error, SpendLimitReached) and self._settings.until_decided:
+            findings.outcome, findings.cause = "skipped", type(error).__name__
+            return
+        message = describe_assertion(error) if isinstance(error, AssertionError) else str(error)
+        if findings.note_error(error, message, in_test=in_test):
+            findings.excused = find_excuse(case, self._settings, self._spec.quarantine)
+
+
+class _NoWatchers:
+    """Watches nothing: the hooks are pytest's."""
+
+    faults = ()
+
+    def record(self, line: str) -> None:
+        """Pass."""
+
+    def sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:  # noqa: ARG002 - part of the protocol
+        """Add nothing."""
+        return ()
+
+    def verdict(self, verdict: Verdict, folder: Path) -> None:
+        """Pass."""
+
+
+class _Progress:
+    """A progress bar by tqdm, if it is installed and somebody looks: in a terminal or a notebook.
+
+    Args:
+        name: the benchmark's.
+        total: the number of cases.
+    """
+
+    def __init__(self, name: str, total: int) -> None:
+        self._bar = _make_bar(name, total)
+        self._shown = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def advance(self, notices: Sequence[str]) -> None:
+        """Count a case, and show what the gateway has reported since."""
+        if self._bar is not None:
+            for notice in notices[self._shown :]:
+                self._bar.write(notice, file=sys.stderr)
+            self._shown = len(notices)
+            self._bar.update()
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _make_bar(name: str, total: int) -> Any:
+    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        return None
+    try:
+        import warnings
+
+        with warnings.catch_warnings():
+            # In a notebook without ipywidgets, tqdm warns and shows text.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm  # type: ignore[import-untyped]
+    except ImportError:
+        return None
+    return tqdm(total=total, desc=name, unit="case")
+
+
+def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert keyword arguments to values of settings, by name.
+
+    Raises:
+        SettingsError: a name is unknown.
+    """
+    options = {option.name: option for option in OPTIONS if option.name not in FOR_THE_COMMAND_LINE}
+    plural = {f"{name}s": name for name, option in options.items() if option.repeat}
+    values: dict[str, Any] = {}
+    for argument, value in given.items():
+        name = SHORT_NAMES.get(argument) or plural.get(argument, argument)
+        refuse_unknown("evaluate()", [name], options)
+        values[name] = _read_argument(value, is_list=options[name].repeat)
+    return values
+
+
+def _read_argument(value: Any, *, is_list: bool) -> Any:
+    if isinstance(value, Mapping):
+        return [
+            f"{name}={inner if isinstance(inner, str) else json.dumps(inner)}"
+            for name, inner in value.items()
+        ]
+    if callable(value):
+        return _name_of_function(value)
+    return [value] if is_list and isinstance(value, str) else value
+
+
+def _name_of_function(function: Callable[..., Any]) -> str:
+    module, name = function.__module__, getattr(function, "__qualname__", "<")
+    if getattr(sys.modules.get(module), name, None) is not function:
+        raise SettingsError(
+            f"model={function!r:.80}: a function that is asked as a model must stand at the top level of a module"
+        )
+    return f"function:{module}:{name}"
+
+
+def _find_declaration(
+    given: str | Benchmark | Callable[..., Any],
+) -> tuple[Declaration, Callable[..., Any] | None]:
+    """Return what is to be run, and the test function, if there is one."""
+    if isinstance(given, str):
+        return Declaration(find_benchmark(given)), None
+    if isinstance(given, Benchmark):
+        return Declaration(given), None
+    declaration = getattr(given, DECLARATION, None)
+    if not isinstance(declaration, Declaration):
+        raise SettingsError(
+            f"evaluate({given!r:.60}): give a function with @benchmark(...), a Benchmark, or the name of one"
+        )
+    problem = _needs_pytest(given)
+    if problem:
+        raise SettingsError(
+            f"evaluate({given.__qualname__}): the function {problem}, which needs pytest: run `pytest`, or give its "
+            "Benchmark in place of the function to have its cases scored without thresholds"
+        )
+    return declaration, given
+
+
+def _needs_pytest(test: Callable[..., Any]) -> str:
+    """Describe why only pytest can run a function; empty if it can be run here."""
+    others = [name for name in inspect.signature(test).parameters if name not in FIXTURES]
+    if others:
+        return f"takes {', '.join(others)}"
+    if inspect.iscoroutinefunction(test) or inspect.isgeneratorfunction(test):
+        return "is not a plain function"
+    marks = sorted({mark.name for mark in getattr(test, "pytestmark", ())} & PYTEST_MARKS)
+    return f"is marked with {', '.join(marks)}" if marks else ""
+
+
+def _name_of_test(test: Callable[..., Any], root: Path) -> str:
+    """Return the node id that pytest would give a function; one outside of the folder is named by its module."""
+    plain = inspect.unwrap(test)
+    file = Path(plain.__code__.co_filename)
+    is_below = file.is_file() and file.resolve().is_relative_to(root.resolve())
+    place = file.resolve().relative_to(root.resolve()).as_posix() if is_below else plain.__module__
+    return "::".join([place, *plain.__qualname__.split(".")])
+
+
+def _name_of(case: Case) -> str:
+    """Return a case's name as pytest writes it, which escapes other characters than those of ASCII."""
+    own = case.id.removeprefix(case.bound.nodeid)
+    return case.bound.nodeid + own.encode("unicode_escape").decode("ascii")
+
+
+def _show_call(name: str, settings: Settings) -> str:
+    """Show the call without secrets, as the report's command."""
+    plain = public_settings(settings).plain()
+    arguments: Iterator[str] = (f"{option}={plain[option]!r}" for option in sorted(settings.given))
+    return f"evaluate({', '.join([repr(name), *arguments])})"

@@ -1,0 +1,292 @@
+"""Before anything is collected: what a run is asked to do, what it takes over from an earlier run, and its versions."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.given_settings import check_batch
+from evalsuite.core.redaction import HIDDEN, redact
+from evalsuite.core.settings import Settings, restore, take_over
+from evalsuite.engine.settings_check import check_given, check_reports, default_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from evalsuite.decisions.quarantine import Quarantine
+    from evalsuite.journal.lease import Lease
+
+MODELS = ("model", "judge_model", "user_model")
+CODE = "function:"
+"""Begins the name of a model that is imported as code."""
+
+PACKAGES = (
+    "evalsuite",
+    "pytest",
+    "pytest-xdist",
+    "xllamacpp",
+    "sacrebleu",
+    "nltk",
+    "jieba",
+    "numpy",
+    "pandas",
+)
+"""Packages whose version may change a score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """What a run is asked to do.
+
+    Attributes:
+        settings: the run's, with those of a resumed or replayed run taken over.
+        model: the model's name, with the default filled in; None if no model was named and none is installed.
+        root: relative paths are relative to it.
+        command: the command, without secrets.
+        selection: the tests that the command asks for, for a run that resumes this one.
+        lease: the lease on the run that is resumed; None for a new run.
+        quarantine: cases that decide nothing until a date; None if there is no file of them.
+    """
+
+    settings: Settings
+    model: str | None
+    root: Path
+    command: str = ""
+    selection: Mapping[str, Any] = field(default_factory=dict)
+    lease: Lease | None = None
+    quarantine: Quarantine | None = None
+
+    @property
+    def reports(self) -> Path:
+        """The folder of all runs."""
+        return self.root / self.settings.reports
+
+    def info(self) -> dict[str, Any]:
+        """Return what `run.json` holds of it."""
+        from evalsuite.gateway.concealment import public_settings
+
+        return {
+            "command": self.command,
+            "model": self.model,
+            "settings": public_settings(self.settings).plain(),
+            "selection": self.selection,
+            **({"quarantine": self.quarantine.plain()} if self.quarantine else {}),
+            "versions": find_versions(self.settings.program_env),
+        }
+
+
+def prepare_run(
+    settings: Settings,
+    root: Path,
+    command: str,
+    selection: Mapping[str, Any],
+    *,
+    named: AbstractSet[str],
+    runs: bool = True,
+) -> RunSpec:
+    """Read what the run takes over from an earlier one, and check what can be checked before collection.
+
+    Args:
+        settings: those that the user gave.
+        root: relative paths are relative to it.
+        command: the command, without secrets.
+        selection: the tests that the command asks for, if it picks any.
+        named: which models the command itself names, and so means for this run.
+        runs: whether cases will run; False only collects them.
+
+    Raises:
+        EvalsuiteError: an option makes no sense, the model cannot be asked, or the earlier run cannot be continued.
+    """
+    settings = _with_prices(settings, root)
+    settings, selection = take_over_run(settings, root / settings.reports, selection)
+    lease = _take_lease(settings)
+    try:
+        make_importable(settings, root)
+        if runs:
+            _prepare_programs(settings)
+            if "reports" in settings.given:
+                check_reports(root / settings.reports)
+        if settings.given:
+            check_given(settings, root, named if runs else frozenset())
+        return RunSpec(
+            settings=settings,
+            model=settings.model or default_model(),
+            root=root,
+            command=command,
+            selection=selection,
+            lease=lease,
+            quarantine=_read_quarantine(settings, root),
+        )
+    except BaseException:
+        if lease is not None:
+            lease.release()
+        raise
+
+
+def _with_prices(settings: Settings, root: Path) -> Settings:
+    """Add the prices of the user's file, which the run records, so that a resumed run does not need the file."""
+    if settings.prices is None:
+        return settings
+    from evalsuite.gateway.spend import prices_of_file
+
+    listed = prices_of_file(root / settings.prices)
+    return replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
+
+
+def take_over_run(
+    settings: Settings, reports: Path, selection: Mapping[str, Any]
+) -> tuple[Settings, Mapping[str, Any]]:
+    """Take settings and selection over from the resumed or replayed run, unless they are given.
+
+    Raises:
+        RunError: there is no such run.
+        SettingsError: the run asked another model, or something must be given again that a folder cannot decide.
+    """
+    name = settings.resume or settings.replay
+    if not name:
+        return settings, selection
+    from evalsuite.gateway.concealment import demand_secrets
+    from evalsuite.results.run_folders import find_folder
+
+    folder = find_folder(reports, name)
+    info = folder.info()
+    taken = take_over(settings, restore(info.get("settings", {})))
+    if settings.resume:
+        demand_secrets(taken, name)
+        _demand_code(taken, name)
+    model = info.get("model")
+    if taken.model is None:
+        taken = replace(taken, model=model)
+    if settings.resume and taken.model != model:
+        raise SettingsError(
+            f"--resume {name}: that run asked {model}; another model is another run, so leave out --model, "
+            "or leave out --resume"
+        )
+    check_batch(taken)
+    # By its path, because `last` will mean this run once it has begun.
+    path = str(folder.path.resolve())
+    named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
+    return named, selection if any(selection.values()) else info.get("selection", selection)
+
+
+def _demand_code(settings: Settings, run: str) -> None:
+    """Refuse to import code that only a run's folder names, because the folder may come from anybody."""
+    restored = [option for option in MODELS if option not in settings.given]
+    for option in restored:
+        value = getattr(settings, option) or ""
+        if value.startswith(CODE):
+            flag = "--" + option.replace("_", "-")
+            raise SettingsError(
+                f"--resume {run}: that run asked {value}, which is code, and a run's folder does not decide what is "
+                f"imported: give {flag}={value} again"
+            )
+
+
+def options_to_repeat(settings: Mapping[str, Any]) -> str:
+    """Return the options that `--resume` of a run needs again, each with a space before it.
+
+    Args:
+        settings: those in the run's folder.
+    """
+    return "".join(f" {shlex.quote(option)}" for option in _repeated(settings))
+
+
+def _repeated(settings: Mapping[str, Any]) -> Iterator[str]:
+    for option in (*MODELS, "model_base_url", "judge_base_url", "user_base_url"):
+        value = str(settings.get(option) or "")
+        if value.startswith(CODE) or HIDDEN in value:
+            yield f"--{option.replace('_', '-')}={value}"
+
+
+def _take_lease(settings: Settings) -> Lease | None:
+    """Take the lease on the run that is resumed.
+
+    Raises:
+        RunError: another living session has it, or the run's journal cannot be read.
+    """
+    if not settings.resume:
+        return None
+    from evalsuite.journal.journal import Journal
+    from evalsuite.journal.lease import Lease
+    from evalsuite.results.record_file import JOURNAL
+
+    folder = Path(settings.resume)
+    lease = Lease(folder)
+    if (folder / JOURNAL).is_file():
+        # Now, so that damage is found before anything is paid for.
+        Journal(folder / JOURNAL, read_only=True).close()
+    return lease
+
+
+def make_importable(settings: Settings, root: Path) -> None:
+    """Make functions that are named as models importable from the root directory, as tests are."""
+    names = (getattr(settings, option) or "" for option in MODELS)
+    if any(name.startswith(CODE) for name in names) and str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+
+
+def _prepare_programs(settings: Settings) -> None:
+    """Build the named environment of programs before any process needs it.
+
+    Raises:
+        SettingsError: there is no environment of that name, or programs run where another one is installed.
+        SandboxUnavailable: it cannot be built.
+    """
+    usual = Settings()
+    is_usual = settings.program_env == usual.program_env
+    if settings.sandbox != usual.sandbox:
+        from evalsuite.sandbox.tiers import TIERS, tiers_of
+
+        if not set(tiers_of(settings.sandbox)) & set(TIERS) and not is_usual:
+            raise SettingsError(
+                f"--program-env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: there, "
+                "programs find what is installed there"
+            )
+    if is_usual:
+        return
+    from evalsuite.sandbox.environments import environment
+
+    environment(settings.program_env, lambda text: print(f"evalsuite: {text}", file=sys.stderr))  # noqa: T201
+
+
+def _read_quarantine(settings: Settings, root: Path) -> Quarantine | None:
+    if settings.quarantine is None:
+        return None
+    from evalsuite.decisions.quarantine import read_quarantine
+
+    return read_quarantine(root / settings.quarantine, datetime.now().astimezone())
+
+
+def show_command(args: Sequence[str]) -> str:
+    """Return pytest's command as it could be typed, without the secrets in addresses and parameters."""
+    from evalsuite.gateway.concealment import Vault
+
+    return redact(shlex.join(["pytest", *Vault().conceal_arguments(args)]))
+
+
+def find_versions(program_env: str) -> dict[str, str]:
+    """Find the versions of Python and of packages that may change a score.
+
+    Args:
+        program_env: what programs of the model import from; if it is not the usual one, it is described by its name.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    if program_env != Settings().program_env:
+        from evalsuite.sandbox.environments import environment
+
+        found[program_env] = f"({environment(program_env).mentioned})"
+    return found

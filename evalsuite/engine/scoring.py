@@ -1,0 +1,242 @@
+"""Solvers and scorers as users give them, and scores as scorers give them: checked, sorted, called."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
+from evalsuite.core.protocols import JudgedScorer, ModelScorer
+from evalsuite.core.threads import is_async
+from evalsuite.core.types import Score
+from evalsuite.engine.signals import is_from_user
+
+if TYPE_CHECKING:
+    from evalsuite.core.protocols import NamedScores, Scorer
+    from evalsuite.core.types import Sample, Transcript
+
+LONGEST_NOTE = 200
+"""Characters of a scorer's note that a score shows."""
+
+A_SCORER = "a scorer takes (sample, transcript)"
+
+
+class NotedScore(float):
+    """A score that is shown together with its scorer's note, for example in pytest's failure line."""
+
+    note: str
+
+    def __new__(cls, value: float, note: str) -> Self:
+        score = super().__new__(cls, value)
+        line = " ".join(note.split())
+        score.note = "".join(sign for sign in line[:LONGEST_NOTE] if sign.isprintable())
+        return score
+
+    def __repr__(self) -> str:
+        """Show the note, as in `assert 0.0 (the answer names no source) == 1.0`."""
+        return f"{float.__repr__(self)} ({self.note})"
+
+    def __str__(self) -> str:
+        """Show the number alone."""
+        return float.__repr__(self)
+
+    def __reduce__(self) -> tuple[type[NotedScore], tuple[float, str]]:
+        """Keep the note in copies."""
+        return (NotedScore, (float(self), self.note))
+
+
+class CaseScores(dict[str, float]):
+    """The fixture `scores`. Asking for a score that no scorer gives raises an error that lists the existing ones."""
+
+    def __missing__(self, name: str) -> float:
+        """Raise the error that lists the existing scores."""
+        raise ScoringError(
+            f"no scorer gives the score {name!r}; there are {', '.join(map(repr, self)) or 'none'}"
+        )
+
+
+class SortedScorers(NamedTuple):
+    """The scorers of a benchmark by how they are run; one object may be of several kinds.
+
+    Attributes:
+        rules: plain functions, run in the test's own thread.
+        asynchronous: async functions.
+        judged: ask the judge.
+        asking: ask a model of their own choice.
+    """
+
+    rules: tuple[Any, ...]
+    asynchronous: tuple[Any, ...]
+    judged: tuple[JudgedScorer, ...]
+    asking: tuple[ModelScorer, ...]
+
+
+def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:
+    """Sort scorers by how they are run. Asking a protocol takes as long as a scorer, so do it once per benchmark."""
+    return SortedScorers(
+        tuple(scorer for scorer in scorers if callable(scorer) and not is_async(scorer)),
+        tuple(scorer for scorer in scorers if is_async(scorer)),
+        tuple(scorer for scorer in scorers if isinstance(scorer, JudgedScorer)),
+        tuple(scorer for scorer in scorers if isinstance(scorer, ModelScorer)),
+    )
+
+
+def name_of(part: object) -> str:
+    """Name a solver or scorer for a message, by its function or its class."""
+    inner = getattr(part, "func", part)
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def own_judge(scorer: object) -> str:
+    """Return the model that a scorer names as its judge; empty if it asks the run's."""
+    named = getattr(scorer, "models", None) or getattr(scorer, "model", None)
+    first = named[0] if isinstance(named, tuple) else named
+    return first if isinstance(first, str) else ""
+
+
+def asks_the_judge(scorer: object) -> bool:
+    """Tell whether a scorer asks the run's judge."""
+    return isinstance(scorer, JudgedScorer) and not own_judge(scorer)
+
+
+def check_parts(name: str, solver: object, scorers: object) -> None:
+    """Check that a benchmark's solver and scorers can be called, and that no two scorers give one score.
+
+    Raises:
+        SettingsError: the message says what is wrong and what to write instead.
+    """
+    try:
+        if solver is not None and not callable(solver):
+            raise SettingsError(f"{_show(solver)} is not a solver; a solver is called with (sample, model)")
+        check_call(solver, "a solver takes (sample, model)")
+        if not isinstance(scorers, Sequence) or isinstance(scorers, str):
+            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_show(scorers)}")
+        for scorer in scorers:
+            _check_scorer(scorer)
+        _check_names(scorers)
+        if scorers and solver is None:
+            raise SettingsError(
+                "it has scorers but no solver, so nothing would be scored; add solver=generate(), or leave out scorers"
+            )
+    except SettingsError as error:
+        raise SettingsError(f"benchmark {name}: {error}") from error
+
+
+def _check_scorer(scorer: object) -> None:
+    if isinstance(scorer, (JudgedScorer, ModelScorer)) and not inspect.isclass(scorer):
+        return
+    if not callable(scorer):
+        raise SettingsError(f"{_show(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
+    check_call(scorer, A_SCORER)
+
+
+def _check_names(scorers: Sequence[object]) -> None:
+    # Only declared names can be compared before anything is asked; other names are compared when scores arrive.
+    given_by: dict[str, object] = {}
+    for scorer in scorers:
+        for name in getattr(scorer, "metrics", None) or ():
+            if given_by.setdefault(name, scorer) is not scorer and "*" not in name:
+                raise SettingsError(
+                    f"two scorers give the score {name!r}; give one of them another name, or leave it out"
+                )
+
+
+def check_call(
+    part: object,
+    wanted: str,
+    arguments: int = 2,
+    *,
+    error: type[EvalsuiteError] = SettingsError,
+) -> None:
+    """Check that a callable takes so many arguments, as far as Python can tell.
+
+    Args:
+        part: anything; what cannot be called passes.
+        wanted: begins the message: who takes which arguments.
+        arguments: their number.
+        error: the exception's class.
+
+    Raises:
+        EvalsuiteError: of the class `error`.
+    """
+    try:
+        signature = inspect.signature(part)  # type: ignore[arg-type] # a TypeError says that it cannot be called
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*[None] * arguments)
+    except TypeError as mismatch:
+        is_ours = getattr(part, "__module__", "").startswith("evalsuite.")
+        hint = f"; write {name_of(part)}(), with parentheses" if is_ours else ""
+        raise error(f"{wanted}; {name_of(part)} takes {signature}{hint}") from mismatch
+
+
+def _show(part: object) -> str:
+    name = name_of(part)
+    return name if name != "function" else repr(part)
+
+
+def read_scores(scores: object, scorer: str) -> NamedScores:
+    """Name what a scorer returned: a single number, bool or `Score` has the scorer's own name.
+
+    Args:
+        scores: what the scorer returned.
+        scorer: the name of its function or class.
+
+    Raises:
+        ScoringError: it returned something else, or has no name that a score could have.
+    """
+    if isinstance(scores, Mapping):
+        return scores
+    # Numbers of numpy and the like are numbers; arrays and texts are not.
+    if isinstance(scores, Score) or (hasattr(scores, "__float__") and not hasattr(scores, "__len__")):
+        if not scorer.isidentifier():
+            raise ScoringError(
+                f"the scorer {scorer} gave {scores!r:.80}, but has no name for this score: write it with def, or "
+                "return {'quality': ...}"
+            )
+        return {scorer: scores}  # type: ignore[dict-item] # `read_value` reads it
+    raise ScoringError(
+        f"the scorer {scorer} gave {scores!r:.80}; it must give a number, a bool or named scores, for example "
+        "{'quality': 0.5}"
+    )
+
+
+def read_value(name: str, value: Any, scorer_name: str) -> float:
+    """Convert a score to a float; numbers of numpy and the like are accepted.
+
+    Raises:
+        ScoringError: it is not a finite number.
+    """
+    try:
+        number = math.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ScoringError(
+            f"the score {name} is {value!r}; a score must be a finite number, and {scorer_name} gave this one"
+        )
+    return number
+
+
+def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
+    """Run a scorer that asks nobody; whatever it raises, the run goes on.
+
+    Raises:
+        ScoringError: it tried to end the process, or takes something else than a sample and a transcript.
+    """
+    try:
+        return read_scores(scorer(sample, transcript), name_of(scorer))
+    except TypeError:
+        check_call(scorer, A_SCORER, error=ScoringError)
+        raise
+    except SystemExit as error:
+        raise ScoringError(
+            f"a scorer called sys.exit({error.code!r}); it should raise an exception"
+        ) from error
+    except KeyboardInterrupt as error:
+        if is_from_user():
+            raise
+        raise ScoringError("a scorer raised KeyboardInterrupt; it should raise an exception") from error

@@ -1,0 +1,64 @@
+"""Signals that end a run: which ones arrived, and whether an interruption came from the user."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+_received: list[int] = []
+
+
+def is_from_user() -> bool:
+    """Tell whether a KeyboardInterrupt comes from the keyboard, not from the code under test."""
+    return bool(_received) or signal.getsignal(signal.SIGINT) not in {_interrupt, signal.SIG_IGN}
+
+
+def ending_signal() -> str:
+    """Describe the signal that ended the run; empty if none did."""
+    ending = [signal.Signals(number).name for number in _received if number != signal.SIGINT]
+    return f"it was ended by {ending[0]}" if ending else ""
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    _received.append(number)
+    raise KeyboardInterrupt
+
+
+def handle_signals(*names: str, end: Callable[[str, int], None]) -> dict[int, Any]:
+    """Handle signals for which nobody else has set a handler.
+
+    Args:
+        names: as in the module `signal`; not every system has each.
+        end: ends the process after any signal but SIGINT; receives a message and the exit status.
+
+    Returns:
+        The earlier handlers, for `restore_signals`.
+    """
+
+    def terminate(number: int, _frame: FrameType | None) -> None:
+        _received.append(number)
+        # A second signal of the same kind must not interrupt the writing of the report.
+        signal.signal(number, signal.SIG_IGN)
+        end(f"ended by {signal.Signals(number).name}; go on with --resume last", 128 + number)
+
+    earlier: dict[int, Any] = {}
+    if threading.current_thread() is not threading.main_thread():
+        # Python lets no other thread set handlers.
+        return earlier
+    for name in names:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
+            earlier[number] = signal.signal(number, _interrupt if name == "SIGINT" else terminate)
+    return earlier
+
+
+def restore_signals(earlier: dict[int, Any]) -> None:
+    """Set the handlers that were there before."""
+    _received.clear()
+    for number, handler in earlier.items():
+        signal.signal(number, handler)

@@ -1,0 +1,234 @@
+"""Collection: a benchmark's function becomes its cases, and the command line picks among them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.core.declarations import DECLARATION
+from evalsuite.core.errors import EvalsuiteError
+from evalsuite.plugin.items import FIXTURE, LEFT_OUT, MARK, case_of, cases_of, is_left_out
+from evalsuite.plugin.listener import LISTENER
+from evalsuite.plugin.options import is_asked_for
+from evalsuite.plugin.process import PROCESS
+from evalsuite.plugin.xdist import data_of_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+PACKAGE = Path(__file__).parents[1]
+
+RENAMING = (
+    "pytest_generate_tests",
+    "pytest_itemcollected",
+    "pytest_pycollect_makeitem",
+    "pytest_collection_modifyitems",
+)
+"""Hooks by which a suite can give items further names before `-k` looks at them."""
+
+
+def mark_function(function: object) -> None:
+    """Mark a benchmark's function for pytest; any other object passes."""
+    plain = getattr(function, "__func__", function)
+    declaration = plain.__dict__.get(DECLARATION) if isinstance(plain, FunctionType) else None
+    marks = getattr(plain, "pytestmark", ())
+    if declaration is not None and not any(mark.name == MARK for mark in marks):
+        pytest.mark.usefixtures(FIXTURE)(plain)
+        getattr(pytest.mark, MARK)(declaration)(plain)
+
+
+def make_items(metafunc: pytest.Metafunc) -> None:
+    """Give a benchmark's function its cases on this machine.
+
+    If no model can be asked and the command does not ask for cases, one skipped item stands for them.
+
+    Raises:
+        pytest.Collector.CollectError: with one message that says what to change.
+    """
+    mark = metafunc.definition.get_closest_marker(MARK)
+    if mark is None:
+        return
+    from evalsuite.engine.bound import bind
+    from evalsuite.engine.cases import make_cases
+
+    config, declaration = metafunc.config, mark.args[0]
+    process, listener = config.stash[PROCESS], config.stash.get(LISTENER, None)
+    settings, name = process.settings, process.model_name
+    try:
+        reason = _why_unaskable(config)
+        if reason and not is_asked_for(config):
+            skipped = pytest.param(None, marks=pytest.mark.skip(reason), id=LEFT_OUT)
+            metafunc.parametrize(FIXTURE, [skipped], indirect=True)
+            return
+        if reason:
+            raise pytest.Collector.CollectError(reason)
+        bound = bind(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
+        # A resumed run notes the cases that it leaves out.
+        may_match = _any_case if settings.resume else _keyword_filter(metafunc)
+        cases, ids = make_cases(bound, settings, process.deal, may_match)
+    except EvalsuiteError as error:
+        raise pytest.Collector.CollectError(str(error)) from error
+    metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)
+    if listener is not None:
+        listener.live[metafunc.definition.nodeid] = declaration.benchmark
+
+
+def _why_unaskable(config: pytest.Config) -> str:
+    """Return why the model cannot be asked; empty if it can, or if nothing will be asked."""
+    from evalsuite.engine.settings_check import check_before_cases
+
+    process, has_keys = config.stash[PROCESS], LISTENER in config.stash
+    if config.option.collectonly:
+        return ""
+    try:
+        check_before_cases(process.settings, process.model_name, has_keys=has_keys)
+    except EvalsuiteError as error:
+        return str(error)
+    # Only the controlling process has the keys, so it has told its workers what is missing.
+    return "" if has_keys else str(data_of_worker(config)[0]["unaskable"])
+
+
+def _any_case(_id: str) -> bool:
+    return True
+
+
+def _keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
+    """Return what tells whether `-k` may keep the case of an id; pytest itself decides over those that it may keep.
+
+    Every case may match without `-k`, and if the names of an item are not known before it is made: if the test is
+    parametrized further, or if the suite's own hooks may add names.
+    """
+    from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
+
+    text = metafunc.config.option.keyword.strip()
+    if not text or has_parameters(metafunc) or _has_renaming_hooks(metafunc.config):
+        return _any_case
+    matches, name = compile_keywords(text, metafunc.definition), metafunc.definition.name
+    if matches is None:
+        return _any_case
+    return lambda id_: matches(f"{name}[{id_}]")
+
+
+def _has_renaming_hooks(config: pytest.Config) -> bool:
+    """Tell whether a conftest has a hook that may change names or marks of items."""
+    return any(
+        str(getattr(implementation.plugin, "__file__", "")).endswith("conftest.py")
+        for hook in RENAMING
+        for implementation in getattr(config.hook, hook).get_hookimpls()
+    )
+
+
+def shorten_report(report: pytest.CollectReport) -> None:
+    """Replace the traceback of a test file whose import raised one of evalsuite's errors by place and message."""
+    # pytest leaves the call on the report for its own hooks, such as `pytest_exception_interact`.
+    call: pytest.CallInfo[None] | None = getattr(report, "call", None)
+    if call is None or call.excinfo is None or not isinstance(call.excinfo.value, EvalsuiteError):
+        return
+    places = [entry for entry in call.excinfo.traceback if not Path(entry.path).is_relative_to(PACKAGE)]
+    place = f"{Path(places[-1].path).name}:{places[-1].lineno + 1}: " if places else ""
+    report.longrepr = f"{place}{call.excinfo.value}"
+
+
+def pass_parameters(items: Sequence[pytest.Item]) -> None:
+    """Pass values of `pytest.mark.parametrize` beside `@benchmark` on to the cases' samples."""
+    for item in items:
+        case = case_of(item)
+        parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
+        own = {name: value for name, value in parameters.items() if name != FIXTURE}
+        if case is not None and own:
+            parameters[FIXTURE] = case.with_parameters(own)
+
+
+def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Check that modes, gates and margins apply to some of the collected cases.
+
+    Raises:
+        pytest.UsageError: one does not (see `_refuse`).
+    """
+    config = session.config
+    settings = config.stash[PROCESS].settings
+    gates = config.getoption("evalsuite_gate") or ()
+    margins = config.getoption("evalsuite_margin") or ()
+    if config.option.collectonly:
+        settings, gates, margins = replace(settings, gate=()), (), ()
+    if not (settings.mode or settings.gate or margins):
+        return
+    from evalsuite.engine.case_checks import find_unmet_option
+
+    _refuse(session, items, find_unmet_option(cases_of(items), settings, gates, margins))
+
+
+def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Check that the chosen cases have the judge and the sandboxes that they need.
+
+    Raises:
+        pytest.UsageError: one is missing, or all cases are skipped and there is no other test (see `_refuse`).
+    """
+    if items and all(map(is_left_out, items)):
+        _refuse(session, items, str(next(items[0].iter_markers("skip")).args[0]))
+    option = session.config.option
+    cases = cases_of(items)
+    if not cases or option.collectonly or option.setupplan:
+        return
+    from evalsuite.engine.case_checks import find_missing_judge, find_missing_sandbox
+
+    settings = session.config.stash[PROCESS].settings
+    _refuse(session, items, find_missing_judge(cases, settings) or find_missing_sandbox(cases, settings))
+
+
+def _refuse(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
+    """End the run if there is a problem; nothing is asked.
+
+    Raises:
+        pytest.UsageError: with the problem. A worker reports an error of collection instead, because xdist does not
+            pass on its usage errors; xdist shows the same text of several workers once.
+    """
+    if not problem:
+        return
+    if LISTENER in session.config.stash:
+        raise pytest.UsageError(problem)
+    items.clear()
+    session.ihook.pytest_collectreport(report=pytest.CollectReport("", "failed", problem, []))
+
+
+def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep this shard's cases, and put them in the run's order."""
+    process = config.stash[PROCESS]
+    settings = process.settings
+    if settings.shard:
+        # Cases of other shards were not made, but for one per function that has no case here.
+        others = [
+            item
+            for item, case in zip(items, map(case_of, items), strict=True)
+            if case is not None and not process.deal.is_mine(case.bound.name, case.source.id)
+        ]
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=others)
+    if settings.may_end_early:
+        from evalsuite.engine.cases import put_in_order
+
+        items[:] = put_in_order(items, case_of, settings, process.workers)
+
+
+def read_selection(config: pytest.Config) -> dict[str, Any]:
+    """Return which tests the command line asks for."""
+    by_path = config.args_source is pytest.Config.ArgsSource.ARGS
+    return {
+        "args": list(config.args) if by_path else [],
+        "keyword": config.option.keyword,
+        "markexpr": config.option.markexpr,
+    }
+
+
+def apply_selection(config: pytest.Config, selection: Mapping[str, Any]) -> None:
+    """Make a session collect what an earlier one did, or what the controlling process was asked for."""
+    if selection["args"]:
+        config.args = selection["args"]
+        config.args_source = pytest.Config.ArgsSource.ARGS
+    config.option.keyword = selection["keyword"]
+    config.option.markexpr = selection["markexpr"]

@@ -1,0 +1,99 @@
+"""The fixtures of a case: sample, transcript, scores, model, endpoint and judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from evalsuite.core.errors import Detached, SettingsError
+from evalsuite.plugin.items import FIXTURE, case_of, findings_of, running_items
+from evalsuite.plugin.process import PROCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalsuite.applications.case_model import BlockingModel
+    from evalsuite.applications.endpoint import Endpoint
+    from evalsuite.core.types import Sample, Transcript
+    from evalsuite.engine.case_record import CaseFindings
+    from evalsuite.engine.cases import Case
+
+OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")
+"""The fixtures that only the test of a benchmark has."""
+
+
+class RunningCase(NamedTuple):
+    """A case and what is found out about it while its item runs."""
+
+    case: Case
+    findings: CaseFindings
+
+
+# Neither this fixture nor those below take `request`: pytest makes it anew three times for a test that has one of them.
+@pytest.fixture
+def evalsuite_case() -> RunningCase:
+    """The case of this item, solved and scored: every benchmark's test uses it."""
+    item = running_items[-1]
+    case = case_of(item)
+    if case is None:
+        names = getattr(item, "fixturenames", ())
+        asked_for = next((name for name in names if name in OF_A_CASE), FIXTURE)
+        raise SettingsError(
+            f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {item.name}"
+        )
+    findings = findings_of(item)
+    if case.bound.solver is not None:
+        solved = item.config.stash[PROCESS].result(case)
+        if isinstance(solved.error, Detached):
+            pytest.skip(f"a later session will collect its answer: {solved.error}")
+        findings.score(case, solved)
+        # junit and other tools show them.
+        item.user_properties.extend(findings.scores.items())
+    return RunningCase(case, findings)
+
+
+@pytest.fixture
+def sample(evalsuite_case: RunningCase) -> Sample:
+    """The sample of this case."""
+    return evalsuite_case.case.sample
+
+
+@pytest.fixture
+def transcript(evalsuite_case: RunningCase) -> Transcript:
+    """Everything that was said and run for this case, and the final answer."""
+    return evalsuite_case.findings.transcript_of(evalsuite_case.case)
+
+
+@pytest.fixture
+def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
+    """Metric name to value, each a finite number."""
+    return evalsuite_case.findings.scores_of(evalsuite_case.case)
+
+
+def _lend(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
+    from evalsuite.engine.case_record import lend
+
+    process, case = request.config.stash[PROCESS], case_of(request.node)
+    make = process.models.demand_judge if judge else process.models.model
+    findings = findings_of(request.node) if case else None
+    with lend(make(case.epoch if case else 1), process.background.loop, findings, is_judge=judge) as model:
+        yield model
+
+
+@pytest.fixture
+def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
+    """The model under test."""
+    yield from _lend(request, judge=False)
+
+
+@pytest.fixture
+def endpoint(model: BlockingModel) -> Endpoint:
+    """An address on loopback where the model under test is served to programs of any language."""
+    return model.endpoint()
+
+
+@pytest.fixture
+def judge(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
+    """The judge, if the run has one; else an error that says how to name one."""
+    yield from _lend(request, judge=True)

@@ -1,0 +1,63 @@
+"""Cases among pytest's items, and the names under which pytest's objects hold them. Every session loads this."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalsuite.engine.case_record import CaseFindings
+    from evalsuite.engine.cases import Case
+
+MARK = "evalsuite"
+"""The mark of a benchmark's test function, so that `-m evalsuite` selects the cases."""
+
+FIXTURE = "evalsuite_case"
+"""The parametrised fixture whose parameter is the case."""
+
+RECORD = "evalsuite_record"
+"""The attribute of a report that carries a case's record to the controlling process."""
+
+FINDINGS: pytest.StashKey[CaseFindings] = pytest.StashKey()
+
+FAILURES: pytest.StashKey[int] = pytest.StashKey()
+"""How many reports of an item count as failures of the session."""
+
+LEFT_OUT = "no_model"
+"""The id of the one skipped item that stands for a benchmark whose model cannot be asked."""
+
+running_items: list[pytest.Item] = []
+"""The last is the item that runs now; a test may run a session of its own within this process."""
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """Return an item's case, if the item is one."""
+    parameters = getattr(item, "callspec", None)
+    return parameters.params.get(FIXTURE) if parameters else None
+
+
+def is_left_out(item: pytest.Item) -> bool:
+    """Tell whether an item stands for a benchmark's cases, which are skipped because no model can be asked."""
+    parameters = getattr(item, "callspec", None)
+    return parameters is not None and FIXTURE in parameters.params and parameters.params[FIXTURE] is None
+
+
+def cases_of(items: Iterable[pytest.Item]) -> list[Case]:
+    """Return the cases among items."""
+    return [case for item in items if (case := case_of(item)) is not None]
+
+
+def findings_of(item: pytest.Item) -> CaseFindings:
+    """Return a case's findings; empty when its item begins, because some plugins run an item several times."""
+    from evalsuite.engine.case_record import CaseFindings
+
+    return item.stash.setdefault(FINDINGS, CaseFindings())
+
+
+def solvable_case(item: pytest.Item) -> Case | None:
+    """Return an item's case, if the item is one and its benchmark has a solver."""
+    case = case_of(item)
+    return case if case is not None and case.bound.solver is not None else None

@@ -1,0 +1,291 @@
+"""The controlling process: it receives workers' requests and everybody's reports, and makes the run for them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.errors import EvalsuiteError, RunError, for_terminal, in_words
+from evalsuite.engine.signals import handle_signals
+from evalsuite.plugin.items import RECORD, cases_of
+from evalsuite.plugin.options import is_asked_for
+from evalsuite.plugin.process import PROCESS
+from evalsuite.plugin.xdist import connect_worker, planned_by, stop_distributing
+
+if TYPE_CHECKING:
+    from evalsuite.core.protocols import Benchmark
+    from evalsuite.engine.open_run import OpenRun
+    from evalsuite.engine.preparation import RunSpec
+    from evalsuite.journal.planned import PlannedCase
+
+INCOMPLETE = 12
+"""`Status.INCOMPLETE`, whose module takes too long to import for a session without cases."""
+
+PLAN = "plan "
+"""Begins a worker's message that holds the plan; all others are JSON objects."""
+
+
+class Listener:
+    """The plugin that receives reports. Every session has one; it opens the run when the first case needs it.
+
+    Args:
+        config: the session's.
+        spec: what the run is asked to do.
+
+    Attributes:
+        planned: how many cases there are, as far as is known.
+        broken: why there is no report; empty if nothing went wrong.
+        status: the exit status that the verdict gave.
+        handlers: handlers of signals, to be restored.
+        live: the benchmarks that this process has collected, by the node id of the test function.
+    """
+
+    def __init__(self, config: pytest.Config, spec: RunSpec) -> None:
+        self._config, self.spec, self.settings = config, spec, spec.settings
+        self.planned = self.status = self._uncollected = 0
+        self.broken = ""
+        self.handlers: dict[int, Any] = {}
+        self.live: dict[str, Benchmark] = {}
+        # The plan as a worker sent it.
+        self._sent_plan: str | None = None
+        self._session: pytest.Session | None = None
+        self._channels: list[Any] = []
+        self._items: list[str] = []
+        # Items that are not cases and have finished.
+        self._passed_over: set[str] = set()
+        # Failed reports, and those of them that do not fail the session, by case.
+        self._failures: dict[str, tuple[int, int]] = {}
+        # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
+        self._opening = threading.Lock()
+        self._run: OpenRun | None = None
+        self._failure: RunError | None = None
+
+    @property
+    def run(self) -> OpenRun:
+        """The run with its folder, journal and gateway; made once, whichever thread asks first.
+
+        Raises:
+            RunError: it cannot be made; every later call raises the same.
+        """
+        with self._opening:
+            if self._failure is not None:
+                raise self._failure
+            if self._run is None:
+                try:
+                    self._run = self._make_run()
+                except (EvalsuiteError, OSError) as error:
+                    self.broken = f"the run cannot begin: {in_words(error)}"
+                    self._failure = RunError(self.broken)
+                    raise self._failure from error
+            return self._run
+
+    def open(self) -> OpenRun:
+        """Return the run to the main thread, before the first case runs, or end the session.
+
+        Raises:
+            pytest.exit.Exception: the run cannot begin, so its cases would be paid for in vain.
+        """
+        try:
+            return self.run
+        except RunError as error:
+            pytest.exit(f"evalsuite: {error}", INCOMPLETE)
+
+    def _make_run(self) -> OpenRun:
+        from evalsuite.engine.open_run import OpenRun
+        from evalsuite.plugin.hookspecs import HookWatchers
+
+        return OpenRun(
+            self.spec,
+            self._plan(),
+            self._order(),
+            narrowed=_is_narrowed(self._config),
+            live=self.live,
+            stop=self._stop,
+            watchers=HookWatchers(self._config),
+        )
+
+    def _order(self) -> list[str]:
+        """Return the order in which results count if the run may end early; fixed before anything is asked."""
+        if not self.settings.may_end_early:
+            return []
+        from evalsuite.decisions.planned_order import dealt
+
+        awaited = [item for item in self._items if item not in self._passed_over]
+        return dealt(awaited, len(self._channels) or 1)
+
+    def _plan(self) -> list[PlannedCase]:
+        """Return this session's cases, as sent by a worker or as collected by this process."""
+        if self._sent_plan is not None:
+            from evalsuite.journal.planned import decode_plan
+
+            return decode_plan(json.loads(self._sent_plan))
+        return self._config.stash[PROCESS].plan(self._session.items) if self._session is not None else []
+
+    @property
+    def begun(self) -> bool:
+        """Whether any case asked a model or left a record."""
+        return self._run is not None
+
+    @property
+    def has_cases(self) -> bool:
+        """Whether this session has any case, as far as is known yet."""
+        return bool(self.planned or self._sent_plan is not None)
+
+    @property
+    def failed(self) -> int:
+        """Number of failed reports of cases."""
+        return sum(failed for failed, _ in self._failures.values())
+
+    @property
+    def covered(self) -> int:
+        """Number of failed reports that do not fail the session: a gate decides, or the case is in quarantine."""
+        return sum(covered for _, covered in self._failures.values())
+
+    def connect(self, node: Any) -> None:
+        """Give a worker, before it starts, the settings and a connection to the gateway."""
+        from evalsuite.gateway.concealment import public_settings
+
+        quarantine = self.spec.quarantine
+        data = {
+            # A worker may be on another host: keys and logins stay here.
+            "settings": json.dumps(public_settings(self.settings).plain()),
+            "model": self.spec.model,
+            "selection": dict(self.spec.selection),
+            "quarantine": quarantine.plain() if quarantine else None,
+            "unaskable": self._why_unaskable(),
+            # One worker's plan is enough; if that worker dies first, its replacement is asked.
+            "plan": self._sent_plan is None and all(other.isclosed() for other in self._channels),
+        }
+        self._channels.append(connect_worker(node, data, self._receive))
+
+    def _why_unaskable(self) -> str:
+        """Return why workers skip all cases; empty if the model can be asked, or if the command asks for cases."""
+        from evalsuite.engine.settings_check import check_before_cases
+
+        if is_asked_for(self._config):
+            return ""
+        try:
+            check_before_cases(self.settings, self.spec.model, has_keys=True)
+        except EvalsuiteError as error:
+            return str(error)
+        return ""
+
+    def import_client(self) -> None:
+        """Import the client while the workers start, if a model is named, so that some case will probably ask."""
+        if self.settings.model and not self.settings.replay:
+            from evalsuite.models.choice import import_client
+
+            threading.Thread(target=import_client, args=(self.settings.model,), daemon=True).start()
+
+    def _stop(self, reason: str) -> None:
+        """End the session after the current test."""
+        reason = for_terminal(reason)
+        stop_distributing(self._config, reason)
+        session = self._config.stash[PROCESS].session
+        if session is not None:
+            session.shouldstop = reason
+        for channel in self._channels:
+            self.run.access.stop_worker(channel, reason)
+
+    def _receive(self, channel: Any, text: str | None) -> None:
+        if text is not None and text.startswith(PLAN):
+            self._sent_plan = text.removeprefix(PLAN)
+            return
+        if text is None and not self.begun:
+            return
+        try:
+            self.run.access.answer_worker(channel, text)
+        except RunError as error:
+            # Only if no case was planned: otherwise the main thread has opened the run before.
+            from evalsuite.gateway.channel import refuse
+
+            refuse(channel, text, error)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the record attached to the report, or make the one that a dead worker cannot send."""
+        if hasattr(report, RECORD) or str(report.when) == "???":
+            try:
+                self._keep(self.open(), report)
+            except (EvalsuiteError, OSError) as error:
+                # Cases whose records cannot be kept would be paid for in vain.
+                self.broken = f"the records cannot be kept: {in_words(error)}"
+                pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
+        elif report.when == "teardown" and self.settings.may_end_early:
+            self._passed_over.add(report.nodeid)
+            if self.begun:
+                self.run.early.add(report.nodeid, None)
+        elif self.settings.baseline and self.begun and (report.failed or hasattr(report, "wasxfail")):
+            from evalsuite.plugin.outcomes import add_baseline
+
+            add_baseline(report, self.run.baseline)
+
+    def _keep(self, run: OpenRun, report: pytest.TestReport) -> None:
+        case = report.nodeid
+        sent = report.__dict__.pop(RECORD, None)
+        if sent is not None:
+            from evalsuite.engine.open_run import KeptRecord
+
+            *parts, failures = sent
+            kept = KeptRecord(*parts)
+            run.keep(case, kept)
+            benchmark = kept.benchmark
+        elif run.is_planned(case):
+            benchmark, failures = run.keep_crash(case, str(report.longrepr)), 1
+        else:
+            return
+        # If a case ran several times, the last time counts.
+        self._failures[case] = failures, failures if run.is_covered(case, benchmark) else 0
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over from a worker how many cases there were."""
+        self.planned = max(self.planned, planned_by(node))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Open the run once workers know their cases; from here on, a signal must not cost the report.
+
+        Raises:
+            pytest.Session.Interrupted: there are cases, and a file of the suite could not be collected.
+        """
+        self._items = ids
+        if self._sent_plan is not None and self._uncollected:
+            # As pytest does without workers, before any case is paid for; xdist by itself would go on.
+            raise pytest.Session.Interrupted(f"{number_of(self._uncollected, 'error')} during collection")
+        if self._sent_plan is not None and not self.handlers:
+            self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit)
+            self.open()
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count what workers could not collect; xdist shows each failure once."""
+        if report.failed and not self._config.option.continue_on_collection_errors:
+            self._uncollected += 1
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Count the cases of a session without workers."""
+        self._session = session
+        self.planned = len(cases_of(session.items))
+        self._items = [item.nodeid for item in session.items]
+        if self.planned:
+            self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit)
+
+
+def _is_narrowed(config: pytest.Config) -> bool:
+    """Tell whether the command line picks cases: by -k, -m, --lf, a file or an id.
+
+    If so, gates of an ini file, which are meant for the whole suite, apply only to the benchmarks present. A
+    gate on the command line is meant for this run and always applies.
+    """
+    if config.getoption("evalsuite_gate"):
+        return False
+    option = config.option
+    picked = option.keyword or option.markexpr or getattr(option, "lf", False)
+    return bool(picked) or any("::" in arg or arg.endswith(".py") for arg in config.args)
+
+
+LISTENER: pytest.StashKey[Listener] = pytest.StashKey()

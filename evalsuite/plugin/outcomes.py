@@ -1,0 +1,279 @@
+"""One item from its beginning to its record: what each phase raised, and how pytest shows it.
+
+A case that misses its threshold explains itself: its block replaces the traceback.
+"""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import re
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.core.declarations import FIXTURE
+from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, for_terminal
+from evalsuite.plugin.items import FAILURES, FINDINGS, RECORD, case_of, findings_of, running_items
+from evalsuite.plugin.listener import LISTENER
+from evalsuite.plugin.process import PROCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from types import CodeType
+
+    from evalsuite.engine.case_record import CaseFindings
+    from evalsuite.engine.cases import Case
+    from evalsuite.results.runs import Run
+
+EXCUSES = {
+    "gate": "below threshold; the gate decides",
+    "epochs": "below threshold; the sample's other epochs decide with it",
+    "quarantine": "below threshold; in quarantine, and decides nothing",
+}
+"""Descriptions of why a case below its threshold does not fail the session by itself."""
+
+SECTION = "evalsuite"
+"""The section of a failure that holds the case's block."""
+
+NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!=|<=?|>=?) [-+.\de]+")
+"""A comparison of numbers, which the block's scores show better."""
+
+
+def note_running(item: pytest.Item) -> Generator[None, object, object]:
+    """Note which item runs while it does."""
+    running_items.append(item)
+    try:
+        return (yield)
+    except pytest.exit.Exception:
+        # Whoever quits the debugger has seen the case fail; no further report of it would carry its record.
+        _keep_record(item)
+        raise
+    finally:
+        running_items.pop()
+
+
+def _keep_record(item: pytest.Item) -> None:
+    """Keep the record of a case that failed before the session was left."""
+    listener, findings = item.config.stash.get(LISTENER, None), item.stash.get(FINDINGS, None)
+    case = case_of(item)
+    if listener is None or case is None or findings is None or findings.outcome not in {"failed", "error"}:
+        return
+    report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "teardown")
+    _attach_record(item, case, report)
+    listener.pytest_runtest_logreport(report)
+
+
+def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
+    """With --pdb, make `pp evalsuite_case` show the sample, the transcript and the scores in every frame."""
+    case = case_of(node) if isinstance(node, pytest.Item) else None
+    if not isinstance(node, pytest.Item) or case is None or not node.config.option.usepdb:
+        return (yield)
+    findings = findings_of(node)
+    shown = {
+        "sample": case.sample,
+        "transcript": findings.solved.transcript if findings.solved else None,
+        "scores": findings.scores,
+        "error": findings.error,
+    }
+    terminal = node.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.write_line("evalsuite: pp evalsuite_case shows sample, transcript and scores")
+    setattr(builtins, FIXTURE, shown)
+    try:
+        return (yield)
+    finally:
+        delattr(builtins, FIXTURE)
+
+
+def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Move the queue of cases on."""
+    if item.config.option.setupplan:
+        # The fixtures are listed, not run.
+        return
+    process = item.config.stash[PROCESS]
+    process.begin_item(item, nextitem)
+    if process.stopping and (nextitem is None or case_of(nextitem) is not None):
+        item.session.shouldstop = process.stopping
+
+
+def make_report(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Have pytest make the report of one phase of an item, and add what there is to show of a case."""
+    case = case_of(item)
+    if call.excinfo is None or case is None:
+        report = yield
+    else:
+        with _without_traceback(item, call):
+            report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, EvalsuiteError):
+        report.longrepr = for_terminal(str(call.excinfo.value))
+    if case is None:
+        return report
+    if call.excinfo is not None:
+        _note_failure(item, case, call, report)
+    findings = item.stash.get(FINDINGS, None)
+    if report.when == "call" and findings is not None and findings.scores.get("calls") == 0.0:
+        lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
+        report.sections.append(("tool calls: - expected, + made", lines))
+    if report.when == "teardown" and not item.config.option.setupplan:
+        _attach_record(item, case, report)
+    return report
+
+
+def _note_failure(
+    item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> None:
+    """Note what a phase of a case raised, and have the case explain itself."""
+    from evalsuite.engine.case_record import find_excuse
+    from evalsuite.output.reports.case_block import case_block
+
+    process, findings = item.config.stash[PROCESS], findings_of(item)
+    assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
+    error = call.excinfo.value
+    if isinstance(error, SpendLimitReached) and process.settings.until_decided:
+        _skip_for_money(findings, report)
+        return
+    is_missed = findings.note_error(error, str(error), in_test=call.when == "call")
+    if is_missed:
+        excuse = find_excuse(case, process.settings, process.quarantine)
+        _excuse(findings, report, None if is_looking_closer(item.config) else excuse)
+    item.stash[FAILURES] = item.stash.get(FAILURES, 0) + report.failed
+    if findings.outcome in {"failed", "error"}:
+        explain(item, call, report, case_block(findings.record(case, item.nodeid, process.model_name or "")))
+
+
+def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
+    """Skip a case for which --until-decided had no money left: it is neither a failure nor an error."""
+    findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
+    report.outcome = "skipped"
+    report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
+
+
+def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | None) -> None:
+    """Show a missed threshold as expected, if it is decided elsewhere.
+
+    Args:
+        findings: the case's.
+        report: pytest's, of the test itself.
+        excuse: a key of `EXCUSES`, or None.
+    """
+    if report.outcome != "failed":
+        findings.excused = "xfail"
+    elif excuse:
+        findings.excused = excuse
+        report.outcome = "skipped"
+        report.wasxfail = EXCUSES[excuse]
+
+
+def is_looking_closer(config: pytest.Config) -> bool:
+    """Tell whether failures are looked at one by one (`-x`, `--pdb`): a missed threshold then fails, gated or not."""
+    option = config.option
+    return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
+
+
+def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
+    """Put the finished record on the item's last report."""
+    from evalsuite.engine.fingerprints import planned_fingerprints
+    from evalsuite.engine.open_run import KeptRecord
+
+    process = item.config.stash[PROCESS]
+    model = process.model_name or ""
+    fingerprints = planned_fingerprints(case, process.settings, model)
+    record = findings_of(item).record(case, item.nodeid, model, fingerprints)
+    kept = KeptRecord.of(record, case.bound.declared_metrics)
+    # A plain tuple, because execnet serialises no other.
+    setattr(report, RECORD, (*kept, item.stash.get(FAILURES, 0)))
+    # Transcripts are large, and pytest keeps its items until the end. An item that is rerun starts afresh.
+    item.stash[FAILURES] = 0
+    del item.stash[FINDINGS]
+
+
+def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
+    """Add the block to the report of a case that failed, in place of the traceback unless `--tb` asks for one.
+
+    An exception, as opposed to a missed threshold, keeps its traceback. The block is a section of the failure itself,
+    so that junit, pytest-html and workers carry it as they do a traceback.
+
+    Args:
+        item: the case's.
+        call: the phase that failed.
+        report: pytest's.
+        block: made by `case_block`.
+    """
+    from evalsuite.plugin.pytest_internals import is_traceback, show_failure
+
+    assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
+    raised = call.excinfo
+    if is_traceback(report.longrepr) and not _replaces_traceback(item.config, call):
+        report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback
+        return
+    # Without the names of our own exceptions and their modules.
+    is_ours = isinstance(raised.value, EvalsuiteError)
+    message = for_terminal(str(raised.value) if is_ours else raised.exconly(tryshort=True))
+    file, line, _ = report.location
+    test_file = str(item.path)
+    entries = [entry for entry in raised.traceback if entry.frame.code.raw.co_filename == test_file]
+    if entries:
+        number = entries[-1].lineno + 1
+        statement = _statement(entries[-1].frame.code.raw, number)
+    else:
+        # The test itself did not run, for example because its fixture `scores` failed.
+        number, statement = (line or 0) + 1, type(raised.value).__name__
+    lines = [f"{file}:{number}: {statement}\n"]
+    if message not in block and not NUMBERS_ALONE.fullmatch(message):
+        lines += [f"E   {part}\n" for part in message.splitlines()]
+    explained = show_failure(lines, file, number, message)
+    explained.addsection(SECTION, block, "-")
+    report.longrepr = explained
+
+
+@contextmanager
+def _without_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Keep pytest from formatting a traceback that `explain` replaces: that takes longer than the case itself."""
+    if call.when != "call" or call.excinfo is None or not _replaces_traceback(item.config, call):
+        yield
+        return
+    item.repr_failure = lambda excinfo, style=None: ""  # type: ignore[method-assign] # noqa: ARG005 - as pytest calls it
+    try:
+        yield
+    finally:
+        # The item may be run again, and fail in another way.
+        del item.repr_failure
+
+
+def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> bool:
+    """Tell whether the explanation says all that a traceback would, and nobody asked for a traceback."""
+    assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
+    return config.option.tbstyle == "auto" and isinstance(
+        call.excinfo.value, AssertionError | EvalsuiteError | pytest.fail.Exception
+    )
+
+
+@lru_cache(maxsize=256)
+def _statement(code: CodeType, number: int) -> str:
+    # Cached, because finding the statement parses the file, and a benchmark's cases fail at the same few lines.
+    from evalsuite.engine.assertions import statement_at
+
+    return for_terminal(statement_at(linecache.getlines(code.co_filename), number))
+
+
+def block_of(report: pytest.TestReport) -> str:
+    """Return the block in a report; empty if it has none."""
+    sections = getattr(report.longrepr, "sections", [])
+    return next((str(block) for name, block, _ in sections if name == SECTION), "")
+
+
+def add_baseline(report: pytest.TestReport, baseline: Run | None) -> None:
+    """Add what the baseline answered to the block of a failed case."""
+    from evalsuite.output.reports.case_block import baseline_line
+
+    if baseline is None or report.nodeid not in baseline.offsets:
+        return
+    sections = getattr(report.longrepr, "sections", [])
+    for at, (name, block, sep) in enumerate(sections):
+        if name == SECTION:
+            sections[at] = (name, f"{block}\n{baseline_line(baseline.read(report.nodeid))}", sep)

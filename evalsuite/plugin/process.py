@@ -1,0 +1,211 @@
+"""The plugin's state in one process: settings and, once a case needs them, event loop, models and cases in flight."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import threading
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from evalsuite.plugin.items import case_of, solvable_case
+from evalsuite.plugin.xdist import find_worker_queue, is_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from evalsuite.core.settings import Settings
+    from evalsuite.decisions.quarantine import Quarantine
+    from evalsuite.engine.cases import Case, Deal
+    from evalsuite.engine.prefetch import Prefetcher
+    from evalsuite.engine.solving import Models, Solved
+    from evalsuite.gateway.asker import CaseAsker
+    from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.journal.planned import PlannedCase
+
+
+class Upcoming(Protocol):
+    """Knows which cases a process runs next."""
+
+    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Receive, in the main thread, the item that begins."""
+        ...
+
+    def __call__(self, most: int) -> Iterator[Case]:
+        """Yield the cases among the `most` items after the current one, each of them once; called in another thread.
+
+        A case that the caller does not take is yielded by the next call.
+        """
+        ...
+
+
+class SessionQueue:
+    """The session's items in order, for sessions without workers.
+
+    Args:
+        items: all of them.
+    """
+
+    def __init__(self, items: list[pytest.Item]) -> None:
+        from evalsuite.engine.prefetch import CaseQueue
+
+        self._positions = {item: position for position, item in enumerate(items)}
+        self._queue = CaseQueue([solvable_case(item) for item in items])
+
+    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
+        """Move to an item; one that is not the session's changes nothing."""
+        if item in self._positions:
+            self._queue.move_to(self._positions[item])
+
+    def __call__(self, most: int) -> Iterator[Case]:
+        """Yield the next cases of the session."""
+        return self._queue(most)
+
+
+@cache
+def _freeze_heap() -> None:
+    """Exclude what exists before the first case (modules, pytest, items) from garbage collection; once per process.
+
+    The collector would traverse it again and again: with eight workers, an eighth of a run of quick cases.
+    """
+    gc.freeze()
+    # Extension modules made with nanobind, such as duckdb's, report objects that were never freed as leaks.
+    atexit.register(gc.unfreeze)
+
+
+class Process:
+    """A process that runs tests: the only one, or a worker. It starts nothing before a case needs it.
+
+    Args:
+        settings: the run's.
+        model: the model's name, with the default filled in; None if there is none.
+        quarantine: cases that decide nothing until a date; None if there is no file of them.
+        workers: how many processes run tests.
+        background: makes or returns the event loop.
+        connect: makes the connection to the gateway.
+
+    Attributes:
+        deselected: cases that the command line leaves out of a resumed run.
+        stopping: why this worker is to end after the current case; empty if it goes on.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        model: str | None,
+        quarantine: Quarantine | None,
+        workers: int,
+        background: Callable[[], BackgroundLoop],
+        connect: Callable[[BackgroundLoop], CaseAsker],
+    ) -> None:
+        self.settings, self.model_name, self.quarantine, self.workers = settings, model, quarantine, workers
+        self._background, self._connect = background, connect
+        self.session: pytest.Session | None = None
+        self.deselected: list[pytest.Item] = []
+        self.stopping = ""
+        self._deal: Deal | None = None
+        # Test code may ask for a model in any thread.
+        self._lock = threading.Lock()
+        self._loop: BackgroundLoop | None = None
+        self._models: Models | None = None
+        # Made by the first case, in the thread that runs the tests.
+        self._queue: Upcoming | None = None
+        self._prefetcher: Prefetcher | None = None
+
+    @property
+    def deal(self) -> Deal:
+        """Knows this machine's shard of the samples."""
+        if self._deal is None:
+            from evalsuite.engine.cases import Deal
+
+            self._deal = Deal(self.settings.shard)
+        return self._deal
+
+    @property
+    def background(self) -> BackgroundLoop:
+        """This process's event loop; made once, whichever thread asks first."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = self._background()
+            return self._loop
+
+    @property
+    def models(self) -> Models:
+        """The run's models, reached through the gateway; made once, whichever thread asks first.
+
+        Raises:
+            SettingsError: no model was named and none is installed.
+        """
+        from evalsuite.engine.settings_check import demand_model
+        from evalsuite.engine.solving import Models
+
+        background, name = self.background, demand_model(self.model_name)
+        with self._lock:
+            if self._models is None:
+                self._models = Models(self._connect(background), self.settings, name)
+            return self._models
+
+    def begin_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Move the queue on and, from the first case on, fill the window of cases in flight."""
+        self.session = item.session
+        if self._prefetcher is None and case_of(item) is not None:
+            from evalsuite.engine.prefetch import Prefetcher, window_of
+
+            _freeze_heap()
+            session = item.session
+            # A worker's queue is xdist's.
+            queue = find_worker_queue(session) if is_worker(session.config) else SessionQueue(session.items)
+            window = window_of(self.settings, self.workers)
+            self._queue, self._prefetcher = (
+                queue,
+                Prefetcher(self.background, self.models, queue, window),
+            )
+        if self._prefetcher is not None and self._queue is not None:
+            self._queue.move_to(item, nextitem)
+            self._prefetcher.begin(solvable_case(item))
+
+    def result(self, case: Case) -> Solved:
+        """Wait for the result of a case whose item has begun."""
+        assert self._prefetcher is not None  # noqa: S101 - made when the first case began
+        return self._prefetcher.result(case)
+
+    def plan(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
+        """Return the cases among the session's items, and those that a resumed run leaves out."""
+        from evalsuite.engine.fingerprints import planned_fingerprints
+        from evalsuite.engine.open_run import plan_case
+
+        every = [*((item, True) for item in items), *((item, False) for item in self.deselected)]
+        return [
+            plan_case(
+                case,
+                item.nodeid,
+                planned_fingerprints(case, self.settings, self.model_name or ""),
+                selected=selected,
+            )
+            for item, selected in every
+            if (case := case_of(item)) is not None
+        ]
+
+    def drop_cases(self) -> None:
+        """Drop the cases in flight; their tests will not run."""
+        if self._prefetcher is not None:
+            self.background.run(self._prefetcher.aclose())
+            self._prefetcher = None
+
+    def close(self) -> None:
+        """End the event loop, if there is one."""
+        if self._loop is not None:
+            self._loop.close()
+
+
+PROCESS = pytest.StashKey[Process]()
+
+
+def note_deselected(items: Iterable[pytest.Item]) -> None:
+    """Remember the cases that a resumed run leaves out, because their earlier records still count."""
+    for item in items:
+        process = item.config.stash.get(PROCESS, None)
+        if process is not None and process.settings.resume and case_of(item) is not None:
+            process.deselected.append(item)

@@ -1,0 +1,102 @@
+"""Everything private of pytest that evalsuite uses, one function each.
+
+tests/unit/plugin/test_pytest_internals.py says what breaks without each of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TextIO
+
+    import pytest
+
+
+def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], bool] | None:
+    """Compile a `-k` expression; None if pytest would refuse it, or if another pytest has other names for its parts.
+
+    Without it, pytest makes an item of each case before `-k` picks among them.
+
+    Args:
+        text: the expression.
+        definition: the test function, whose own names match, too.
+
+    Returns:
+        a function that tells whether the expression keeps an item of a name.
+    """
+    try:
+        from _pytest.mark import KeywordMatcher
+        from _pytest.mark.expression import Expression
+
+        expression, around = Expression.compile(text), KeywordMatcher.from_item(definition)
+    except Exception:  # noqa: BLE001 - a wrong expression is pytest's to report
+        return None
+
+    def keeps(name: str) -> bool:
+        lowered = name.lower()
+
+        def matches(word: str, /, **more: Any) -> bool:
+            return word.lower() in lowered or bool(around(word, **more))
+
+        return bool(expression.evaluate(matches))
+
+    return keeps
+
+
+def has_parameters(metafunc: pytest.Metafunc) -> bool:
+    """Tell whether items of a test have other parameters than the case in their names.
+
+    Without it, `-k` could not be applied before items are made.
+    """
+    if any(metafunc.definition.iter_markers("parametrize")):
+        return True
+    fixtures = metafunc._arg2fixturedefs  # noqa: SLF001
+    return any(definition.params for definitions in fixtures.values() for definition in definitions)
+
+
+def is_traceback(longrepr: object) -> bool:
+    """Tell whether a report shows a failure as pytest does, so that sections can be added to it."""
+    from _pytest._code.code import ExceptionRepr
+
+    return isinstance(longrepr, ExceptionRepr)
+
+
+def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> Any:
+    """Make what a report shows in place of a traceback.
+
+    pytest's own classes are needed, because xdist serialises these alone with their sections.
+
+    Args:
+        lines: shown in place of the traceback.
+        path: the failed test's file.
+        line: counted from 1.
+        message: shown in pytest's short summary.
+    """
+    from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
+
+    trace = ReprTraceback([ReprEntryNative(list(lines))], None, "native")
+    return ReprExceptionInfo(trace, ReprFileLocation(path, line, message))
+
+
+def terminal_file(terminal: pytest.TerminalReporter) -> TextIO:
+    """Return the file to which pytest writes; the live line needs its descriptor."""
+    return terminal._tw._file  # noqa: SLF001
+
+
+def replace_terminal_file(terminal: pytest.TerminalReporter, file: Any) -> None:
+    """Have pytest write to another file, which erases the live line first."""
+    terminal._tw._file = file  # noqa: SLF001
+
+
+def session_of(terminal: pytest.TerminalReporter) -> pytest.Session | None:
+    """Return the session of a terminal's reporter, whose summary hook is not given it; `--plan` needs its items."""
+    return getattr(terminal, "_session", None)
+
+
+def remember_failures(config: pytest.Config, cases: Sequence[str]) -> None:
+    """Make `--lf` run further cases."""
+    last_failed: Any = config.pluginmanager.get_plugin("lfplugin")
+    if hasattr(last_failed, "lastfailed"):
+        last_failed.lastfailed.update(dict.fromkeys(cases, True))

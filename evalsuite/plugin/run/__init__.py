@@ -1,1 +1,0 @@
-"""While cases run: what comes next, prefetching, fixtures, outcomes."""

@@ -1,0 +1,256 @@
+"""A session from its options to its exit status: this process's part in it, the report, everything closed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.declarations import started_sessions
+from evalsuite.core.errors import EvalsuiteError, in_words
+from evalsuite.core.settings import restore
+from evalsuite.engine.preparation import MODELS, prepare_run, show_command
+from evalsuite.engine.signals import ending_signal, handle_signals, restore_signals
+from evalsuite.plugin.collection import apply_selection, read_selection
+from evalsuite.plugin.items import LEFT_OUT, MARK, cases_of
+from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, Listener
+from evalsuite.plugin.options import settings_of
+from evalsuite.plugin.process import PROCESS, Process
+from evalsuite.plugin.xdist import data_of_worker, has_workers, is_worker, report_planned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalsuite.engine.open_run import OpenRun
+    from evalsuite.gateway.asker import CaseAsker
+    from evalsuite.gateway.loop import BackgroundLoop
+
+
+def only_plan(config: pytest.Config) -> None:
+    """With --plan, run nothing."""
+    if config.getoption("evalsuite_plan"):
+        config.option.collectonly = True
+
+
+def start(config: pytest.Config) -> None:
+    """Set this process up as the controlling one or as a worker.
+
+    Raises:
+        pytest.UsageError: an option makes no sense, or the model cannot be asked.
+    """
+    config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
+    started_sessions.append(str(config.rootpath))
+    if is_worker(config):
+        _start_worker(config)
+        return
+    try:
+        _start_controller(config)
+    except EvalsuiteError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _start_controller(config: pytest.Config) -> None:
+    runs = not config.option.collectonly
+    spec = prepare_run(
+        settings_of(config),
+        config.rootpath,
+        show_command(config.invocation_params.args),
+        read_selection(config),
+        named={name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None},
+        runs=runs,
+    )
+    apply_selection(config, spec.selection)
+    listener = Listener(config, spec)
+    config.stash[LISTENER] = listener
+    config.pluginmanager.register(listener, "evalsuite-listener")
+    if has_workers(config) and runs:
+        listener.import_client()
+    config.stash[PROCESS] = Process(
+        spec.settings,
+        spec.model,
+        spec.quarantine,
+        1,
+        lambda: listener.open().access.background,
+        lambda _: listener.run.access.gateway,
+    )
+
+
+def _start_worker(config: pytest.Config) -> None:
+    data, channel, workers = data_of_worker(config)
+    quarantine = None
+    if data["quarantine"]:
+        from evalsuite.decisions.quarantine import restore_quarantine
+
+        quarantine = restore_quarantine(data["quarantine"])
+
+    def stop(reason: str) -> None:
+        config.stash[PROCESS].stopping = reason
+
+    def connect(background: BackgroundLoop) -> CaseAsker:
+        from evalsuite.gateway.channel import ChannelAsker
+
+        return ChannelAsker(channel, background, stop)
+
+    settings = restore(json.loads(data["settings"]))
+    config.stash[PROCESS] = Process(settings, data["model"], quarantine, workers, _new_loop, connect)
+    apply_selection(config, data["selection"])
+    # To tell an interruption by a scorer from the user's.
+    handle_signals("SIGINT", end=pytest.exit)
+
+
+def _new_loop() -> BackgroundLoop:
+    from evalsuite.gateway.loop import BackgroundLoop
+
+    return BackgroundLoop()
+
+
+def send_plan(session: pytest.Session) -> None:
+    """On a worker: report how many cases there are and, if asked to, send them before any of them begins."""
+    if not is_worker(session.config):
+        return
+    report_planned(session.config, len(cases_of(session.items)))
+    data, channel, _ = data_of_worker(session.config)
+    if data["plan"]:
+        from evalsuite.core.json_codec import dumps
+        from evalsuite.journal.planned import encode_plan
+
+        plan = session.config.stash[PROCESS].plan(session.items)
+        if plan:
+            channel.send(PLAN + dumps(encode_plan(plan)))
+
+
+def name_models(config: pytest.Config) -> str | None:
+    """Return the line of pytest's header with the models; none if no option of evalsuite is given."""
+    process = config.stash[PROCESS]
+    if not process.settings.given:
+        return None
+    asked = {
+        "model": process.model_name,
+        "judge": process.settings.judge_model,
+        "user": process.settings.user_model,
+    }
+    return f"evalsuite: {', '.join(f'{role} {name}' for role, name in asked.items() if name) or 'no model'}"
+
+
+def conclude(session: pytest.Session) -> None:
+    """Write the report and set the exit status."""
+    config = session.config
+    config.stash[PROCESS].drop_cases()
+    listener = config.stash.get(LISTENER, None)
+    # A gate on this command line waits for cases even if none ran, unless none was to run.
+    is_awaited = config.getoption("evalsuite_gate") and session.exitstatus != pytest.ExitCode.USAGE_ERROR
+    if listener is None or not (listener.begun or listener.broken or is_awaited):
+        return
+    if listener.broken:
+        session.exitstatus = INCOMPLETE
+        return
+    run = listener.open()
+    stopped = _interruption(session, run)
+    try:
+        other_failures = max(0, session.testsfailed - listener.failed)
+        run.conclude(stopped, listener.planned, other_failures)
+    except (EvalsuiteError, OSError) as error:
+        listener.broken = f"the report cannot be written: {in_words(error)}"
+        session.exitstatus = INCOMPLETE
+        return
+    session.exitstatus = listener.status = _exit_status(session, listener, run, is_stopped=bool(stopped))
+    # A detached session decides nothing yet, so nothing of it is reported as missed.
+    if not run.detached:
+        from evalsuite.plugin.decision_reports import report_decisions
+
+        report_decisions(config, run)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if ending_signal() and terminal is not None:
+        # pytest leaves out its own summary if a signal ended the session.
+        show_summary(terminal)
+
+
+def _interruption(session: pytest.Session, run: OpenRun) -> str | None:
+    """Return why the session ended early, if it did and that was not the point."""
+    stopped = False if run.early.ended else session.shouldfail or session.shouldstop
+    stopped = stopped or ending_signal()
+    if not (stopped or run.early.ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
+        stopped = _uncollected(session.config) or "interrupted from the keyboard"
+    return str(stopped) if stopped else None
+
+
+def _uncollected(config: pytest.Config) -> str:
+    """Describe what could not be collected, which ends a session like an interruption; empty if all could be."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    errors: Sequence[object] = terminal.stats.get("error", ()) if terminal is not None else ()
+    failed = [report for report in errors if isinstance(report, pytest.CollectReport)]
+    if not failed:
+        return ""
+    count = f"{len(failed)} errors" if len(failed) > 1 else "an error"
+    reason = str(failed[0].longrepr).strip().splitlines() or [""]
+    return f"{count} while collecting: {failed[0].nodeid}: {reason[-1].removeprefix('E ').strip()}"
+
+
+def _exit_status(session: pytest.Session, listener: Listener, run: OpenRun, *, is_stopped: bool) -> int:
+    """Return pytest's own status, unless the run's decides."""
+    from evalsuite.decisions.verdict import Status
+
+    status, own = run.status, int(session.exitstatus)
+    if run.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
+        return int(Status.DETACHED)
+    if run.early.ended and own == pytest.ExitCode.INTERRUPTED:
+        # Stopping was the point.
+        own = 1 if session.testsfailed else 0
+    # The session may have ended itself: no call could succeed, as with a wrong key, or a gate's metric does not exist.
+    is_given_up = run.hopeless is not None and not ending_signal()
+    if is_given_up or (run.verdict is not None and run.verdict.faults):
+        return INCOMPLETE
+    if status is None or is_stopped or own not in {0, 1, 5}:
+        return own
+    if status >= Status.GATE_MISSED or status is Status.FAILED:
+        return int(status)
+    # Errors within what a gate allows do not fail the session.
+    only_covered = own == 1 and session.testsfailed <= listener.covered
+    return 0 if only_covered else own
+
+
+def show_summary(terminal: pytest.TerminalReporter) -> None:
+    """Show the verdict, or why there is none; with --plan, show the plan."""
+    listener = terminal.config.stash.get(LISTENER, None)
+    if listener is not None:
+        _show_left_out(terminal)
+    if listener is not None and (listener.begun or listener.broken):
+        from evalsuite.plugin.terminal import show_broken, show_verdict
+
+        if listener.broken:
+            show_broken(terminal, listener.broken)
+        elif listener.run.verdict is not None:
+            show_verdict(terminal, listener.run, listener.run.verdict, listener.status)
+    process = terminal.config.stash.get(PROCESS, None)
+    if process is not None and process.settings.plan:
+        from evalsuite.plugin.plan_tables import show_plan
+
+        show_plan(terminal, process)
+
+
+def _show_left_out(terminal: pytest.TerminalReporter) -> None:
+    """Show in one line why benchmarks were skipped, and how to run them."""
+    skipped = [
+        report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")
+    ]
+    if skipped:
+        *_, reason = skipped[0].longrepr
+        count = number_of(len(skipped), "benchmark")
+        terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
+
+
+def stop(config: pytest.Config) -> None:
+    """Close what is open."""
+    process = config.stash.get(PROCESS, None)
+    if process is not None:
+        process.drop_cases()
+    listener = config.stash.get(LISTENER, None)
+    if listener is None:
+        if process is not None:
+            process.close()
+        return
+    if listener.begun:
+        listener.run.close()
+    restore_signals(listener.handlers)

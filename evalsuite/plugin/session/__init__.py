@@ -1,1 +1,0 @@
-"""The session as a whole: its beginning, the controlling process, its end."""

@@ -1,1 +1,0 @@
-"""What the terminal shows: the live line, the closing lines."""

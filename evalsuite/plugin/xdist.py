@@ -1,0 +1,188 @@
+"""Everything that evalsuite knows of pytest-xdist and execnet: workers, their queues, and the way to them.
+
+tests/unit/plugin/test_xdist_internals.py says what breaks if xdist changes what is used here. Public hooks of xdist are
+implemented in `__init__` and `listener`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.plugin.items import solvable_case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from evalsuite.engine.cases import Case
+
+DATA, CHANNEL, PLANNED = "evalsuite", "evalsuite_channel", "evalsuite_planned"
+"""Keys of `workerinput` and `workeroutput`, the data that xdist sends to a worker and back."""
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Tell whether this process is a worker."""
+    return hasattr(config, "workerinput")
+
+
+def has_workers(config: pytest.Config) -> bool:
+    """Tell whether this process starts workers."""
+    return bool(getattr(config.option, "tx", None))
+
+
+def prefer_worksteal(config: pytest.Config) -> None:
+    """Set --dist if -n is given without it: with worksteal, each worker knows its share of the cases at once."""
+    option = config.option
+    if getattr(option, "numprocesses", None) and getattr(option, "dist", None) == "no":
+        option.dist = "worksteal"
+
+
+def refuse_plain_workers(config: pytest.Config, specs: Iterable[Any]) -> None:
+    """Refuse workers that would be reached over plain TCP beyond this host.
+
+    Args:
+        config: the session's.
+        specs: execnet's, as made from `--tx`; those of `--px` are added.
+
+    Raises:
+        pytest.UsageError: there is one; nothing has been sent to it.
+    """
+    import execnet
+
+    for spec in (*specs, *map(execnet.XSpec, config.getoption("px"))):
+        if spec.socket and not is_loopback(str(spec.socket)):
+            host, _, port = str(spec.socket).rpartition(":")
+            raise pytest.UsageError(
+                f"worker socket={spec.socket}: prompts, answers and scores would cross the network in plain text, "
+                f"and execnet's socket server runs what anybody sends it. Use --tx ssh={host}, or a tunnel "
+                f"(ssh -L {port}:127.0.0.1:{port} {host}, then --tx socket=127.0.0.1:{port}); in a network that "
+                "is yours alone, allow it with --allow-plain-workers"
+            )
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether host:port is on this host; any name other than `localhost` may be elsewhere."""
+    host = address.rpartition(":")[0]
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str | None], None]) -> Any:
+    """Give a worker, before it starts, data and a channel of its own on xdist's connection.
+
+    Args:
+        node: xdist's controller of the worker.
+        data: plain data for the worker.
+        receive: receives the channel and each text of the worker's, and None when the worker ends, in a thread of
+            execnet's.
+
+    Returns:
+        the channel.
+    """
+    channel = node.gateway.newchannel()
+    node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel
+    channel.setcallback(lambda text: receive(channel, text), endmarker=None)
+    return channel
+
+
+def data_of_worker(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
+    """Return, on a worker, the data, the channel, and the number of workers."""
+    given: dict[str, Any] = config.workerinput  # type: ignore[attr-defined] # xdist's
+    return given[DATA], given[CHANNEL], given["workercount"]
+
+
+def report_planned(config: pytest.Config, count: int) -> None:
+    """Tell the controlling process, at a worker's end, how many cases there were."""
+    config.workeroutput[PLANNED] = count  # type: ignore[attr-defined] # xdist's
+
+
+def planned_by(node: Any) -> int:
+    """Return what a worker has told with `report_planned`; 0 if it died."""
+    return int(getattr(node, "workeroutput", {}).get(PLANNED, 0))
+
+
+def stop_distributing(config: pytest.Config, reason: str) -> None:
+    """Make xdist give its workers no further tests."""
+    distribution = config.pluginmanager.get_plugin("dsession")
+    if distribution is not None:
+        distribution.shouldstop = reason
+
+
+class WorkerQueue:
+    """The items assigned to a worker that it has not begun.
+
+    Args:
+        items: all items of the session, to which the queue holds indexes.
+        torun: xdist's own queue.
+    """
+
+    def __init__(self, items: list[pytest.Item], torun: Any) -> None:
+        self._items, self._torun = items, torun
+        self._next: pytest.Item | None = None
+        # The index yielded last, and its position in the queue at that time.
+        self._last, self._place = -1, -1
+
+    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
+        """Note the next item, which has left the queue already."""
+        self._next = nextitem
+
+    def __call__(self, most: int) -> Iterator[Case]:
+        """Yield the next case, then those in the queue."""
+        coming, self._next = self._next, None
+        if coming is not None and (case := solvable_case(coming)) is not None:
+            yield case
+        while (index := self._take(most)) is not None:
+            if (case := solvable_case(self._items[index])) is not None:
+                yield case
+
+    def _take(self, most: int) -> int | None:
+        """Return the index after the one yielded last, if it is among the first `most` of the queue."""
+        with self._torun.lock() as queue:
+            place = self._place_of_last(queue) + 1
+            # Besides indexes, the queue may hold a marker of its end.
+            if place >= min(most, len(queue)) or not isinstance(queue[place], int):
+                return None
+            self._last, self._place = queue[place], place
+            return self._last
+
+    def _place_of_last(self, queue: Sequence[Any]) -> int:
+        # Items leave at the front, so it is at its earlier position or before; -1 means that it has left.
+        for place in range(min(self._place, len(queue) - 1), -1, -1):
+            if queue[place] == self._last:
+                return place
+        return -1
+
+
+class NextItem:
+    """The item after the current one, used if xdist's queue cannot be read."""
+
+    def __init__(self) -> None:
+        self._next: pytest.Item | None = None
+
+    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - part of the protocol
+        """Note the next item."""
+        self._next = nextitem
+
+    def __call__(self, most: int) -> Iterator[Case]:  # noqa: ARG002 - part of the protocol
+        """Yield one case at most."""
+        if self._next is not None and (case := solvable_case(self._next)) is not None:
+            yield case
+
+
+def find_worker_queue(session: pytest.Session) -> WorkerQueue | NextItem:
+    """Find xdist's queue of this worker."""
+    for plugin in session.config.pluginmanager.get_plugins():
+        torun = getattr(plugin, "torun", None)
+        if hasattr(torun, "lock"):
+            return WorkerQueue(session.items, torun)
+    warnings.warn(
+        "evalsuite cannot see this version of pytest-xdist's queue of tests and looks ahead by one: "
+        "raise -n to have more calls in flight, and tell evalsuite's maintainers",
+        stacklevel=1,
+    )
+    return NextItem()

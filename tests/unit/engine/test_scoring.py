@@ -1,0 +1,58 @@
+"""A solver or scorer that cannot be called as one is refused with what to write instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite import contains, exact_match, generate, rubric
+from evalsuite.core.errors import SettingsError
+from evalsuite.engine.scoring import asks_the_judge, check_parts, own_judge
+from evalsuite.judges import single
+
+if TYPE_CHECKING:
+    from evalsuite.core.types import Sample, Transcript
+
+
+def check(solver: Any, scorers: Any) -> None:
+    check_parts("own", solver, scorers)
+
+
+def length(sample: Sample, transcript: Transcript) -> dict[str, float]:
+    return {"length": len(transcript.answer) + len(sample.id)}
+
+
+@pytest.mark.parametrize(
+    ("solver", "scorers", "message"),
+    [
+        (generate, [], "benchmark own: a solver takes .sample, model.; generate takes .*write generate"),
+        (single(), [], "benchmark own: JudgeScorer is not a solver"),
+        (generate(), exact_match(), "scorers must be a list; write scorers=.* around TargetScorer"),
+        (
+            generate(),
+            [exact_match],
+            r"a scorer takes .sample, transcript.; exact_match takes .*exact_match\(\)",
+        ),
+        (generate(), ["exact_match"], "str is not a scorer"),
+        (generate(), [lambda answer: {"length": len(answer)}], "a scorer takes"),
+        (generate(), [exact_match(), exact_match()], "two scorers give the score 'exact_match'"),
+        (None, [exact_match()], "it has scorers but no solver"),
+    ],
+)
+def test_what_is_no_solver_or_scorer_is_refused(solver: Any, scorers: Any, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        check(solver, scorers)
+
+
+def test_what_can_be_called_is_accepted() -> None:
+    check(generate(), (exact_match(), contains(), length, single(), rubric("Is it right?")))
+    check(lambda sample, model: model.chat(sample.input), [])
+    check(None, [])
+
+
+def test_a_scorer_with_a_judge_of_its_own_does_not_ask_the_run_s() -> None:
+    assert asks_the_judge(single())
+    assert not asks_the_judge(exact_match())
+    assert not asks_the_judge(single(model="gpt-4"))
+    assert own_judge(rubric("Is it right?", model=["gpt-4", "o3"])) == "gpt-4"
