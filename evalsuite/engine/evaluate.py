@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from evalsuite.core.declarations import DECLARATION
+from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, in_words
 from evalsuite.core.given_settings import read_settings
 from evalsuite.core.keywords import refuse_unknown
@@ -469,8 +469,9 @@ def _needs_pytest(test: Callable[..., Any]) -> str:
         return f"takes {', '.join(others)}"
     if inspect.iscoroutinefunction(test) or inspect.isgeneratorfunction(test):
         return "is not a plain function"
-    marks = sorted({mark.name for mark in getattr(test, "pytestmark", ())} & PYTEST_MARKS)
-    return f"is marked with {', '.join(marks)}" if marks else ""
+    # The fixture is the one that the plugin itself adds when it collects the function.
+    marks = {mark.name for mark in getattr(test, "pytestmark", ()) if mark.args != (FIXTURE,)} & PYTEST_MARKS
+    return f"is marked with {', '.join(sorted(marks))}" if marks else ""
 
 
 def _name_of_test(test: Callable[..., Any], root: Path) -> str:

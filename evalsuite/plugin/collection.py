@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.declarations import DECLARATION
+from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import EvalsuiteError
-from evalsuite.plugin.items import FIXTURE, LEFT_OUT, MARK, case_of, cases_of, is_left_out
+from evalsuite.plugin.items import LEFT_OUT, MARK, case_of, cases_of, is_left_out
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import is_asked_for
 from evalsuite.plugin.process import PROCESS

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from evalsuite.core.declarations import FIXTURE
 from evalsuite.core.errors import Detached, SettingsError
-from evalsuite.plugin.items import FIXTURE, case_of, findings_of, running_items
+from evalsuite.plugin.items import case_of, findings_of, running_items
 from evalsuite.plugin.process import PROCESS
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.core.declarations import FIXTURE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -14,9 +16,6 @@ if TYPE_CHECKING:
 
 MARK = "evalsuite"
 """The mark of a benchmark's test function, so that `-m evalsuite` selects the cases."""
-
-FIXTURE = "evalsuite_case"
-"""The parametrised fixture whose parameter is the case."""
 
 RECORD = "evalsuite_record"
 """The attribute of a report that carries a case's record to the controlling process."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.plugin.items import FIXTURE
+from evalsuite.core.declarations import FIXTURE
 from evalsuite.plugin.process import SessionQueue
 from evalsuite.plugin.xdist import WorkerQueue
 
