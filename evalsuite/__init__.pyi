@@ -3,7 +3,7 @@ from .core.types import Message, Metric, Record, Sample, Score, Transcript
 from .engine.declaration import benchmark
 from .engine.evaluate import evaluate
 from .judges import rubric
-from .results.runs import Run, load_run
+from .results.runs import load_run
 from .samples.files import iter_samples, load_samples
 from .samples.lazy import LazySamples
 from .scorers import contains, exact_match
@@ -18,7 +18,6 @@ __all__ = [
     "Message",
     "Metric",
     "Record",
-    "Run",
     "Sample",
     "Score",
     "Setup",

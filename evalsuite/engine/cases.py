@@ -25,7 +25,7 @@ LONGEST_ID = 80
 """Characters of a sample's id within a case's."""
 
 SampleSource = Sample | Unmade
-Item = TypeVar("Item")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +183,8 @@ def make_id(sample: str, epoch: int | None) -> str:
 
 
 def put_in_order(
-    items: Sequence[Item], case_of: Callable[[Item], Case | None], settings: Settings, workers: int
-) -> list[Item]:
+    items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int
+) -> list[T]:
     """Put items in the run's order: shuffled if the run may end early, plain tests first so that none is left out.
 
     Args:
@@ -194,7 +194,7 @@ def put_in_order(
         workers: the number of processes that share the items.
     """
 
-    def stage(item: Item) -> tuple[int, bool]:
+    def stage(item: T) -> tuple[int, bool]:
         case = case_of(item)
         return (case.epoch, case.beyond) if case is not None else (0, False)
 

@@ -20,7 +20,7 @@ FIRST = (1, False)
 """The stage of cases that run without `--until-decided`: the first epoch, and not beyond the limit."""
 
 
-class EarlyEnd:
+class EarlyEnding:
     """Tests results in the planned order, and ends the session when all is decided.
 
     In the order of their arrival, fast answers would come first and decide wrongly.

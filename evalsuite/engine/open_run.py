@@ -15,7 +15,7 @@ from evalsuite.core.json_codec import decode_record, dumps, encode_record
 from evalsuite.core.types import Record
 from evalsuite.decisions.conditions import parse_gates
 from evalsuite.decisions.verdict import Status
-from evalsuite.engine.early_end import EarlyEnd
+from evalsuite.engine.early_end import EarlyEnding
 from evalsuite.engine.run_gateway import RunGateway
 from evalsuite.journal.identity import same_ask
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
@@ -142,7 +142,7 @@ class OpenRun:
         self._info = {**spec.info(), "narrowed": narrowed}
         self._gates = parse_gates(settings.gate)
         self._planned = {planned.case: planned for planned in cases}
-        self.early = EarlyEnd(settings, self._gates, spec.reports, stop)
+        self.early = EarlyEnding(settings, self._gates, spec.reports, stop)
         self.early.plan(order, cases)
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)

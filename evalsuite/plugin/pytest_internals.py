@@ -1,6 +1,6 @@
 """Everything private of pytest that evalsuite uses, one function each.
 
-tests/unit/plugin/test_pytest_internals.py says what breaks without each of them.
+tests/unit/plugin/test_internals_of_others.py says what breaks without each of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Everything that evalsuite knows of pytest-xdist and execnet: workers, their queues, and the way to them.
 
-tests/unit/plugin/test_xdist_internals.py says what breaks if xdist changes what is used here. Public hooks of xdist are
-implemented in `__init__` and `listener`.
+tests/unit/plugin/test_internals_of_others.py says what breaks if xdist changes what is used here. Public hooks of
+xdist are implemented in `__init__` and `listener`.
 """
 
 from __future__ import annotations

@@ -207,6 +207,10 @@ class _Records(Sequence["Record"]):
             return _Records(self._run, self._cases[at])
         return self._run.read(self._cases[at])
 
+    def __call__(self) -> Iterator[Record]:
+        """Yield the records; `run.records` was a method before."""
+        return iter(self)
+
     def __repr__(self) -> str:
         return f"<{len(self)} records of {self._run.folder.name}>"
 

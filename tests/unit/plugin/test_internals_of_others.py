@@ -1,0 +1,80 @@
+"""What evalsuite uses of pytest and pytest-xdist although it is private; each test says what breaks without it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from evalsuite.plugin import pytest_internals, xdist
+
+
+def test_without_keyword_matching_every_case_becomes_an_item_before_k_picks(
+    request: pytest.FixtureRequest,
+) -> None:
+    keeps = pytest_internals.compile_keywords("tokyo and not osaka", cast("Any", request.node))
+    assert keeps is not None
+    assert keeps("test_capitals[Tokyo]")
+    assert not keeps("test_capitals[tokyo-osaka]")
+    assert pytest_internals.compile_keywords("tokyo and", cast("Any", request.node)) is None
+
+
+def test_without_the_fixtures_of_a_function_parametrized_tests_lose_cases_to_k() -> None:
+    definition = SimpleNamespace(iter_markers=lambda _: iter(()))
+    fixtures = {"model": [SimpleNamespace(params=None)], "language": [SimpleNamespace(params=["de"])]}
+    metafunc: Any = SimpleNamespace(definition=definition, _arg2fixturedefs=fixtures)
+    assert pytest_internals.has_parameters(metafunc)
+    del fixtures["language"]
+    assert not pytest_internals.has_parameters(metafunc)
+
+
+def test_without_pytests_failure_classes_a_worker_loses_the_explanation_of_a_case() -> None:
+    shown = pytest_internals.show_failure(["test_x.py:3: assert x\n"], "test_x.py", 3, "assert x")
+    shown.addsection("evalsuite", "answer  Osaka", "-")
+    report = pytest.TestReport("test_x.py::test_x", ("test_x.py", 2, "test_x"), {}, "failed", shown, "call")
+    sent = report._to_json()
+    back = pytest.TestReport._from_json(sent)
+    assert pytest_internals.is_traceback(back.longrepr)
+    assert "answer  Osaka" in str(back.longrepr)
+
+
+def test_without_the_terminals_file_there_is_no_live_line_and_without_its_session_no_plan(
+    request: pytest.FixtureRequest,
+) -> None:
+    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None:
+        pytest.skip("a worker has no terminal")
+    assert callable(pytest_internals.terminal_file(terminal).write)
+    assert pytest_internals.session_of(terminal) is request.session
+
+
+def test_without_the_memory_of_failures_lf_does_not_run_the_cases_behind_a_gate() -> None:
+    plugin = SimpleNamespace(lastfailed={})
+    config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=lambda _: plugin))
+    pytest_internals.remember_failures(config, ["test_x.py::test_x[1]"])
+    assert plugin.lastfailed == {"test_x.py::test_x[1]": True}
+
+
+def test_without_a_channel_to_the_worker_no_case_on_it_can_ask_a_model() -> None:
+    received: list[tuple[Any, str | None]] = []
+    channel = SimpleNamespace(setcallback=lambda call, endmarker: call(endmarker))
+    node = SimpleNamespace(
+        gateway=SimpleNamespace(newchannel=lambda: channel), workerinput={"workercount": 2}
+    )
+    given = xdist.connect_worker(node, {"model": "m"}, lambda *got: received.append(got))
+    assert received == [(given, None)]
+    worker: Any = SimpleNamespace(workerinput=node.workerinput)
+    assert xdist.is_worker(worker)
+    assert xdist.data_of_worker(worker) == ({"model": "m"}, channel, 2)
+
+
+def test_without_the_queue_of_a_worker_it_looks_ahead_by_one_case() -> None:
+    plugins = [SimpleNamespace(), SimpleNamespace(torun=SimpleNamespace(lock=None))]
+    session: Any = SimpleNamespace(
+        items=[], config=SimpleNamespace(pluginmanager=SimpleNamespace(get_plugins=lambda: plugins))
+    )
+    assert isinstance(xdist.find_worker_queue(session), xdist.WorkerQueue)
+    del plugins[1]
+    with pytest.warns(UserWarning, match="looks ahead by one"):
+        assert isinstance(xdist.find_worker_queue(session), xdist.NextItem)
