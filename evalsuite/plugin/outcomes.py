@@ -17,7 +17,6 @@ import pytest
 from evalsuite.core.declarations import FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, for_terminal
 from evalsuite.plugin.items import FAILURES, FINDINGS, RECORD, case_of, findings_of, running_items
-from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.process import PROCESS
 
 if TYPE_CHECKING:
@@ -57,7 +56,8 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
 
 def _keep_record(item: pytest.Item) -> None:
     """Keep the record of a case that failed before the session was left."""
-    listener, findings = item.config.stash.get(LISTENER, None), item.stash.get(FINDINGS, None)
+    listener = item.config.pluginmanager.get_plugin("evalsuite-listener")
+    findings = item.stash.get(FINDINGS, None)
     case = case_of(item)
     if listener is None or case is None or findings is None or findings.outcome not in {"failed", "error"}:
         return
