@@ -14,7 +14,7 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from pathlib import Path
 
     from evalsuite.gateway.spend import Ledger, Price
@@ -95,6 +95,7 @@ class House:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.told: list[Exception] = []
+        self.stores: list[Answers] = []
 
     def gateway(
         self,
@@ -106,12 +107,16 @@ class House:
     ) -> Gateway:
         limiter = Limiter(connections, clock=now, **paces)
         store = Answers.open(self.path / "store.sqlite")
+        self.stores.append(store)
         return Gateway(lambda *_: backend, store, limiter, ledger, prices, self.told.append, now)
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def house(tmp_path: Path) -> Iterator[House]:
+    house = House(tmp_path)
+    yield house
+    for store in house.stores:
+        store.close()
 
 
 class Virtual(Protocol):
