@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-class Form(NamedTuple):
+class CommandForm(NamedTuple):
     """One form of a command.
 
     Attributes:
@@ -30,71 +30,81 @@ class Form(NamedTuple):
 
 COMMANDS = {
     "init": {
-        "": Form(
+        "": CommandForm(
             "init", "write a first case and a gate into a project; with --ci a CI workflow that is proven"
         )
     },
     "doctor": {
-        "": Form(
+        "": CommandForm(
             "doctor", "say what works here before a run spends anything: model, key, sandbox, extras, disk"
         )
     },
     "plan": {
-        "": Form("plan", "say what a suite will take, and which loss it can show, before anything is paid")
+        "": CommandForm(
+            "plan", "say what a suite will take, and which loss it can show, before anything is paid"
+        )
     },
     "report": {
-        "": Form("report", "print a run's report, made again from its records"),
-        "case": Form("show", "show one case: question, answer, target, scores and reasons"),
-        "page": Form("view", "show runs in the browser: an index with trends, or one run's page"),
+        "": CommandForm("report", "print a run's report, made again from its records"),
+        "case": CommandForm("show", "show one case: question, answer, target, scores and reasons"),
+        "page": CommandForm("view", "show runs in the browser: an index with trends, or one run's page"),
     },
     "gate": {
-        "": Form(
+        "": CommandForm(
             "gate", "decide a run's gates, or others, again; the exit status is what the run would have had"
         ),
-        "comment": Form("comment", "post a verdict on the pull request or merge request of this CI job"),
+        "comment": CommandForm(
+            "comment", "post a verdict on the pull request or merge request of this CI job"
+        ),
     },
     "compare": {
-        "": Form("compare", "put runs side by side, the first being the baseline"),
-        "cases": Form("diff", "list the cases that two runs answered differently"),
-        "history": Form("history", "show gated metrics over releases, and slow drift from a reference"),
+        "": CommandForm("compare", "put runs side by side, the first being the baseline"),
+        "cases": CommandForm("diff", "list the cases that two runs answered differently"),
+        "history": CommandForm(
+            "history", "show gated metrics over releases, and slow drift from a reference"
+        ),
     },
     "runs": {
-        "": Form("runs", "list the runs there are, the newest first"),
-        "merge": Form("merge", "join the shards of a run into one run"),
-        "prune": Form("prune", "remove old runs"),
-        "verify": Form(
+        "": CommandForm("runs", "list the runs there are, the newest first"),
+        "merge": CommandForm("merge", "join the shards of a run into one run"),
+        "prune": CommandForm("prune", "remove old runs"),
+        "verify": CommandForm(
             "verify",
             "prove a run's report, or a bundle's, from its journal: checksums, records, every number",
         ),
     },
     "export": {
-        "": Form(
+        "": CommandForm(
             "export",
             "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval",
         ),
-        "paper": Form("paper", "write the LaTeX tables and the appendix of a paper that compares runs"),
-        "bundle": Form("bundle", "write a run as one file that can be verified and replayed offline"),
-        "submission": Form(
+        "paper": CommandForm(
+            "paper", "write the LaTeX tables and the appendix of a paper that compares runs"
+        ),
+        "bundle": CommandForm("bundle", "write a run as one file that can be verified and replayed offline"),
+        "submission": CommandForm(
             "submit", "write a run's answers in the form that a benchmark's leaderboard takes"
         ),
     },
     "judge": {
-        "": Form("judge", "judge a run's answers again, and say how far the judge can be trusted"),
-        "sheet": Form("label", "write a sheet with a random part of a run's cases, for people to label"),
+        "": CommandForm("judge", "judge a run's answers again, and say how far the judge can be trusted"),
+        "sheet": CommandForm(
+            "label", "write a sheet with a random part of a run's cases, for people to label"
+        ),
     },
     "score": {
-        "": Form("score", "score outputs that exist already"),
-        "metrics": Form("metaeval", "measure metrics: against human ratings, and on known changes"),
+        "": CommandForm("score", "score outputs that exist already"),
+        "metrics": CommandForm("metaeval", "measure metrics: against human ratings, and on known changes"),
     },
-    "build": {"": Form("build", "make a benchmark's data from its sources")},
+    "build": {"": CommandForm("build", "make a benchmark's data from its sources")},
     "gateway": {
-        "": Form(
+        "": CommandForm(
             "gateway",
             "serve one gateway to many sessions, and to any OpenAI client: one store, one limit, one set of keys",
         )
     },
     "ray": {
-        "": Form(
+        "": CommandForm(
             "ray", "run a suite's shards on a Ray cluster, with one gateway, one report and one exit status"
         )
     },

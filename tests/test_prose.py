@@ -121,7 +121,6 @@ UNFINISHED = {
     "plugin",
     "results",
     "sandbox",
-    "scorers",
     "service",
     "solvers",
     "stats",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.gateway.pacing import Call
+    from evalsuite.gateway.pacing import PacedCall
 
 DRY_SHARE = 0.2
 """Pause before each probe, as a share of the time without an answer: at most so much of an outage is lost after it."""
@@ -54,7 +54,7 @@ class Breaker:
         self._row_since = self._row_began = 0.0
         self._open = self._down = False
         self._next_try = 0.0
-        self._probe: Call | None = None
+        self._probe: PacedCall | None = None
         self._refusal_seconds = FIRST_PROBE
 
     @property
@@ -86,16 +86,16 @@ class Breaker:
             return 0.0
         return served_at - now
 
-    def send(self, call: Call) -> None:
+    def send(self, call: PacedCall) -> None:
         """Note the call that probes."""
         self._probe = call
 
-    def drop(self, call: Call) -> None:
+    def drop(self, call: PacedCall) -> None:
         """Note that a call has ended: another may probe."""
         if call is self._probe:
             self._probe = None
 
-    def answered(self, call: Call) -> None:
+    def answered(self, call: PacedCall) -> None:
         """Note that a call was answered; one that was sent before the refusals says nothing of the time since then."""
         if call.sent >= self._row_began:
             self.close()
@@ -108,7 +108,9 @@ class Breaker:
         if was_down:
             self.on_change(f"the server is back after {self._clock() - self._row_since:.0f} s")
 
-    def refused(self, call: Call, wait: float | None, longest_row: int, words: str, least: float) -> None:
+    def refused(
+        self, call: PacedCall, wait: float | None, longest_row: int, words: str, least: float
+    ) -> None:
         """Note a call that was refused or did not reach the server.
 
         Args:

@@ -19,7 +19,7 @@ from evalsuite.gateway.pacing import Pacing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evalsuite.gateway.pacing import Call
+    from evalsuite.gateway.pacing import PacedCall
 
 PRECISION = 1e-6
 """Seconds that a timer may fire early."""
@@ -102,7 +102,7 @@ class Limiter:
         self.pacing, self.breaker = Pacing(self.places.most), Breaker(clock)
         # Calls that the server can serve at once, if it says so.
         self.most: int | None = None
-        self._queue: list[tuple[bool, int, int, asyncio.Future[Call]]] = []
+        self._queue: list[tuple[bool, int, int, asyncio.Future[PacedCall]]] = []
         self._numbers = itertools.count()
         self._timer: asyncio.TimerHandle | None = None
         self.waiting = self._backing_off = 0
@@ -121,14 +121,14 @@ class Limiter:
         """Seconds for which nothing is sent, as the server refuses everything; 0.0 without a pause."""
         return self.breaker.next_try_in or 0.0
 
-    async def admit(self, tokens: int, *, again: bool = False) -> Call:
+    async def admit(self, tokens: int, *, again: bool = False) -> PacedCall:
         """Wait for a place, which the call holds until `release`.
 
         Args:
             tokens: estimate of the call's tokens, prompt and answer.
             again: whether the request was refused before, so that it goes before fresh ones.
         """
-        turn: asyncio.Future[Call] = asyncio.get_running_loop().create_future()
+        turn: asyncio.Future[PacedCall] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (not again, next(self._numbers), tokens, turn))
         self.waiting += 1
         self._admit_more()
@@ -184,7 +184,7 @@ class Limiter:
         ]
         return None if None in delays else max(delay for delay in delays if delay is not None)
 
-    def release(self, call: Call) -> None:
+    def release(self, call: PacedCall) -> None:
         """Count a call that has ended, whatever came of it."""
         self.pacing.drop(call)
         self.breaker.drop(call)
@@ -200,7 +200,7 @@ class Limiter:
         finally:
             self._backing_off -= 1
 
-    def accepted(self, call: Call) -> None:
+    def accepted(self, call: PacedCall) -> None:
         """Count a call that the server has responded to, with an answer or an error of the request's own."""
         self.pacing.accepted(call, self._clock())
         self.breaker.answered(call)
@@ -209,7 +209,9 @@ class Limiter:
         """Replace the estimate of a call's tokens by the actual number."""
         self._tokens.take(used - estimated, self._clock())
 
-    def refused(self, call: Call, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
+    def refused(
+        self, call: PacedCall, retry_after: float | None, words: str = "", least: float = 0.0
+    ) -> None:
         """Count a call that the server refused for lack of capacity, or that did not reach it.
 
         Args:

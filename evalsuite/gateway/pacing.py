@@ -73,7 +73,7 @@ LEAST_ROW, CHANCE = 8, 7.0
 
 
 @dataclass(eq=False, slots=True)
-class Sample:
+class AcceptedShare:
     """What became of the calls that were sent between two changes.
 
     Attributes:
@@ -111,7 +111,7 @@ class Burst:
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class PacedCall:
     """A call in flight.
 
     Attributes:
@@ -123,7 +123,7 @@ class Call:
 
     sent: float
     burst: Burst
-    sample: Sample
+    sample: AcceptedShare
     again: bool = False
 
 
@@ -170,13 +170,13 @@ class Pacing:
         self.at_once: int | None = None
         self.background = 0.0
         self._free_at = -math.inf
-        self._calls: dict[Call, None] = {}
+        self._calls: dict[PacedCall, None] = {}
         self._bursts: deque[Burst] = deque(maxlen=REMEMBERED)
         self._outcomes: deque[tuple[Burst, bool]] = deque(maxlen=REMEMBERED)
         self._judge_at: float | None = None
-        self._sample = Sample(None, 0.0)
+        self._sample = AcceptedShare(None, 0.0)
         self._clean = 0
-        self._cuts: deque[Sample] = deque(maxlen=16)
+        self._cuts: deque[AcceptedShare] = deque(maxlen=16)
         self.searching, self._clean_since = False, 0.0
         self._try_after, self._since_try = FIRST_TRY, 0
         self._refusal_seconds = self._latency = self._sent_at = 0.0
@@ -221,13 +221,13 @@ class Pacing:
                 return max(0.0, apart) if self._since_try >= self._try_after else None
         return 0.0 if self.rate is None else self._free_at - now
 
-    def send(self, now: float, *, again: bool = False) -> Call:
+    def send(self, now: float, *, again: bool = False) -> PacedCall:
         """Book a call that goes now."""
         if not self._sample.sent:
             self._sample.began = now
         if not self._bursts or now - self._bursts[-1].sent > INSTANT:
             self._bursts.append(Burst(now, len(self._calls)))
-        call = Call(now, self._bursts[-1], self._sample, again)
+        call = PacedCall(now, self._bursts[-1], self._sample, again)
         call.burst.served += 1
         if self.at_once is not None and len(self._calls) >= self.at_once:
             self._since_try = 0
@@ -259,11 +259,11 @@ class Pacing:
                 self.rate = rate * (1.0 + RISE)
         self._free_at = instant + gap
 
-    def drop(self, call: Call) -> None:
+    def drop(self, call: PacedCall) -> None:
         """Forget a call that has ended."""
         self._calls.pop(call, None)
 
-    def accepted(self, call: Call, now: float) -> None:
+    def accepted(self, call: PacedCall, now: float) -> None:
         """Count a call that was answered."""
         self.drop(call)
         self._outcomes.append((call.burst, False))
@@ -310,7 +310,7 @@ class Pacing:
             self._change(now, max(FLOOR, at_once / max(self._latency, MOMENT)), None)
             self.searching = True
 
-    def refused(self, call: Call, now: float, *, probing: bool = False) -> None:
+    def refused(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
         """Count a call that was refused.
 
         Args:
@@ -393,7 +393,7 @@ class Pacing:
         """Return whether the rate is a quarter of what it was, and as many are refused."""
         refused = self._cuts[-1].refused
         fastest = self._cuts[-1].asked
-        before: list[Sample] = []
+        before: list[AcceptedShare] = []
         for cut in itertools.islice(reversed(self._cuts), 1, None):
             if cut.searched:
                 continue
@@ -408,7 +408,7 @@ class Pacing:
 
     def _change(self, now: float, rate: float | None, at_once: int | None) -> None:
         self.rate, self.at_once = rate, at_once
-        self._sample = Sample(rate, now)
+        self._sample = AcceptedShare(rate, now)
         if rate is not None:
             self._free_at = max(self._free_at, now) if self._free_at > -math.inf else now
             self._free_at = min(self._free_at, now + 1.0 / rate)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion
     from evalsuite.gateway.limiter import Limiter
-    from evalsuite.gateway.pacing import Call
+    from evalsuite.gateway.pacing import PacedCall
     from evalsuite.models.protocol import Backend
 
 WORTH_TELLING = 1.5
@@ -93,7 +93,7 @@ class Upstream:
             await self.backend.prepare()
         self._prepared = True
 
-    def _heed(self, error: Exception, call: Call) -> None:
+    def _heed(self, error: Exception, call: PacedCall) -> None:
         """Tell the limiter of a failure."""
         if isinstance(error, CallFailed):
             # Nothing was sent.

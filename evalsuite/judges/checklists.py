@@ -16,7 +16,7 @@ from evalsuite.judges.parsing import (
     OPENING,
     REASON,
     YES_OR_NO,
-    Number,
+    NumberForm,
     find_objects,
     one_line,
     read_value,
@@ -139,7 +139,7 @@ def _read_entries(text: str) -> Verdicts:
         entries = item.get("answers")
         if isinstance(entries, Sequence) and not isinstance(entries, str):
             numbered = [
-                (int(read_value(entry.get("criterion"), Number(math.inf)) or at), entry)
+                (int(read_value(entry.get("criterion"), NumberForm(math.inf)) or at), entry)
                 for at, entry in enumerate(entries, 1)
                 if isinstance(entry, Mapping)
             ]

@@ -16,10 +16,10 @@ from evalsuite.judges.asking import object_schema, whole_number
 from evalsuite.judges.forms import SCORE_SYNONYMS, Aspect, read_scores
 from evalsuite.judges.parsing import (
     YES_OR_NO,
+    AnswerField,
     AnswerForm,
-    Field,
     NoStatementError,
-    Number,
+    NumberForm,
     find_objects,
     find_reason,
     one_line,
@@ -29,7 +29,9 @@ from evalsuite.judges.parsing import (
 
 TEXT = {"type": "string"}
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
-VERDICT = Field(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
+VERDICT = AnswerField(
+    ("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ class Each(OnScale):
         value = entry.get("score", entry.get("verdict"))
         if self.high == 1:
             return read_yes_or_no(value)
-        number = read_value(value, Number(self.high))
+        number = read_value(value, NumberForm(self.high))
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"the score {value!r:.40} is not a number from {self.low} to {self.high}.")
         return number

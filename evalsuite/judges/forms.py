@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.core.errors import SettingsError
 from evalsuite.judges.asking import object_schema, whole_number
 from evalsuite.judges.judgements import PREFERENCE, Opinion, PairVerdict, better, majority, mean_scores
-from evalsuite.judges.parsing import AnswerForm, Choice, Field, NoStatementError, Number
+from evalsuite.judges.parsing import AnswerField, AnswerForm, Choice, NoStatementError, NumberForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -154,7 +154,9 @@ def read_scores(
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
-        aspect.name: Field((aspect.name, *labels.get(aspect.name, ()), *general), Number(aspect.high))
+        aspect.name: AnswerField(
+            (aspect.name, *labels.get(aspect.name, ()), *general), NumberForm(aspect.high)
+        )
         for aspect in aspects
     }
     by_name = {aspect.name: aspect for aspect in aspects}
@@ -290,7 +292,7 @@ def _one_of(verdicts: Iterable[str]) -> dict[str, Any]:
 
 def _read_verdict(text: str, choice: Choice[T], verdicts: Iterable[str]) -> T:
     try:
-        return AnswerForm({"Verdict": Field(VERDICT_LABELS, choice)}).read(text)["Verdict"]
+        return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice)}).read(text)["Verdict"]
     except NoStatementError as missing:
         wanted = ", ".join(f"Verdict: {verdict}" for verdict in verdicts)
         raise ValueError(f"there is no line of the form {wanted} at its beginning or end.") from missing

@@ -90,7 +90,7 @@ class Value(Protocol[T_co]):
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberForm:
     """A number, possibly followed by the upper end of the scale: `8`, `8/10`, `8 out of 10`, `8 points`."""
 
     high: float
@@ -136,7 +136,7 @@ YES_OR_NO: Choice[float] = Choice(
 
 
 @dataclass(frozen=True)
-class Field(Generic[T]):
+class AnswerField(Generic[T]):
     """One value of a form.
 
     Attributes:
@@ -155,7 +155,7 @@ class AnswerForm(Generic[T]):
         fields: field by name. A form with one field may also be the bare value.
     """
 
-    def __init__(self, fields: Mapping[str, Field[T]]) -> None:
+    def __init__(self, fields: Mapping[str, AnswerField[T]]) -> None:
         self._fields = fields
         self._names = {_plain(label): name for name, field in fields.items() for label in field.labels}
         longest_first = sorted(self._names, key=len, reverse=True)

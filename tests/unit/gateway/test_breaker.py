@@ -10,7 +10,7 @@ from evalsuite.gateway.breaker import FIRST_PROBE, Breaker, DownTime
 from evalsuite.gateway.pacing import LEAST_ROW, Pacing
 
 if TYPE_CHECKING:
-    from evalsuite.gateway.pacing import Call
+    from evalsuite.gateway.pacing import PacedCall
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
         return self.now
 
 
-def call_at(seconds: float) -> Call:
+def call_at(seconds: float) -> PacedCall:
     return Pacing(8).send(seconds)
 
 

@@ -15,7 +15,7 @@ from evalsuite.gateway.limiter import Limiter
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from evalsuite.gateway.pacing import Call
+    from evalsuite.gateway.pacing import PacedCall
     from tests.unit.gateway.conftest import Virtual
 
 
@@ -24,7 +24,7 @@ def limiter(connections: int = 4, **paces: float) -> Limiter:
 
 
 @asynccontextmanager
-async def admitted(limits: Limiter, tokens: int) -> AsyncIterator[Call]:
+async def admitted(limits: Limiter, tokens: int) -> AsyncIterator[PacedCall]:
     """Hold a place while the block runs."""
     call = await limits.admit(tokens)
     try:
