@@ -98,7 +98,7 @@ def _uv(name: str, *words: str) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         # Our own words; requirements are the user's.
         result = subprocess.run(  # noqa: S603
-            [uv, "--quiet", *words],
+            [uv, *words],
             # Not in the user's project, whose settings are not for this environment.
             cwd=folder,
             capture_output=True,

@@ -108,7 +108,7 @@ def test_a_user_of_a_server_of_its_own_is_counted_apart_and_faults_are_tags(
     cases = (
         CASES.replace("USER", "Persona()")
         .replace("world=Shop", SOLD_OUT)
-        .replace("import", "import World,", 1)
+        .replace("from evalsuite", "from evalsuite.tools import World\nfrom evalsuite", 1)
     )
     cases = cases.replace("== 1.0", "== 0.0")
     (suite.path / "app.py").write_text(APP, encoding="utf-8")
