@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -226,8 +227,13 @@ def test_an_interruption_ends_the_run_which_can_be_resumed() -> None:
     def own(scores: dict[str, float]) -> None:
         assert scores["length"]
 
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(own, model=echo, run="r")
+    # A worker of xdist ignores this signal, and a shell's background job inherits that.
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(own, model=echo, run="r")
+    finally:
+        signal.signal(signal.SIGINT, earlier)
     assert load_run("r").info["stopped"] == "interrupted from the keyboard"
     interrupting = False
     run = evaluate(own, model=echo, resume="r")
