@@ -146,7 +146,7 @@ class EvaluatedRun(Run):
 
     @property
     def verdict(self) -> Verdict:
-        """What gates and baseline come to."""
+        """The verdict of the gates and of the comparison with the baseline."""
         return self.wait().verdict
 
     @property

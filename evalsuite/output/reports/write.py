@@ -82,7 +82,7 @@ class RunReport:
 
     @property
     def top(self) -> str:
-        """What report and comment begin with: the verdict, and its id where only programs see it."""
+        """The first lines of report and comment: the verdict, and its id in a hidden mark for programs."""
         return f"{heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
 
     @property
