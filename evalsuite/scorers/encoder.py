@@ -97,8 +97,10 @@ class Encoder:
         import numpy as np
 
         centred = states - states.mean(axis=-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
-        result: Array = scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
+        result: Array = np.asarray(centred / deviation, np.float32)
+        result *= self._weights[f"{name}.weight"]
+        result += self._weights[f"{name}.bias"]
         return result
 
 

@@ -73,7 +73,7 @@ def _excluded(means: Array, shares: Array, target: float, centre: float) -> floa
 
     def wealth(mean: float) -> float:
         stakes = np.minimum(bets, TRUNCATION / mean)
-        return float(np.log1p(stakes * shares * (means - mean)).cumsum().max())
+        return float(np.max(np.log1p(stakes * shares * (means - mean)).cumsum()))
 
     return _last(lambda mean: wealth(mean) >= target, centre)
 

@@ -121,12 +121,14 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
 
 def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
     """As `clustered_mean`, from the sum and the number of values of each cluster."""
+    import numpy as np
+
     count, n = len(totals), math.fsum(sizes)
     mean = math.fsum(totals) / n
     if count == 1:
         return ClusteredMean(mean, math.inf, 1, 0.0)
     residuals, shares = totals - sizes * mean, sizes / n
-    if abs(residuals).max() <= ROUNDING * abs(totals).max():
+    if np.max(abs(residuals)) <= ROUNDING * np.max(abs(totals)):
         return ClusteredMean(mean, 0.0, count, count - 1.0)
     error = math.sqrt(math.fsum(residuals**2 / (1 - shares))) / n
     return ClusteredMean(mean, error, count, satterthwaite_freedom(shares))

@@ -172,7 +172,7 @@ def bootstrap_interval(
     array = numbers(values)
     totals, sizes = cluster_totals(array, clusters)
     means = totals / sizes
-    if len(totals) == 1 or np.ptp(means) <= ROUNDING * abs(means).max():
+    if len(totals) == 1 or np.ptp(means) <= ROUNDING * np.max(abs(means)):
         return Interval(-math.inf, math.inf)
     return _bca(totals, sizes, confidence, seed)
 

@@ -144,7 +144,7 @@ def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np
         codes = [
             np.fromiter(map(numbers.__getitem__, sequence), np.int64, len(sequence)) for sequence in (a, b)
         ]
-    counts = np.bincount(codes[1], minlength=max(int(code.max(initial=0)) for code in codes) + 1)
+    counts = np.bincount(codes[1], minlength=max(int(np.max(code, initial=0)) for code in codes) + 1)
     counts[counts > frequent] = 0
     for code in codes:
         code[counts[code] == 0] = NOT_INDEXED
