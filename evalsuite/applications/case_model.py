@@ -14,8 +14,7 @@ from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused
 from evalsuite.core.types import Message
 from evalsuite.core.vectors import decode_vector
-from evalsuite.gateway.effects import Effects
-from evalsuite.gateway.handle import ModelHandle, read_prompt
+from evalsuite.gateway.handle import Effects, ModelHandle, read_prompt
 from evalsuite.gateway.loop import refuse_in_child
 
 if TYPE_CHECKING:

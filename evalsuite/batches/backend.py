@@ -15,12 +15,11 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.batches.outcome import Gone, completion_of, copied, missing
-from evalsuite.batches.server import BatchServer, as_line, read_lines
+from evalsuite.batches.server import BatchServer, Gone, as_line, completion_of, copied, missing, read_lines
 from evalsuite.core.counted_nouns import number_of
-from evalsuite.core.errors import Detached, RequestRefused
-from evalsuite.gateway.concealment import Vault
-from evalsuite.gateway.wire import request_key
+from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
+from evalsuite.gateway.concealment import Vault, request_key
+from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from evalsuite.batches.server import BatchState
     from evalsuite.core.types import Completion, Request
     from evalsuite.journal.batches import Batches, KeptBatch
-    from evalsuite.models.openai import OpenAIBackend
+    from evalsuite.models.protocol import Backend
 
 T = TypeVar("T")
 
@@ -356,3 +355,50 @@ def _progress(state: BatchState) -> str:
 def _age(seconds: float) -> str:
     hours, minutes = divmod(int(seconds / 60), 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
+    """The backend, where it speaks to a server with OpenAI's formats.
+
+    Raises:
+        SettingsError: it does not.
+    """
+    if isinstance(backend, OpenAIBackend):
+        return backend
+    raise SettingsError(
+        f"--batch: {model} has no batch interface; OpenAI has, and servers with /v1/files and /v1/batches. Leave out "
+        "--batch, or name another model"
+    )
+
+
+def in_batches(backend: Backend, model: str, batches: Batches, desk: BatchDesk) -> Backend:
+    """A backend that sends batches in the place of one that sends calls.
+
+    Raises:
+        SettingsError: it has no batch interface.
+    """
+    from evalsuite.batches.backend import BatchBackend
+
+    return BatchBackend(demand_openai(model, backend), model, batches, desk)
+
+
+def check_interface(model: str, backend: Backend) -> None:
+    """Sees, before anything is asked, that a model's server has a batch interface.
+
+    Raises:
+        EvalsuiteError: it has none, or cannot be reached.
+    """
+    from evalsuite.batches.server import BatchServer
+
+    asyncio.run(_probe(model, BatchServer(demand_openai(model, backend))))
+
+
+async def _probe(model: str, server: BatchServer) -> None:
+    try:
+        await server.probe()
+    except (RateLimited, Transient, ModelError) as error:
+        raise BackendUnavailable(
+            f"--batch: {model} has no batch interface at its server, or it cannot be reached: {error}"
+        ) from error
+    finally:
+        await server.aclose()

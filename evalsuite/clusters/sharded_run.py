@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.clusters.shard import unpack
-from evalsuite.core.errors import RunError
+from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.results.merge import join_runs
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, check_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalsuite.clusters.shard import ShardResult
     from evalsuite.core.declarations import Declarations
     from evalsuite.output.reports.write import RunReport
+
+TETHERED = (sys.executable, "-m", "evalsuite.clusters.tethered")
+
+GRACE = 30.0
+"""Seconds that it has for its end."""
+
+
+@contextmanager
+def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
+    """Runs a service on loopback; gives its address.
+
+    Args:
+        options: of `evalsuite gateway`.
+        root: the suite's root directory, from which functions named as models are imported.
+        store: the file of its answers.
+
+    Raises:
+        BackendUnavailable: it does not start; it has said why.
+    """
+    # It must not outlive a driver that is killed, as its store could then serve no other.
+    command = [*TETHERED, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
+    process = subprocess.Popen(  # noqa: S603 - the user's own options
+        command, cwd=root, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
+    try:
+        url = process.stdout.readline().partition(": ")[2].strip()
+        if not url:
+            raise BackendUnavailable("the gateway of this run did not start; its message is above")
+        yield url
+    finally:
+        process.terminate()
+        try:
+            process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
 
 STORE = "gateway.sqlite"
 """Answers of a run that is not joined yet, where it has a gateway of its own."""
@@ -62,7 +104,7 @@ class ShardedRun:
         """Keeps records; of a case that comes twice, the later one counts."""
         import json
 
-        from evalsuite.journal.identity import same_ask
+        from evalsuite.journal.planned import same_ask
 
         for line in lines:
             plain = json.loads(line)

@@ -115,8 +115,7 @@ def _ways(
     options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
 ) -> tuple[str, list[str]]:
     """The gateway, which is started where the user names none, and the arguments of sessions."""
-    from evalsuite.clusters.own_gateway import own_gateway
-    from evalsuite.clusters.sharded_run import STORE
+    from evalsuite.clusters.sharded_run import STORE, own_gateway
 
     own, rest = _divided(options.further)
     if options.gateway:

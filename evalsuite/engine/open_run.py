@@ -17,7 +17,7 @@ from evalsuite.decisions.conditions import parse_gates
 from evalsuite.decisions.verdict import Status
 from evalsuite.engine.early_end import EarlyEnding
 from evalsuite.engine.run_gateway import RunGateway
-from evalsuite.journal.identity import same_ask
+from evalsuite.journal.planned import same_ask
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
 from evalsuite.results.run_folders import COMMENT, REPORT, find_folder, make_folder
 from evalsuite.results.runs import load_run

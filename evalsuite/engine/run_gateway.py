@@ -76,7 +76,7 @@ class RunGateway:
     def _replace(self, backend: Backend, model: str) -> Backend:
         """Return a replay, a gateway service or batches in place of a backend, if the run asks for one."""
         if self._settings.replay:
-            from evalsuite.models.replay import ReplayBackend
+            from evalsuite.models.answers import ReplayBackend
 
             return ReplayBackend(backend, RunFolder(self._reports / self._settings.replay).name)
         if self._settings.gateway:
@@ -85,7 +85,7 @@ class RunGateway:
 
             return RemoteBackend(backend, parse_services(self._settings.gateway))
         if self._desk is not None:
-            from evalsuite.batches.choice import in_batches
+            from evalsuite.batches.backend import in_batches
             from evalsuite.journal.batches import Batches
 
             return in_batches(backend, model, Batches(self._journal.database), self._desk)

@@ -155,7 +155,7 @@ def _models(settings: Settings, named: AbstractSet[str]) -> list[tuple[str | Non
 
 def _check_batches(settings: Settings) -> None:
     """Check that every model of the run has a batch interface."""
-    from evalsuite.batches.choice import check_interface
+    from evalsuite.batches.backend import check_interface
     from evalsuite.gateway.opening import credentials_of
 
     credentials = credentials_of(settings)

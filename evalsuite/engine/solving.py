@@ -12,8 +12,7 @@ from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import JudgeError, ModelError, ScoringError, SettingsError
 from evalsuite.engine.scoring import A_SCORER, check_call, name_of, own_judge, read_scores
 from evalsuite.gateway.concealment import public_settings
-from evalsuite.gateway.effects import Effects
-from evalsuite.gateway.handle import Meter
+from evalsuite.gateway.handle import Effects, Meter
 from evalsuite.solvers.any_function import run_solver
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Score, Transcript, Usage
     from evalsuite.engine.cases import Case
-    from evalsuite.gateway.asker import CaseAsker
+    from evalsuite.gateway.handle import CaseAsker
 
     Scoring = Callable[[], Awaitable[Mapping[str, float | Score]]]
 

@@ -10,26 +10,28 @@ import itertools
 import json
 import queue
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from evalsuite.core import errors
 from evalsuite.core.errors import EvalsuiteError, InternalError
 from evalsuite.core.json_codec import (
+    Plain,
     decode_completion,
     decode_request,
     dumps,
     encode_completion,
     encode_request,
 )
-from evalsuite.gateway.effects import Effect
-from evalsuite.gateway.wire import decode_error, encode_error
+from evalsuite.gateway.handle import Effect
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
 
     from evalsuite.core.types import Completion, Request
-    from evalsuite.gateway.asker import CaseAsker
+    from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
 
 
@@ -180,3 +182,18 @@ async def _answered(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, A
         return {"result": await gateway.recall(Effect(**plain["recall"]))}
     await gateway.keep(Effect(**plain["keep"]), plain["result"])
     return {}
+
+
+def encode_error(error: errors.EvalsuiteError) -> Plain:
+    """An evalsuite error by its class and message."""
+    return {"kind": type(error).__name__, "message": str(error)}
+
+
+def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
+    """The reverse of `encode_error`; a class that needs more than a message becomes an `EvalsuiteError`."""
+    kind = getattr(errors, str(plain["kind"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
+        kind = errors.EvalsuiteError
+    if issubclass(kind, errors.DatasetError):
+        kind = errors.EvalsuiteError
+    return kind(plain["message"])

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.json_codec import dumps, encode_request
 from evalsuite.core.redaction import HEADERS, is_secret, mark_secrets, redact
 
 if TYPE_CHECKING:
@@ -167,3 +168,21 @@ def demand_secrets(settings: Settings, run: str) -> None:
                     f"--resume {run}: that run was given a secret {name}, which its folder does not hold: give "
                     f"{flag} {name}=... again"
                 )
+
+
+# Increase it whenever the same request would get another key.
+KEY_VERSION = 1
+
+
+def request_key(identity: str, request: Request) -> str:
+    """The key under which a request's completion is stored: a SHA-256 in hexadecimal.
+
+    Two requests have one key only if backend and address, model, every parameter, messages, tools and
+    epoch are the same. Half a surrogate pair counts as the question mark that is sent in its place.
+
+    Args:
+        identity: the backend and its address, as `Backend.identity` says it.
+        request: the request; its own `base_url` is part of the identity already.
+    """
+    plain = encode_request(request) | {"base_url": identity, "version": KEY_VERSION}
+    return hashlib.sha256(dumps(plain).encode()).hexdigest()

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.errors import (
     BackendUnavailable,
@@ -23,9 +23,8 @@ from evalsuite.core.errors import (
     RunError,
 )
 from evalsuite.core.types import Usage
-from evalsuite.gateway.concealment import Vault
-from evalsuite.gateway.effects import EffectLog
-from evalsuite.gateway.retries import Retries
+from evalsuite.gateway.concealment import Vault, request_key
+from evalsuite.gateway.handle import EffectLog
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
@@ -37,8 +36,7 @@ from evalsuite.gateway.spend import (
     prompt_bound,
     unknown_price,
 )
-from evalsuite.gateway.upstream import Upstream
-from evalsuite.gateway.wire import request_key
+from evalsuite.gateway.upstream import Retries, Upstream
 from evalsuite.models.protocol import (
     Hopeless,
     LostAnswer,
@@ -53,10 +51,10 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from evalsuite.core.types import Completion, Request
-    from evalsuite.gateway.effects import Effect
+    from evalsuite.gateway.handle import Effect
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.spend import Price
-    from evalsuite.gateway.store import Store
+    from evalsuite.journal.answers import ToolCalls
     from evalsuite.models.protocol import Backend
 
 PATIENCE = 900.0
@@ -395,3 +393,51 @@ class Gateway:
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
                 await self.limiter.places.idle()
+
+
+class Store(Protocol):
+    """See the module. `put` and `sent` return when what they keep outlives this process."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be kept, as in a replay."""
+        ...
+
+    @property
+    def tool_calls(self) -> ToolCalls:
+        """What cases called besides models.
+
+        Raises:
+            RunError: no case runs here.
+        """
+        ...
+
+    def get(self, key: str) -> Completion | None:
+        """The completion kept under a key, if there is one."""
+        ...
+
+    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
+        """Keeps a completion, and gives the one that is kept under this key now, as it will be read.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        ...
+
+    def sent(self, key: str, reserved: float = 0.0) -> int:
+        """Notes that a call is made; returns the attempt's number."""
+        ...
+
+    def ended(
+        self,
+        attempt: int,
+        state: Literal["answered", "failed", "refused"],
+        usage: Usage | None = None,
+        words: str = "",
+    ) -> None:
+        """Notes how a call ended."""
+        ...
+
+    def close(self) -> None:
+        """Closes it; what was put is in it."""
+        ...

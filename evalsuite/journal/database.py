@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RunError
-from evalsuite.journal.group_commit import GroupCommit
-from evalsuite.journal.salvage import salvage
 from evalsuite.journal.schema import SCHEMA, TABLES, VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    Work = Callable[[sqlite3.Connection], object]
+    Done = Callable[[RunError | None], object]
 
 AT_ONCE = 500
 """Rows that are read at a time."""
@@ -193,3 +195,172 @@ class Database:
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA journal_mode = DELETE")
             self._db.close()
+
+
+class GroupCommit:
+    """Work that waits for the next transaction.
+
+    Args:
+        database: of the journal.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: list[tuple[Work, Done | None]] = []
+        self._lock = threading.RLock()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, work: Work, done: Done | None = None) -> None:
+        """Has work done with the next transaction, after whatever was added before; from any thread.
+
+        Args:
+            work: given the connection, writes.
+            done: hears when the work outlives the process, or why it was not done. Without it, work that cannot be
+                done is tried again with the next transaction.
+        """
+        with self._lock:
+            self._waiting.append((work, done))
+
+    def settle(self) -> None:
+        """Does all that waits; from any thread."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+            if waiting and not self._did([work for work, _ in waiting]):
+                # What one of them cannot do must not keep the others from being written.
+                for work, done in waiting:
+                    error = self._error(work)
+                    if error is not None and done is None:
+                        self._waiting.append((work, None))
+                    elif done is not None:
+                        done(error)
+                return
+        for _, done in waiting:
+            if done is not None:
+                done(None)
+
+    def _did(self, every: list[Work]) -> bool:
+        try:
+            with self._database.transaction() as db:
+                for work in every:
+                    work(db)
+        except RunError:
+            return False
+        return True
+
+    def _error(self, work: Work) -> RunError | None:
+        try:
+            with self._database.transaction() as db:
+                work(db)
+        except RunError as error:
+            return error
+        return None
+
+    def settle_within(self, seconds: float) -> None:
+        """Has all that waits done at the latest after so many seconds; in the thread of an event loop."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        if self._timer is None or due < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_at(due, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self.settle()
+
+    async def commit(self, work: Work) -> None:
+        """Has work done together with what else this turn of the event loop brings.
+
+        When this returns, its effect outlives the process.
+
+        Raises:
+            RunError: it was not done.
+        """
+        loop, thread = asyncio.get_running_loop(), threading.get_ident()
+        outcome: asyncio.Future[RunError | None] = loop.create_future()
+
+        def tell(error: RunError | None) -> None:
+            if not outcome.done():
+                outcome.set_result(error)
+
+        def done(error: RunError | None) -> None:
+            if threading.get_ident() == thread:
+                tell(error)
+                return
+            # Nobody waits in a loop that is closed.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(tell, error)
+
+        self.add(work, done)
+        self.settle_within(0.0)
+        error = await outcome
+        if error is not None:
+            raise error
+
+
+WIDEST_GAP = 1_000_000
+"""Most rows that are tried one by one between those that can be read from either end."""
+
+
+def salvage(path: Path) -> int:
+    """Replaces a damaged file by one with all readable rows; the damaged file stays beside it.
+
+    Returns:
+        The approximate number of lost rows.
+    """
+    fresh = path.with_name(f".{path.name}.mended")
+    fresh.unlink(missing_ok=True)
+    lost = 0
+    with closing(_raw(path)) as old, closing(sqlite3.connect(fresh, isolation_level=None)) as new:
+        new.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT; BEGIN;")
+        for table in TABLES:
+            lost += _copy(old, new, table)
+        new.execute("COMMIT")
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    path.replace(path.with_name(f"{path.name}.damaged"))
+    fresh.replace(path)
+    return lost
+
+
+def _raw(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.text_factory = lambda data: data.decode("utf-8", "replace")
+    # The write-ahead log contains the newest rows.
+    with suppress(sqlite3.Error):
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return db
+
+
+def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
+    copied, highest = 0, 0
+    for row in _readable(old, table):
+        highest = max(highest, row[0])
+        places = ", ".join("?" * (len(row) - 1))
+        # A row that violates the table's constraints is damaged.
+        with suppress(sqlite3.Error):
+            copied += new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", row[1:]).rowcount  # noqa: S608
+    return max(0, highest - copied)
+
+
+def _readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
+    """All readable rows, each with its number first: from both ends, then one by one in between."""
+    low = high = None
+    try:
+        for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant
+            low = row[0]
+            yield row
+    except sqlite3.Error:
+        pass
+    else:
+        return
+    with suppress(sqlite3.Error):
+        for row in db.execute(
+            f"SELECT rowid, * FROM {table} WHERE rowid > ? ORDER BY rowid DESC",  # noqa: S608
+            (low or 0,),
+        ):
+            high = row[0]
+            yield row
+    for number in range((low or 0) + 1, min(high or 0, (low or 0) + WIDEST_GAP)):
+        with suppress(sqlite3.Error):
+            yield from db.execute(f"SELECT rowid, * FROM {table} WHERE rowid = ?", (number,))  # noqa: S608

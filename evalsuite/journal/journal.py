@@ -12,8 +12,8 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
-from evalsuite.journal.identity import checksum, same_ask
-from evalsuite.journal.large_parts import put_together, taken_apart
+from evalsuite.journal.planned import checksum, same_ask
+from evalsuite.journal.schema import put_together, taken_apart
 
 if TYPE_CHECKING:
     import sqlite3

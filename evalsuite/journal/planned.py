@@ -1,9 +1,12 @@
-"""Cases as planned, before they run. Light to import, as workers do."""
+"""Cases as planned, before they run, and when two of them are the same. Light to import, as workers do."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.json_codec import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +20,7 @@ class PlannedCase:
         case: pytest's node id.
         declared: where the benchmark's code is, see `declarations`.
         selected: False if the command line left it out, although it belongs to the suite.
-        fingerprints: those of `identity.BEFOREHAND`.
+        fingerprints: those of `BEFOREHAND`.
         beyond: whether `--limit` leaves it out, and it is asked only while a verdict is open.
     """
 
@@ -41,3 +44,22 @@ def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
 def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
     """The reverse of `encode_plan`."""
     return [PlannedCase(*row) for row in plain]
+
+
+BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs")
+"""Fingerprints known before a case runs."""
+
+
+def same_ask(fingerprints: Mapping[str, str]) -> str:
+    """Equal for two records of one case only if sample, models, parameters and scorers are the same."""
+    return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
+
+
+def checksum(*texts: str) -> str:
+    """32 hexadecimal digits of a SHA-256 over texts and their lengths."""
+    whole = hashlib.sha256()
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        whole.update(b"%d:" % len(data))
+        whole.update(data)
+    return whole.hexdigest()[:32]

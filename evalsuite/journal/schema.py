@@ -1,6 +1,15 @@
-"""The journal's tables. Increase the version with every change."""
+"""The journal's tables, and how they store large parts of messages."""
 
 from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from evalsuite.core.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 VERSION = 3
 """Version 1 held answers only, version 2 large parts of messages wherever they stood, and no batches."""
@@ -41,7 +50,7 @@ CREATE TABLE cases (
     declared      TEXT NOT NULL,     -- where the benchmark's code is
     selected      INTEGER NOT NULL,  -- 0: collected, but left out by -k, -m or --lf
     fingerprints  TEXT NOT NULL,     -- JSON object: those known before the case runs
-    same          TEXT NOT NULL,     -- identity.same_ask of them
+    same          TEXT NOT NULL,     -- planned.same_ask of them
     PRIMARY KEY (session, "case")
 );
 -- Large parts of messages (pictures, recordings, files), each once.
@@ -51,7 +60,7 @@ CREATE TABLE parts (
 );
 -- One row per distinct request.
 CREATE TABLE requests (
-    key      TEXT PRIMARY KEY,  -- wire.request_key: backend, model, every parameter, messages, tools, epoch
+    key      TEXT PRIMARY KEY,  -- concealment.request_key: backend, model, every parameter, messages, tools, epoch
     request  TEXT NOT NULL      -- json_codec.encode_request, for people, taken apart; holds no secret
 );
 -- One row per call to a server. A call that was sent and never ended may have been billed.
@@ -72,7 +81,7 @@ CREATE TABLE attempts (
 CREATE TABLE answers (
     key         TEXT PRIMARY KEY,
     completion  TEXT NOT NULL,     -- json_codec.encode_completion
-    checksum    TEXT NOT NULL,     -- identity.checksum of key, request and completion
+    checksum    TEXT NOT NULL,     -- planned.checksum of key, request and completion
     session     INTEGER,
     created     REAL NOT NULL      -- seconds since 1970
 );
@@ -93,9 +102,9 @@ CREATE TABLE records (
     number    INTEGER PRIMARY KEY,
     session   INTEGER NOT NULL,
     "case"    TEXT NOT NULL,
-    same      TEXT NOT NULL,     -- identity.same_ask of its fingerprints
+    same      TEXT NOT NULL,     -- planned.same_ask of its fingerprints
     record    TEXT NOT NULL,     -- json_codec.encode_record, a line of records.jsonl, taken apart
-    checksum  TEXT NOT NULL,     -- identity.checksum of case and record
+    checksum  TEXT NOT NULL,     -- planned.checksum of case and record
     created   REAL NOT NULL
 );
 CREATE INDEX records_by_case ON records ("case", same);
@@ -120,3 +129,49 @@ CREATE TABLE batch_lines (
 );
 CREATE INDEX batch_lines_by_key ON batch_lines (key);
 """
+
+
+LARGE = 4096
+"""Characters of Base64 from which on a text is kept apart."""
+# Base64 stands in JSON as it is, and a control character never does: so neither can be taken for anything else.
+_MARK = "\x1e"
+_WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')
+_NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
+
+
+def taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """JSON with the names of its large Base64 strings in their place; and names and strings.
+
+    Args:
+        text: JSON, as `json_codec.dumps` writes it.
+    """
+    if len(text) < LARGE:
+        return text, []
+    parts: dict[str, str] = {}
+
+    def name_of(match: re.Match[str]) -> str:
+        name = hashlib.sha256(match[1].encode()).hexdigest()
+        parts[name] = match[1]
+        return f"{_MARK}{name}{_MARK}"
+
+    return _WHOLE.sub(name_of, text), list(parts.items())
+
+
+def put_together(text: str, find: Callable[[str], str | None]) -> str:
+    """The JSON that was taken apart.
+
+    Args:
+        text: with names.
+        find: the string of a name.
+
+    Raises:
+        RunError: a string is missing or damaged.
+    """
+
+    def string_of(match: re.Match[str]) -> str:
+        string = find(match[1])
+        if string is None or hashlib.sha256(string.encode()).hexdigest() != match[1]:
+            raise RunError(f"the journal has lost a part of a message, {match[1][:16]}")
+        return f'"{string}"'
+
+    return _NAME.sub(string_of, text) if _MARK in text else text

@@ -1,4 +1,4 @@
-"""Ready-made answers in place of a model: `--answers FILE` scores them and asks nothing."""
+"""Backends that ask no model: ready-made answers (`--answers FILE`), and a replay."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, ReplayMiss, RequestRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evalsuite.core.types import Completion, Request
+    from evalsuite.models.protocol import Backend
 
 EXPECTED = (
     'JSON lines {"id": ..., "answer": ...}, with or without "benchmark" where two benchmarks share an id'
@@ -114,3 +115,34 @@ def _read(line: str, where: str) -> tuple[tuple[str, str], str]:
         raise BackendUnavailable(f"{where}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
     # Half a surrogate pair cannot be written to a file.
     return (benchmark, str(name)), answer.encode("utf-8", "replace").decode()
+
+
+class ReplayBackend:
+    """Takes the place of the backend that the run asked.
+
+    Args:
+        original: only its identity is used.
+        run: the name of the run that is replayed.
+    """
+
+    metered = False
+    connections: int | None = None
+
+    def __init__(self, original: Backend, run: str) -> None:
+        self.identity = original.identity
+        self._run = run
+
+    def check(self) -> None:
+        """Nothing can be missing."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Refuses; a request gets here only if the store has no answer."""
+        last_message = request.messages[-1].content if request.messages else ""
+        raise ReplayMiss(
+            f"run {self._run} holds no answer of {request.model} to this request (epoch {request.epoch}, "
+            f"it ends in {last_message[-80:]!r}); a replay "
+            f"never asks a model: use --resume {self._run} to ask for what is missing"
+        )
+
+    async def aclose(self) -> None:
+        """Does nothing; nothing was opened."""

@@ -64,7 +64,7 @@ def import_client(model: str) -> None:
     """Imports the client that asking a model takes, ahead of the first call: openai's takes most of a second."""
     kind, colon, _ = model.partition(":")
     if not colon or find_target("evalsuite.models", kind) is None:
-        import_module("evalsuite.models.openai_calls")
+        import_module("evalsuite.models.openai_client")
 
 
 def runs_other_code(model: str) -> bool:

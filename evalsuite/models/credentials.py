@@ -7,19 +7,167 @@ goes to the address of the model that names it, with `--model-key-env`, `--judge
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.redaction import redact
-from evalsuite.models.access import AZURE_KEY, AZURE_TOKEN, OPENAI_KEY, Access, key_from
-from evalsuite.models.address import OPENAI, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.models.address import Address
+
+class Secret:
+    """A key, a token or a login. Only `reveal` gives its text; everything else shows `***`.
+
+    Args:
+        text: the secret.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text, for the one place that sends it."""
+        return self._text
+
+    def digest(self) -> str:
+        """The SHA-256 of its text, in hexadecimal."""
+        return hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "***"
+
+    def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
+        raise TypeError("a secret is not sent to other processes")
+
+
+OPENAI_KEY = "OPENAI_API_KEY"
+AZURE_KEY = "AZURE_OPENAI_API_KEY"
+AZURE_TOKEN = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105 - the name of a variable
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long the parts of a call may take, in seconds.
+
+    Attributes:
+        connect: until the connection is established.
+        silence: between two bytes of the answer, and before the first.
+        whole: the whole call.
+    """
+
+    connect: float = 30.0
+    silence: float = 600.0
+    whole: float = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a server may be reached.
+
+    Attributes:
+        key: sent to the server; None where it gets none.
+        key_name: the environment variable that the key came from, or would come from.
+        trusted: whether the user gave the address for this session, so that headers from the environment are sent, too.
+        advice: what to do where a key is missing or refused.
+        timeouts: see `Timeouts`.
+        max_answer: largest answer, in bytes after decompression.
+        proxies: whether proxies set in the environment are used.
+    """
+
+    key: Secret | None = None
+    key_name: str = OPENAI_KEY
+    trusted: bool = False
+    advice: str = "is the key right?"
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    max_answer: int = 64 * MEBIBYTE
+    proxies: bool = True
+
+
+def key_from(name: str, environ: Mapping[str, str]) -> Secret | None:
+    """The key in an environment variable, stripped, since files end in a newline; None if there is none."""
+    text = environ.get(name, "").strip()
+    return Secret(text) if text else None
+
+
+OPENAI = "https://api.openai.com/v1"
+AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server is.
+
+    Attributes:
+        shown: the address without secrets, for messages and for keys in the store.
+        root: scheme, host and path.
+        query: parameters sent with every call; they may be secrets.
+        login: `user:password`, if the address has one.
+        host: lower case.
+    """
+
+    shown: str
+    root: str
+    query: Secret
+    login: Secret | None
+    host: str
+
+    @property
+    def is_openai(self) -> bool:
+        """OpenAI itself, over TLS."""
+        return self.root.startswith("https://") and self.host == "api.openai.com"
+
+    @property
+    def is_azure(self) -> bool:
+        """An Azure deployment, which has paths and headers of its own; Azure's `/openai/v1` is like OpenAI's."""
+        return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
+
+    def parameters(self) -> dict[str, str]:
+        """The query's parameters by name."""
+        return dict(parse_qsl(self.query.reveal(), keep_blank_values=True))
+
+
+def parse_address(text: str) -> Address:
+    """An address as the user writes it.
+
+    Raises:
+        SettingsError: it is not an address; the message contains no password.
+    """
+    try:
+        parts = urlsplit(text.strip().rstrip("/"))
+        _ = parts.port
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        # The part before the @ may be a password.
+        shown = redact(text.rpartition("@")[2])
+        raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
+    login, _, host = parts.netloc.rpartition("@")
+    path = parts.path.rstrip("/")
+    return Address(
+        shown=redact(urlunsplit((parts.scheme, host, path, parts.query, ""))),
+        root=urlunsplit((parts.scheme, host, path, "", "")),
+        query=Secret(parts.query),
+        login=Secret(unquote(login)) if login else None,
+        host=parts.hostname.lower(),
+    )
+
 
 REFUSED = "is {name} the right key for this server?"
 WITHHELD = (

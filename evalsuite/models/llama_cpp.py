@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from evalsuite.core.errors import BackendUnavailable, SettingsError
-from evalsuite.models.access import Access
 from evalsuite.models.choice import INSTALL_LOCAL
+from evalsuite.models.credentials import Access
 from evalsuite.models.openai import OpenAIBackend
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
-from evalsuite.models.access import Access
-from evalsuite.models.address import OPENAI, parse_address
-from evalsuite.models.chat_stream import join_stream
+from evalsuite.models.chat_format import join_stream
+from evalsuite.models.credentials import OPENAI, Access, parse_address
 from evalsuite.models.failures import exhausted_for, failure, server_words
 from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, Unreachable
 
@@ -31,10 +30,9 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from evalsuite.core.types import Completion, Request
-    from evalsuite.models.address import Address
-    from evalsuite.models.client_errors import Cause
-    from evalsuite.models.openai_calls import OpenAICalls
-    from evalsuite.models.transport import ServerAnswer
+    from evalsuite.models.credentials import Address
+    from evalsuite.models.openai_client import OpenAICalls
+    from evalsuite.models.transport import Cause, ServerAnswer
 
 T = TypeVar("T")
 
@@ -227,7 +225,7 @@ class OpenAIBackend:
 
     def _failure(self, error: Exception) -> Exception:
         """What an exception of the client means, without its frames."""
-        from evalsuite.models.client_errors import explain
+        from evalsuite.models.transport import explain
 
         links = explain(error)
         if links.ours is not None:
@@ -292,9 +290,9 @@ class OpenAIBackend:
 
 
 def _package() -> Any:
-    from evalsuite.models import openai_calls
+    from evalsuite.models import openai_client
 
-    return openai_calls
+    return openai_client
 
 
 def _json(content: bytes) -> Any:

@@ -1,25 +1,93 @@
-"""The openai package's client for one address; imported late, as the package takes a second to load."""
+"""Calls by way of the openai package; imported late, as the package takes a second to load.
+
+The package decides what a call bears: its address, its headers, and in them the credentials. Where these are the same
+for each call, it is asked once for each path and what it says is sent with every content, since to work it out anew
+takes twice as long as to send it.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from base64 import b64encode
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 
 from evalsuite.core.errors import BackendUnavailable
-from evalsuite.models.access import AZURE_TOKEN
-from evalsuite.models.direct_client import DirectClient
-from evalsuite.models.transport import ACCEPTED
+from evalsuite.models.credentials import AZURE_TOKEN
+from evalsuite.models.transport import ACCEPTED, AiohttpTransport, PreparedCall, ServerAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from azure.core.credentials_async import AsyncTokenCredential
 
-    from evalsuite.models.access import Access
-    from evalsuite.models.address import Address
-    from evalsuite.models.transport import AiohttpTransport
+    from evalsuite.models.credentials import Access, Address
+
+_REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", default=None)
+"""Where the requests of a rehearsal go in place of the server."""
+
+
+class DirectClient(httpx2.AsyncClient):
+    """Goes straight to its transport: no cookies, redirects, authentication flows or event hooks.
+
+    Whatever is not plain content for an address, such as a file in a form, is built the usual way.
+
+    Args:
+        transport: sends the requests.
+        timeout: of requests that name none.
+    """
+
+    def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
+        super().__init__(transport=transport, timeout=timeout, trust_env=False, follow_redirects=False)
+        self._straight = transport
+        # Parsing an address takes a tenth of a call, and there are few of them.
+        self._parsed: dict[str, httpx2.URL] = {}
+
+    def build_request(self, method: str, url: httpx2.URL | str, **parts: Any) -> httpx2.Request:
+        """A request with the given headers alone; the transport adds the host and the length of the content."""
+        content, timeout = parts.get("content"), parts.get("timeout")
+        plain = all(parts.get(name) is None for name in parts.keys() - {"content", "timeout", "headers"})
+        if not (plain and isinstance(content, bytes) and isinstance(timeout, httpx2.Timeout)):
+            return super().build_request(method, url, **parts)
+        address = str(url)
+        if address not in self._parsed:
+            self._parsed[address] = httpx2.URL(address)
+        return httpx2.Request(
+            method,
+            self._parsed[address],
+            headers=parts["headers"],
+            # Given as a stream, it is not looked at any further.
+            stream=httpx2.ByteStream(content),
+            extensions={"timeout": timeout.as_dict()},
+        )
+
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """Sends a request; the answer has been read."""
+        rehearsed = _REHEARSED.get()
+        if rehearsed is not None:
+            rehearsed.append(request)
+            return httpx2.Response(204, request=request)
+        return await self._straight.handle_async_request(request)
+
+
+async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
+    """What a call by way of a `DirectClient` sends besides its content; nothing is sent.
+
+    Args:
+        call: makes one call, and copes with an empty answer.
+    """
+    requests: list[httpx2.Request] = []
+    token = _REHEARSED.set(requests)
+    try:
+        await call()
+    finally:
+        _REHEARSED.reset(token)
+    return PreparedCall.of(requests[0])
+
 
 NO_KEY = "none"
 """What the package gets where there is no key; the header that would carry it is omitted."""
@@ -122,3 +190,64 @@ class _MachineIdentity(AsyncAzureOpenAI):
     async def close(self) -> None:
         await super().close()
         await self._credential.close()
+
+
+class OpenAICalls:
+    """An open client of the package.
+
+    Args:
+        address: where the API is.
+        access: the key for it, time-outs and sizes.
+
+    Attributes:
+        client: the package's own.
+        headers: of every call besides the client's own.
+    """
+
+    def __init__(self, address: Address, access: Access) -> None:
+        self._address = address
+        self._transport = AiohttpTransport(access, tls=address.root.startswith("https://"))
+        self.headers = call_headers(address, access)
+        self.client: AsyncOpenAI = open_client(address, access, self._transport)
+        self._prepared: dict[str, PreparedCall] = {}
+
+    async def post(
+        self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
+    ) -> ServerAnswer:
+        """Makes one call.
+
+        Args:
+            path: of the API, such as `/chat/completions`.
+            content: JSON.
+            headers: of this call alone.
+            query: parameters of this call's address.
+
+        Raises:
+            Exception: whatever the package, httpx2 and aiohttp raise where there is no answer; a refusal of the
+                server may be returned, or raised as the package's exception.
+        """
+        # Azure's address depends on the content, and tokens of Entra ID expire.
+        if headers or query or self._address.is_azure:
+            return await self._post_by_package(path, content, headers, query)
+        prepared = self._prepared.get(path) or await self._prepare(path)
+        return await self._transport.exchange(prepared, content)
+
+    async def _prepare(self, path: str) -> PreparedCall:
+        self._prepared[path] = await rehearse(lambda: self._post_by_package(path, b"{}", {}, {}))
+        return self._prepared[path]
+
+    async def _post_by_package(
+        self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
+    ) -> ServerAnswer:
+        azure = self._address.is_azure
+        # Azure reads the deployment's name from the body, which must be an object for that.
+        sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
+        # Azure's client makes the address of the deployment. A whole address need not be put together.
+        place = path if azure else f"{self._address.root}{path}"
+        options: Any = {"headers": {**self.headers, **headers}, "params": query}
+        response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)
+        return ServerAnswer(response.status_code, response.headers, response.headers.raw, response.content)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self.client.close()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.cases import Case, Deal
     from evalsuite.engine.prefetch import Prefetcher
     from evalsuite.engine.solving import Models, Solved
-    from evalsuite.gateway.asker import CaseAsker
+    from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
 

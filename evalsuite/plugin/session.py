@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.engine.open_run import OpenRun
-    from evalsuite.gateway.asker import CaseAsker
+    from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
 
 

@@ -87,7 +87,7 @@ def take_in(journal: Journal, file: Path) -> None:
 
 
 def _readable(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    from evalsuite.journal.identity import same_ask
+    from evalsuite.journal.planned import same_ask
 
     for line in lines:
         try:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.models.access import key_from
+from evalsuite.models.credentials import key_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalsuite.models.secret import Secret
+    from evalsuite.models.credentials import Secret
 
 TOKEN = "EVALSUITE_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with a client's token."""

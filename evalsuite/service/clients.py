@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.models.secret import Secret
+from evalsuite.models.credentials import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

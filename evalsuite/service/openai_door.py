@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.applications.http_answer import HttpAnswer
-    from evalsuite.gateway.asker import Asker
+    from evalsuite.gateway.handle import Asker
 
 EPOCH = "x-evalsuite-epoch"
 """The header that tells one repetition of a request from another: equal requests of one epoch get one answer."""

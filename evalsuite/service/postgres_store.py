@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.core.redaction import redact
-from evalsuite.journal.identity import checksum
+from evalsuite.journal.planned import checksum
 from evalsuite.service.clients import ASKING
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_request
-from evalsuite.gateway.wire import decode_error
+from evalsuite.gateway.channel import decode_error
 from evalsuite.models.protocol import Broken, Outage, Unreachable
 
 if TYPE_CHECKING:

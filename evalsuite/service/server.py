@@ -11,7 +11,7 @@ from aiohttp import web
 from evalsuite.applications.http_answer import BadRequest, error_answer, failed_call
 from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReached
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
-from evalsuite.gateway.wire import encode_error
+from evalsuite.gateway.channel import encode_error
 from evalsuite.service.address import is_loopback
 from evalsuite.service.clients import ASKING
 from evalsuite.service.metrics import Counts, exposition

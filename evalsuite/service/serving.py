@@ -19,7 +19,7 @@ from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.gateway import GRACE, Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
-from evalsuite.models.access import MEBIBYTE, Access, Timeouts
+from evalsuite.models.credentials import MEBIBYTE, Access, Timeouts
 from evalsuite.service.address import is_loopback
 from evalsuite.service.clients import ANYBODY, Clients, read_clients
 from evalsuite.service.server import GatewayServer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.gateway.store import Store
+from evalsuite.gateway.gateway import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import find_target
 from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
-from evalsuite.models.address import parse_address
 from evalsuite.models.choice import open_backend
-from evalsuite.models.credentials import Credentials, Grant
+from evalsuite.models.credentials import Credentials, Grant, parse_address
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.core.types import Request
-    from evalsuite.models.access import Access
+    from evalsuite.models.credentials import Access
     from evalsuite.models.protocol import Backend
 
 

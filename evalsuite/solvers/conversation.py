@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Transcript
-from evalsuite.gateway.effects import Effects
+from evalsuite.gateway.handle import Effects
 from evalsuite.solvers.episode import Episode, ToolLoop
 from evalsuite.solvers.functions import Functions, functions
 from evalsuite.tools.worlds import open_tools

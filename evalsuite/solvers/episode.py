@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.shortening import beginning_and_length
 from evalsuite.core.types import Transcript
-from evalsuite.gateway.effects import Effects
+from evalsuite.gateway.handle import Effects
 from evalsuite.tools.arguments import Fault
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
 from evalsuite.tools.execution import ToolFailure, as_text

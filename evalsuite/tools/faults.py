@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalsuite.core.protocols import Model
-    from evalsuite.gateway.effects import Effects
+    from evalsuite.gateway.handle import Effects
     from evalsuite.tools.documents import ToolDocument
     from evalsuite.tools.execution import Executor
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.gateway.effects import Effects
+    from evalsuite.gateway.handle import Effects
 
 
 @dataclass(frozen=True, slots=True)

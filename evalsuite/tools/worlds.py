@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.threads import in_thread, is_async
-from evalsuite.gateway.effects import Effects
+from evalsuite.gateway.handle import Effects
 from evalsuite.tools.faults import Injected
 from evalsuite.tools.registry import Tool, documents_of, tool_methods, tools_of
 

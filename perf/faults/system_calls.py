@@ -33,9 +33,8 @@ from evalsuite.core.given_settings import read_settings
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import Message, Record, Request
 from evalsuite.gateway.opening import open_gateway
-from evalsuite.journal.identity import same_ask
 from evalsuite.journal.journal import Journal
-from evalsuite.journal.planned import PlannedCase
+from evalsuite.journal.planned import PlannedCase, same_ask
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records
 
 if TYPE_CHECKING:

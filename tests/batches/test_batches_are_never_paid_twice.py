@@ -10,7 +10,7 @@ import pytest
 import evalsuite.batches.backend as module
 from evalsuite.batches.backend import BatchBackend
 from evalsuite.batches.desk import BatchDesk
-from evalsuite.batches.outcome import completion_of
+from evalsuite.batches.server import completion_of
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.types import Message, Request
 from evalsuite.journal.batches import Batches

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.batches.choice import check_interface
+from evalsuite.batches.backend import check_interface
 from evalsuite.core.errors import BackendUnavailable, SettingsError
 from evalsuite.core.given_settings import read_settings
 from evalsuite.models.choice import open_backend

@@ -46,7 +46,6 @@ UPWARD = {
 CIRCLES = {
     "applications.case_api applications.case_model applications.clients applications.endpoint",
     "decisions.baseline_result decisions.slices",
-    "journal.database journal.group_commit",
     "sandbox.sandbox sandbox.session",
     "tools.registry tools.worlds",
 }

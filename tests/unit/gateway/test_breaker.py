@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.gateway.breaker import FIRST_PROBE, Breaker, DownTime
+from evalsuite.gateway.limiter import FIRST_PROBE, Breaker, DownTime
 from evalsuite.gateway.pacing import LEAST_ROW, Pacing
 
 if TYPE_CHECKING:

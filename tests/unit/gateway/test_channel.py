@@ -12,7 +12,7 @@ import pytest
 from evalsuite.core.errors import CallFailed, InternalError, RequestRefused, SettingsError
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.gateway.channel import ChannelAsker, ChannelServer
-from evalsuite.gateway.effects import Effect
+from evalsuite.gateway.handle import Effect
 from evalsuite.gateway.loop import BackgroundLoop
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
 from evalsuite.gateway.gateway import NEVER_REACHED, PATIENCE
-from evalsuite.gateway.retries import ATTEMPTS
+from evalsuite.gateway.upstream import ATTEMPTS
 from evalsuite.models.protocol import (
     Hopeless,
     Outage,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from evalsuite.core import errors
 from evalsuite.core.json_codec import decode_request, dumps, encode_request
 from evalsuite.core.types import Message, Request
-from evalsuite.gateway.wire import decode_error, encode_error, request_key
+from evalsuite.gateway.channel import decode_error, encode_error
+from evalsuite.gateway.concealment import request_key
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 values = st.recursive(

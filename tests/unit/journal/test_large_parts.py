@@ -15,7 +15,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Completion, Message, Request
 from evalsuite.journal.journal import Journal
-from evalsuite.journal.large_parts import LARGE, put_together, taken_apart
+from evalsuite.journal.schema import LARGE, put_together, taken_apart
 from evalsuite.samples.content import audio, file, image
 
 if TYPE_CHECKING:

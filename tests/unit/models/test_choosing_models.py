@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import BackendUnavailable, ReplayMiss, SettingsError
+from evalsuite.models.answers import ReplayBackend
 from evalsuite.models.choice import open_backend
-from evalsuite.models.replay import ReplayBackend
 
 if TYPE_CHECKING:
     from tests.unit.models.conftest import Once

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx2
 
-from evalsuite.models.access import Access
-from evalsuite.models.direct_client import DirectClient, rehearse
+from evalsuite.models.credentials import Access
+from evalsuite.models.openai_client import DirectClient, rehearse
 from evalsuite.models.transport import AiohttpTransport
 
 TIMEOUT = httpx2.Timeout(7.0, connect=3.0, pool=None)

@@ -16,13 +16,12 @@ from evalsuite.core.types import Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
-from evalsuite.models.access import Access, Timeouts
 from evalsuite.models.choice import open_backend
-from evalsuite.models.client_errors import explain
-from evalsuite.models.credentials import Credentials, Grant
+from evalsuite.models.credentials import Access, Credentials, Grant, Timeouts
 from evalsuite.models.failures import failure
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Hopeless, RateLimited, Transient, Unreachable
+from evalsuite.models.transport import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -330,7 +329,7 @@ def test_a_server_that_never_answers_is_given_up(once: Once, chat_server: ChatSe
 def through_gateway(
     server: ChatServer, folder: Path, monkeypatch: Any, work: Callable[[Gateway], Any]
 ) -> tuple[Any, list[Exception]]:
-    monkeypatch.setattr("evalsuite.gateway.retries.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("evalsuite.gateway.upstream.FIRST_WAIT", 0.001)
     told: list[Exception] = []
 
     async def main() -> Any:

@@ -16,12 +16,10 @@ from evalsuite.core.given_settings import read_settings
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Message, Request
 from evalsuite.gateway.concealment import Vault, demand_secrets
-from evalsuite.models.access import Access
 from evalsuite.models.choice import open_backend
-from evalsuite.models.credentials import Credentials, Grant
+from evalsuite.models.credentials import Access, Credentials, Grant, Secret
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Hopeless
-from evalsuite.models.secret import Secret
 
 if TYPE_CHECKING:
     from tests.conftest import ChatServer

@@ -14,7 +14,7 @@ import pytest
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Sample
-from evalsuite.gateway.effects import Effects
+from evalsuite.gateway.handle import Effects
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.mcp_servers import McpServer
 from evalsuite.tools.worlds import open_tools

@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Sample
-from evalsuite.gateway.effects import Effects
+from evalsuite.gateway.handle import Effects
 from evalsuite.solvers.functions import functions
 from evalsuite.tools import tool
 from evalsuite.tools.execution import ToolFailure
@@ -18,7 +18,7 @@ from evalsuite.tools.worlds import World, open_tools
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.gateway.effects import Effect
+    from evalsuite.gateway.handle import Effect
 
 SAMPLE = Sample(id="s", input="x")
 NOBODY: Any = None
