@@ -13,7 +13,6 @@ from evalsuite.core.errors import EvalsuiteError, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
 
 class CommandForm(NamedTuple):
@@ -143,7 +142,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     forms = COMMANDS[words[0]]
     word = words[1] if len(words) > 1 and words[1] in forms else ""
     module = import_module(f"evalsuite.commands.{forms[word].module}")
-    parser = _parser_of(words[0], word, module)
+    parser = make_parser(words[0], word)
     options, further = parser.parse_known_args(words[2 if word else 1 :])
     if further and not hasattr(module, "FURTHER"):
         parser.error(f"unrecognized arguments: {' '.join(further)}")
@@ -151,8 +150,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _parser_of(name: str, word: str, module: ModuleType) -> argparse.ArgumentParser:
+def make_parser(name: str, word: str = "") -> argparse.ArgumentParser:
+    """Make the parser of one form of a command."""
     forms = COMMANDS[name]
+    module = import_module(f"evalsuite.commands.{forms[word].module}")
     summary = forms[word].summary
     parser = argparse.ArgumentParser(
         prog=f"evalsuite {name} {word}".rstrip(), description=f"{summary[0].upper()}{summary[1:]}."

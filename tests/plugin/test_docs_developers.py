@@ -1,4 +1,4 @@
-"""Every example of docs/own_benchmarks.md, run as it stands."""
+"""Every example of docs/developers.md, run as it stands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
-PAGE = Path(__file__).parents[2] / "docs" / "own_benchmarks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "developers.md"
 SECTION = re.compile(r"^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLES = dict(SECTION.findall(PAGE.read_text("utf-8")))
 APP = r"""
