@@ -1,8 +1,8 @@
 """A backend that gathers what is asked, and sends it as batches.
 
 Requests are gathered as long as new ones come within a few seconds, or up to a bound; a batch is journalled before
-it is sent, and its answers before anybody hears of them. So whatever ends the session at whatever instant, the next
-one collects what was sent and sends nothing twice.
+it is sent, and its answers before any caller receives them. So whenever a session ends, the next one collects what was
+sent and sends nothing twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.batches.server import BatchServer, Gone, as_line, completion_of, copied, missing, read_lines
+from evalsuite.batches.server import (
+    BatchServer,
+    Gone,
+    as_line,
+    copy_error,
+    explain_missing,
+    read_completion,
+    read_lines,
+)
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
 from evalsuite.gateway.concealment import Vault, request_key
@@ -25,7 +33,7 @@ from evalsuite.models.protocol import RateLimited, Transient
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
-    from evalsuite.batches.desk import BatchDesk
+    from evalsuite.batches.pending import PendingBatches
     from evalsuite.batches.server import BatchState
     from evalsuite.core.types import Completion, Request
     from evalsuite.journal.batches import Batches, KeptBatch
@@ -37,7 +45,7 @@ QUIET = 3.0
 """Seconds without a further request after which a batch is sent."""
 
 MOST_LINES, MOST_BYTES = 50_000, 64 * 2**20
-"""Of one batch; OpenAI takes 50,000 lines and 200 MB."""
+"""Limits of one batch; OpenAI takes 50,000 lines and 200 MB."""
 
 FIRST_LOOK, LONGEST_PAUSE = 1.0, 60.0
 """Seconds until the first look at a batch, and at most between two looks; in between, a twentieth of its age."""
@@ -52,16 +60,16 @@ class BatchBackend:
 
     Args:
         backend: the server.
-        model: as the user names it.
-        batches: of the run's journal.
-        desk: hears of every batch.
+        model: the name that the user gave.
+        batches: the journal's table of batches.
+        pending: told of every batch.
     """
 
     metered = True
     connections: int | None = None
 
-    def __init__(self, backend: OpenAIBackend, model: str, batches: Batches, desk: BatchDesk) -> None:
-        self._backend, self._batches, self._desk = backend, batches, desk
+    def __init__(self, backend: OpenAIBackend, model: str, batches: Batches, pending: PendingBatches) -> None:
+        self._backend, self._batches, self._pending = backend, batches, pending
         self.identity = backend.identity
         self._asked = f"{backend.identity} {model}"
         self._server = BatchServer(backend)
@@ -74,14 +82,14 @@ class BatchBackend:
         # What earlier sessions sent.
         self._earlier: set[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        desk.add(self)
+        pending.add(self)
 
     def check(self) -> None:
-        """As the server itself."""
+        """Checks what the server itself needs."""
         self._backend.check()
 
     async def complete(self, request: Request) -> Completion:
-        """Waits for the answer in a batch; one that is under way already, where an earlier session sent it."""
+        """Waits for the answer in a batch, which an earlier session may have sent already."""
         self._begin()
         key = request_key(self.identity, Vault().conceal(request))
         return self._read(key, request, await self._result(key, request))
@@ -103,8 +111,8 @@ class BatchBackend:
             result = self._batches.result(key)
             if result is not None:
                 return result
-        if self._desk.left:
-            raise Detached(self._desk.left)
+        if self._pending.left:
+            raise Detached(self._pending.left)
         waiting: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting[key] = waiting
         path, body = self._backend.line_of(request)
@@ -114,7 +122,7 @@ class BatchBackend:
             return await waiting
         finally:
             self._waiting.pop(key, None)
-            # Whoever gives up before it is sent need not be answered.
+            # A caller that gives up before the batch is sent needs no answer.
             self._size -= len(self._gathered.get(path, {}).pop(key, b""))
 
     def _add(self, path: str, key: str, line: bytes) -> None:
@@ -123,11 +131,10 @@ class BatchBackend:
         self._came.set()
 
     def _read(self, key: str, request: Request, result: str) -> Completion:
-        """A completion, or what became of the request instead."""
         try:
-            return completion_of(self._backend, request, json.loads(result))
+            return read_completion(self._backend, request, json.loads(result))
         except Exception:
-            self._batches.heard(key)
+            self._batches.mark_taken(key)
             if self._earlier:
                 self._earlier.discard(key)
             raise
@@ -178,31 +185,31 @@ class BatchBackend:
             kept = self._batches.begin(self._asked, path, uuid.uuid4().hex, lines)
             self._under_way[kept.number] = None
             file = await self._server.upload(f"evalsuite-{kept.number}", b"".join(lines.values()))
-            self._batches.uploaded(kept.number, file)
+            self._batches.note_file(kept.number, file)
             state = await self._create(kept, file)
-        except Exception as error:  # noqa: BLE001 - each who asked must hear of it
+        except Exception as error:  # noqa: BLE001 - every caller receives the error
             if kept is not None:
                 self._under_way.pop(kept.number, None)
                 self._batches.drop(kept.number)
             self._fail(lines, error)
         else:
-            self._desk.tell(f"{state.batch}: {number_of(len(lines), 'request')} sent")
+            self._pending.tell(f"{state.batch}: {number_of(len(lines), 'request')} sent")
             self._start(self._follow(kept, state))
 
     async def _create(self, kept: KeptBatch, file: str) -> BatchState:
         try:
             state = await self._server.create(file, kept.path, kept.mark)
         except Transient:
-            # The server may have made it, and not been heard.
+            # The server may have created it although its answer was lost.
             made = await self._insist(lambda: self._server.find(kept.mark))
             if made is None:
                 raise
             state = made
-        self._batches.created(kept.number, state.batch)
+        self._batches.note_batch(kept.number, state.batch)
         return state
 
     async def _insist(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Asks until the server answers: what was sent is paid for, so it is never given up for an outage."""
+        """Repeat a request until the server answers, because what was sent is paid for."""
         pause, told = FIRST_LOOK, ""
         while True:
             try:
@@ -212,17 +219,17 @@ class BatchBackend:
             except Transient as error:
                 if str(error) != told:
                     told = str(error)
-                    self._desk.tell(f"batches: {told}; trying again until the server answers")
+                    self._pending.tell(f"batches: {told}; trying again until the server answers")
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, 2 * pause)
 
     async def _go_on(self, kept: KeptBatch) -> None:
-        """Goes on with a batch that an earlier session began to send."""
+        """Continue a batch that an earlier session began to send."""
         self._under_way[kept.number] = None
         keys = self._batches.keys(kept.number)
         try:
             state = await self._insist(lambda: self._found(kept))
-        except Exception as error:  # noqa: BLE001 - each who asks must hear of it
+        except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._under_way.pop(kept.number, None)
             self._give_up(kept, keys, error)
             return
@@ -235,9 +242,9 @@ class BatchBackend:
         await self._follow(kept, state)
 
     def _give_up(self, kept: KeptBatch, keys: Sequence[str], error: Exception) -> None:
-        """Fails the requests of a batch that cannot be read; the next session may, unless it is gone."""
+        """Fail the requests of a batch that cannot be read. A later session may read it, unless it is gone."""
         if isinstance(error, Gone):
-            self._desk.tell(str(error))
+            self._pending.tell(str(error))
             self._batches.drop(kept.number)
         self._disown(keys)
         self._fail(keys, error)
@@ -247,20 +254,20 @@ class BatchBackend:
             self._earlier.difference_update(keys)
 
     async def _found(self, kept: KeptBatch) -> BatchState | None:
-        """A batch of an earlier session, by its id; or, where that was never heard, by its mark.
+        """Find a batch of an earlier session by its id, or by its mark where the id was never received.
 
-        One that the server never had is made now of the file that it has.
+        If the server never had the batch, it is created from the uploaded file.
         """
         if kept.batch:
-            return await self._looked(kept.batch)
+            return await self._look_up(kept.batch)
         state = await self._server.find(kept.mark)
         if state is None and kept.file:
             return await self._create(kept, kept.file)
         if state is not None:
-            self._batches.created(kept.number, state.batch)
+            self._batches.note_batch(kept.number, state.batch)
         return state
 
-    async def _looked(self, batch: str) -> BatchState:
+    async def _look_up(self, batch: str) -> BatchState:
         state = await self._server.look(batch)
         if state is None:
             raise Gone(f"{batch}: the server has no such batch")
@@ -277,10 +284,10 @@ class BatchBackend:
                     break
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
-                state = await self._insist(partial(self._looked, state.batch))
-                self._desk.looked()
-            keys = await self._collected(kept, state)
-        except Exception as error:  # noqa: BLE001 - each who asked must hear of it
+                state = await self._insist(partial(self._look_up, state.batch))
+                self._pending.detach_if_idle()
+            keys = await self._collect(kept, state)
+        except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._give_up(kept, keys, error)
         else:
             self._disown(keys)
@@ -288,8 +295,8 @@ class BatchBackend:
         finally:
             self._under_way.pop(kept.number, None)
 
-    async def _collected(self, kept: KeptBatch, state: BatchState) -> list[str]:
-        """Reads and hands out what a finished batch answered; returns the requests that it did not."""
+    async def _collect(self, kept: KeptBatch, state: BatchState) -> list[str]:
+        """Read and deliver the answers of a finished batch; return the requests without one."""
         keys = self._batches.keys(kept.number)
         for file in state.files:
             results = await self._whole(file)
@@ -300,7 +307,7 @@ class BatchBackend:
         return keys
 
     async def _whole(self, file: str) -> list[tuple[str, str]]:
-        """A file's lines; one with unreadable lines is fetched again before it is read without them."""
+        """Fetch a file's lines; a file with unreadable lines is fetched again before they are skipped."""
         for _ in range(FETCHES):
             content = await self._insist(partial(self._server.fetch, file))
             if content is None:
@@ -309,7 +316,7 @@ class BatchBackend:
             if not unreadable:
                 break
         else:
-            self._desk.tell(
+            self._pending.tell(
                 f"{file}: {number_of(unreadable, 'line')} cannot be read; the other answers are kept"
             )
         return results
@@ -320,16 +327,16 @@ class BatchBackend:
             if waiting is not None and not waiting.done():
                 waiting.set_result(result)
         if self._earlier is not None:
-            # Those who ask later find it in the journal.
+            # Later callers find it in the journal.
             self._earlier |= {key for key, _ in results} - set(self._waiting)
         return {key for key, _ in results}
 
     def _leave_out(self, keys: Sequence[str], state: BatchState) -> None:
-        """Tells what becomes of requests without an answer in any file, and lets those who asked hear it."""
+        """Report requests without an answer in any file, and fail them."""
         if state.status == "completed" and not keys:
             return
-        refused, about, reason = missing(keys, state)
-        self._desk.tell(about)
+        refused, about, reason = explain_missing(keys, state)
+        self._pending.tell(about)
         self._fail(refused, RequestRefused(about))
         self._fail([key for key in keys if key not in refused], reason)
 
@@ -337,7 +344,7 @@ class BatchBackend:
         for key in keys:
             waiting = self._waiting.get(key)
             if waiting is not None and not waiting.done():
-                waiting.set_exception(copied(error))
+                waiting.set_exception(copy_error(error))
 
     async def aclose(self) -> None:
         """Stops looking; batches go on at the server."""
@@ -358,7 +365,7 @@ def _age(seconds: float) -> str:
 
 
 def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
-    """The backend, where it speaks to a server with OpenAI's formats.
+    """Returns the backend if its server has OpenAI's API.
 
     Raises:
         SettingsError: it does not.
@@ -371,19 +378,19 @@ def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
     )
 
 
-def in_batches(backend: Backend, model: str, batches: Batches, desk: BatchDesk) -> Backend:
-    """A backend that sends batches in the place of one that sends calls.
+def in_batches(backend: Backend, model: str, batches: Batches, pending: PendingBatches) -> Backend:
+    """Replaces a backend by one that sends batches.
 
     Raises:
         SettingsError: it has no batch interface.
     """
     from evalsuite.batches.backend import BatchBackend
 
-    return BatchBackend(demand_openai(model, backend), model, batches, desk)
+    return BatchBackend(demand_openai(model, backend), model, batches, pending)
 
 
 def check_interface(model: str, backend: Backend) -> None:
-    """Sees, before anything is asked, that a model's server has a batch interface.
+    """Checks, before anything is sent, that a model's server has a batch interface.
 
     Raises:
         EvalsuiteError: it has none, or cannot be reached.

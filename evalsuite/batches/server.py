@@ -25,20 +25,20 @@ WINDOW: Literal["24h"] = "24h"
 """The only completion window there is."""
 
 MARK = "evalsuite"
-"""Name of the metadata by which a batch is found again."""
+"""Metadata key by which a batch is found again."""
 
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 LATEST = 20
-"""Pages of batches that are looked through for one whose id was never heard."""
+"""Pages of batches to search for one whose id was never received."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How a batch stands.
+    """The state of a batch.
 
     Attributes:
         batch: the server's id.
-        status: as the server says it.
+        status: the server's word for it.
         done: requests that are finished, well or not.
         total: requests.
         files: ids of the files with answers and with errors, as far as there are any.
@@ -59,12 +59,12 @@ class BatchState:
 
 
 def as_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
-    """A request as a line of the file that is sent."""
+    """Formats a request as a line of the uploaded file."""
     return dumps({"custom_id": key, "method": "POST", "url": path, "body": body}).encode() + b"\n"
 
 
 class BatchServer:
-    """Sends files and batches to a server, and asks after them.
+    """Sends files and batches to a server, and reads their state.
 
     Args:
         backend: the server, its key and its time-outs.
@@ -86,7 +86,7 @@ class BatchServer:
         return await self._backend.use(send)
 
     async def create(self, file: str, path: str, mark: str) -> BatchState:
-        """Has a file's requests answered."""
+        """Creates a batch from an uploaded file."""
 
         async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             # The package's types name the paths of today; a server may know more.
@@ -103,7 +103,7 @@ class BatchServer:
         return await self._backend.use(make)
 
     async def look(self, batch: str) -> BatchState | None:
-        """How a batch stands; None where the server has no such batch."""
+        """Reads a batch's state; None where the server has no such batch."""
 
         async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             from openai import NotFoundError
@@ -117,7 +117,7 @@ class BatchServer:
         return await self._backend.use(ask)
 
     async def find(self, mark: str) -> BatchState | None:
-        """The batch with a mark, among the latest."""
+        """Finds the batch with a mark among the latest ones."""
 
         async def search(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             page = await client.batches.list(limit=100, extra_headers=headers)
@@ -133,7 +133,7 @@ class BatchServer:
         return await self._backend.use(search)
 
     async def fetch(self, file: str) -> bytes | None:
-        """A file of answers or errors; None where the server has no such file."""
+        """Downloads a file of answers or errors; None where the server has no such file."""
 
         async def download(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes | None:
             from openai import NotFoundError
@@ -146,7 +146,7 @@ class BatchServer:
         return await self._backend.use(download)
 
     async def probe(self) -> None:
-        """Sees whether there is a batch interface."""
+        """Checks whether the server has a batch interface."""
 
         async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
             await client.batches.list(limit=1, extra_headers=headers)
@@ -183,7 +183,7 @@ def read_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
         content: JSON Lines.
 
     Returns:
-        The lines, each with the key of its request, and how many more are there that cannot be read.
+        The lines, each with the key of its request, and the number of unreadable lines.
     """
     lines = [line for line in content.splitlines() if line.strip()]
     results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _key_of(line)) is not None]
@@ -204,10 +204,10 @@ AGAIN = 60.0
 """Seconds until such a batch is tried again."""
 
 WORDS = 500
-"""Characters of a server's words that a message repeats."""
+"""Maximum characters of a server's message in an error."""
 
 OF_THE_MODEL = {"code": "model_not_found", "param": "body.model"}
-"""Fields of an error that is not about its line alone: all lines of a batch name the same model."""
+"""Fields of an error that concerns the whole batch, because all its lines name the same model."""
 
 
 class Gone(RequestRefused):
@@ -219,8 +219,8 @@ class Gone(RequestRefused):
         )
 
 
-def copied(error: Exception) -> Exception:
-    """A copy for each who waits: an exception that is raised in many places gathers all their frames."""
+def copy_error(error: Exception) -> Exception:
+    """Copies an error for each caller, because a shared exception would gather all their stack frames."""
     if isinstance(error, Gone):
         return RequestRefused(*error.args)
     made = type(error)(*error.args)
@@ -229,8 +229,8 @@ def copied(error: Exception) -> Exception:
     return made
 
 
-def completion_of(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
-    """What a line of a batch's output says.
+def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
+    """Reads a line of a batch's output.
 
     Raises:
         Exception: as `Backend.complete`.
@@ -244,19 +244,19 @@ def completion_of(backend: OpenAIBackend, request: Request, line: Mapping[str, A
     raise LostAnswer(f"a line of the batch's output holds neither answer nor error: {str(line)[:WORDS]}")
 
 
-def missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:
-    """What becomes of requests that a finished batch left without an answer.
+def explain_missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:
+    """Explains why a finished batch left requests without an answer.
 
     Args:
-        keys: of these requests, in the order of the batch's lines.
-        state: of the batch.
+        keys: the requests' keys, in the order of the batch's lines.
+        state: the state of the batch.
 
     Returns:
-        The requests that the server named as the fault, a line for the user, and what the others fail with;
-        it is `Transient` or `RateLimited` where they are sent again.
+        The requests that the server rejected, a line for the user, and the error of the others: `Transient` or
+        `RateLimited` where they are sent again.
     """
-    refused = _refused(keys, state)
-    about = f"{state.batch} {_ended(state)}"
+    refused = _find_refused(keys, state)
+    about = f"{state.batch} {_describe_end(state)}"
     reason = _reason(state, about)
     if isinstance(reason, Transient | RateLimited):
         about += "; requests without an answer will be sent again"
@@ -265,14 +265,14 @@ def missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exce
     return refused, about, reason
 
 
-def _ended(state: BatchState) -> str:
+def _describe_end(state: BatchState) -> str:
     words = "; ".join(str(error.get("message") or error.get("code")) for error in state.errors[:3])
     ends = {"cancelled": "was cancelled", "completed": "was completed without all answers"}
     return ends.get(state.status, state.status) + (f": {words.rstrip('.')}" if words else "")
 
 
-def _refused(keys: Sequence[str], state: BatchState) -> set[str]:
-    """The requests for whose sake the server took nothing of a batch, as it counts its lines."""
+def _find_refused(keys: Sequence[str], state: BatchState) -> set[str]:
+    """Find the requests for which the server rejected the whole batch, from the line numbers of its errors."""
     if _is_about_the_model(state):
         return set()
     numbers = {error.get("line") for error in state.errors}
@@ -284,7 +284,6 @@ def _is_about_the_model(state: BatchState) -> bool:
 
 
 def _reason(state: BatchState, about: str) -> Exception:
-    """Why a request has no answer that was refused by nobody."""
     if state.status == "cancelled":
         return RequestRefused(about)
     if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):

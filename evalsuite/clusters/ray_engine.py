@@ -23,27 +23,27 @@ CONNECT = 10.0
 """Seconds in which a cluster's address must take a connection."""
 
 BETWEEN_LOOKS = 1.0
-"""Seconds between two looks at what has come."""
+"""Seconds between two polls for results."""
 
 LEFT_BEHIND = ["reports", "**/reports", ".git", ".venv", "**/__pycache__", "*.sqlite", "*.sqlite-*"]
-"""What does not go to the nodes."""
+"""Files that are not copied to the nodes."""
 
 
 class RayCluster:
     """A connection to a cluster, or to one that is started on this machine.
 
     Args:
-        address: of the cluster; None starts one, `auto` finds one.
+        address: the cluster's address; None starts a cluster, `auto` finds one.
         root: the suite's root directory, which goes to every node.
-        packages: that pip installs on every node; empty where they are there.
-        cpus: of one shard.
+        packages: installed on every node with pip; empty if they are there already.
+        cpus: number of CPUs per shard.
 
     Raises:
-        BackendUnavailable: Ray is not installed, or there is no cluster.
+        BackendUnavailable: Ray is not installed, or the cluster does not respond.
     """
 
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
-        # Its reports home, and the dashboard's own, are no business of a test's.
+        # A test run sends no usage statistics.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             import ray
@@ -78,18 +78,18 @@ class RayCluster:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """Counts the living nodes."""
         return len(self._alive())
 
     def run(
-        self, jobs: Sequence[ShardJob], hear: Callable[[list[str]], None], tell: Callable[[str], None]
+        self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
     ) -> Iterator[ShardResult]:
-        """Runs shards, and gives the result of each as it comes.
+        """Runs shards, and gives the result of each as it arrives.
 
         Args:
             jobs: the shards.
-            hear: takes records, as they come.
-            tell: shows how far it is, now and then.
+            receive: takes records as they arrive.
+            tell: shows the progress from time to time.
 
         Raises:
             RunError: a shard could not be run, however often it was tried.
@@ -97,19 +97,19 @@ class RayCluster:
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # With the records of nodes that may die, so on this one.
+        # It holds records of nodes that may die, so it runs on this node.
         collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
         task = ray.remote(_task).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
-            hear(ray.get(collector.take.remote()))
+            receive(ray.get(collector.take.remote()))
             for reference in ended:
                 job = waiting.pop(reference)
                 yield self._result(reference, job)
             done = f"{len(jobs) - len(waiting)} of {number_of(len(jobs), 'shard')}"
             tell(f"{done} on {number_of(self.nodes(), 'node')}")
-        hear(ray.get(collector.take.remote()))
+        receive(ray.get(collector.take.remote()))
 
     def _result(self, reference: Any, job: ShardJob) -> ShardResult:
         try:
@@ -124,7 +124,7 @@ class RayCluster:
 
 
 def _demand_listener(address: str | None) -> None:
-    """Sees that something listens at an address: Ray itself tries for minutes before it gives up.
+    """Check that something listens at an address, because Ray itself tries for minutes before it gives up.
 
     Raises:
         BackendUnavailable: nothing does.
@@ -139,7 +139,7 @@ def _demand_listener(address: str | None) -> None:
 
 
 def _demand_installers() -> None:
-    """Sees that Ray can install packages: without these, it tries for minutes before it says so.
+    """Check that Ray can install packages, because without these tools it tries for minutes before it fails.
 
     Raises:
         BackendUnavailable: it cannot.
@@ -163,7 +163,7 @@ class Collector:
         self._lines += lines
 
     def take(self) -> list[str]:
-        """All since the last time."""
+        """Returns all records since the last call."""
         lines, self._lines = self._lines, []
         return lines
 
@@ -172,7 +172,7 @@ def _task(job: ShardJob, collector: Any) -> ShardResult:
     import ray
 
     def send(lines: list[str]) -> None:
-        # Waited for, so that a slow network does not gather them all in memory.
+        # Wait, so that a slow network does not fill the memory.
         ray.get(collector.put.remote(lines))
 
     return run_shard(job, send)

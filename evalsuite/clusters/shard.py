@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 BETWEEN_LOOKS = 0.5
-"""Seconds between two looks for new records."""
+"""Seconds between two polls for new records."""
 
 TAIL = 20_000
 """Characters of a session's output that are kept, from its end."""
@@ -28,14 +28,14 @@ TAIL = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ShardJob:
-    """What a node is asked to run.
+    """The work of one node.
 
     Attributes:
         part: its number, from 1.
         parts: how many there are.
-        arguments: of pytest: the suite, and options.
-        gateway: the services that all shards ask by way of.
-        token: of their client; None where they ask for none.
+        arguments: pytest's arguments: the suite and options.
+        gateway: addresses of the gateway services that all shards use.
+        token: the client token for them; None where none is needed.
     """
 
     part: int
@@ -47,7 +47,7 @@ class ShardJob:
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """What came of it.
+    """The result of a shard.
 
     Attributes:
         part: its number, from 1.
@@ -67,7 +67,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
 
     Args:
         job: what to run.
-        send: takes new records, each a line of JSON; of a shard that is run again, some for a second time.
+        send: takes new records, each a line of JSON; a shard that runs again sends some of them twice.
     """
     with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
         folder = Path(home) / "reports" / f"shard-{job.part}"
@@ -83,12 +83,12 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
             finally:
                 process.kill()
             output.seek(0)
-            return ShardResult(job.part, process.wait(), _packed(folder), output.read()[-TAIL:])
+            return ShardResult(job.part, process.wait(), _pack(folder), output.read()[-TAIL:])
 
 
 def _command(job: ShardJob, folder: Path) -> list[str]:
     return [
-        # It must not go on, and ask, where the node's worker has died.
+        # It must not go on and pay for calls after the node's worker has died.
         *(sys.executable, "-m", "evalsuite.clusters.tethered"),
         *("-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
         *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
@@ -104,7 +104,7 @@ def _environ(job: ShardJob) -> dict[str, str]:
 
 
 def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
-    """Sends records until the session has ended, and what is left then."""
+    """Send records until the session has ended, then the remaining ones."""
     sent = 0
     while True:
         ended = process.poll() is not None
@@ -124,7 +124,7 @@ def _records_after(journal: Path, number: int) -> tuple[list[str], int]:
     try:
         database = Database(journal, read_only=True)
     except RunError:
-        # It is being made just now.
+        # The file is just being created.
         return [], number
     try:
         rows = database.all("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
@@ -135,7 +135,7 @@ def _records_after(journal: Path, number: int) -> tuple[list[str], int]:
     return [record for _, record in rows], rows[-1][0] if rows else number
 
 
-def _packed(folder: Path) -> bytes:
+def _pack(folder: Path) -> bytes:
     if not folder.is_dir():
         return b""
     with io.BytesIO() as packed:

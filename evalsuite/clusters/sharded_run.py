@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 TETHERED = (sys.executable, "-m", "evalsuite.clusters.tethered")
 
 GRACE = 30.0
-"""Seconds that it has for its end."""
+"""Seconds in which it must end."""
 
 
 @contextmanager
 def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
-    """Runs a service on loopback; gives its address.
+    """Runs a gateway service on loopback for the shards of one run; yields its address.
 
     Args:
-        options: of `evalsuite gateway`.
+        options: further options for `evalsuite gateway`.
         root: the suite's root directory, from which functions named as models are imported.
-        store: the file of its answers.
+        store: the file for its answers.
 
     Raises:
-        BackendUnavailable: it does not start; it has said why.
+        BackendUnavailable: it did not start; its own message is on the terminal.
     """
     # It must not outlive a driver that is killed, as its store could then serve no other.
     command = [*TETHERED, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
@@ -63,11 +63,11 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
 
 
 STORE = "gateway.sqlite"
-"""Answers of a run that is not joined yet, where it has a gateway of its own."""
+"""Answers of a run that is not joined yet, if it has a gateway of its own."""
 
 NO_TESTS = 5
 ENDED = {0, 1, 10, 11, 12}
-"""Statuses of sessions that ran to their end, whatever came of them."""
+"""Exit statuses of sessions that ran to their end."""
 
 
 class ShardedRun:
@@ -75,8 +75,8 @@ class ShardedRun:
 
     Args:
         reports: folder of the runs.
-        name: of this one.
-        command: as it was typed.
+        name: the run's name.
+        command: the command line.
 
     Raises:
         RunError: there is a run of that name.
@@ -87,7 +87,7 @@ class ShardedRun:
 
         self.path = reports / name
         if not (self.path / STORE).is_file():
-            # One whose driver died goes on with what its gateway keeps.
+            # A run whose driver died continues with the answers in its gateway's store.
             check_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
@@ -100,8 +100,8 @@ class ShardedRun:
         """How many cases have ended."""
         return len(self._cases)
 
-    def hear(self, lines: Iterable[str]) -> None:
-        """Keeps records; of a case that comes twice, the later one counts."""
+    def add_records(self, lines: Iterable[str]) -> None:
+        """Stores records; the later record of a case counts."""
         import json
 
         from evalsuite.journal.planned import same_ask
@@ -121,21 +121,21 @@ class ShardedRun:
 
         try:
             with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:
-                folders = [RunFolder(self._unpacked(result, Path(home))) for result in results]
+                folders = [RunFolder(self._unpack(result, Path(home))) for result in results]
                 self._journal.close()
                 joined = join_runs(folders, self.path)
         finally:
             self._journal.close()
         return write_run(joined, declarations)
 
-    def _unpacked(self, result: ShardResult, home: Path) -> Path:
+    def _unpack(self, result: ShardResult, home: Path) -> Path:
         self._statuses.append(result.status)
         if result.status == NO_TESTS:
             raise RunError(f"shard {result.part} has no case: there are fewer cases than --shards")
         return unpack(result, home)
 
     def status(self, verdict: int) -> int:
-        """The exit status, as one session would have had it."""
+        """Computes the exit status that one session would have had."""
         stopped = [status for status in self._statuses if status not in ENDED]
         return (
             verdict

@@ -1,6 +1,6 @@
 """Runs Python so that it ends with the process that started it, however that ends: `-m evalsuite.clusters.tethered`.
 
-Linux alone can do it; elsewhere a session may outlive its node's worker by the answers that it waits for.
+Only Linux supports this; elsewhere a session may outlive its node's worker until its pending calls have ended.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Becomes `python` with the given arguments."""
+    """Replaces this process by `python` with the given arguments."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])  # noqa: S606 - there is no shell
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])  # noqa: S606 - without a shell
 
 
 if __name__ == "__main__":

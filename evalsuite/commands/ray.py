@@ -179,4 +179,4 @@ def _results(
             sys.stdout.write(line)
             sys.stdout.flush()
 
-    return cluster.run(jobs, sharded.hear, tell)
+    return cluster.run(jobs, sharded.add_records, tell)

@@ -71,7 +71,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
     """`records.jsonl` against the records in the journal."""
     from evalsuite.results.record_file import RECORDS
 
-    counted = journal.counted()
+    counted = journal.find_counted()
     fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
     kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.lines())
     with (folder.path / RECORDS).open("rb") as written:

@@ -317,7 +317,7 @@ class OpenRun:
         # Not the wall clock, which may be set back while the session runs.
         seconds = time.monotonic() - self._clock
         stopped = None if self.early.ended else str(self.hopeless) if self.hopeless else interrupted
-        counted = self.journal.counted()
+        counted = self.journal.find_counted()
         if counted.missing and not (stopped or self.early.ended):
             stopped = (
                 f"{number_of(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
@@ -405,7 +405,7 @@ def _remarks(journal: Journal, counted: Counted) -> list[str]:
             f"left out, as their records are damaged: {number_of(len(counted.damaged), 'case')}, "
             f"among them {counted.damaged[0]}"
         )
-    requests, refused = journal.answers.refused()
+    requests, refused = journal.answers.count_refusals()
     if refused > NOTABLE * requests:
         lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429)")
     if journal.lost:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evalsuite.batches.desk import BatchDesk
+    from evalsuite.batches.pending import PendingBatches
     from evalsuite.core.errors import EvalsuiteError
     from evalsuite.core.settings import Settings
     from evalsuite.gateway.channel import ChannelServer
@@ -54,7 +54,7 @@ class RunGateway:
         # Requests arrive in one thread per worker; a stop is sent from the loop's thread.
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
-        self._desk = self._make_desk(on_detached) if settings.batch else None
+        self._pending = self._make_pending(on_detached) if settings.batch else None
         # Last, because its thread has to be ended.
         self.background = BackgroundLoop()
 
@@ -84,18 +84,18 @@ class RunGateway:
             from evalsuite.service.remote import RemoteBackend
 
             return RemoteBackend(backend, parse_services(self._settings.gateway))
-        if self._desk is not None:
+        if self._pending is not None:
             from evalsuite.batches.backend import in_batches
             from evalsuite.journal.batches import Batches
 
-            return in_batches(backend, model, Batches(self._journal.database), self._desk)
+            return in_batches(backend, model, Batches(self._journal.database), self._pending)
         return backend
 
-    def _make_desk(self, on_detached: Callable[[str], None]) -> BatchDesk:
-        from evalsuite.batches.desk import BatchDesk
+    def _make_pending(self, on_detached: Callable[[str], None]) -> PendingBatches:
+        from evalsuite.batches.pending import PendingBatches
 
         tell = self.gateway.notices.append
-        return BatchDesk(detach=self._settings.detach, tell=tell, on_detached=on_detached)
+        return PendingBatches(detach=self._settings.detach, tell=tell, on_detached=on_detached)
 
     @property
     def asking(self) -> bool:
@@ -104,18 +104,18 @@ class RunGateway:
 
     def waits(self) -> list[str]:
         """Describe each batch that the run waits for."""
-        return self._desk.waits() if self._desk is not None else []
+        return self._pending.waits() if self._pending is not None else []
 
     def usage(self) -> dict[str, Any] | None:
         """Return the usage of all calls so far, as JSON data; None if there was none."""
         return self.background.run(self._usage()) if self.asking else None
 
     async def _usage(self) -> dict[str, Any]:
-        return encode_usage(self.gateway.used())
+        return encode_usage(self.gateway.total_usage())
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
         """Have a worker's request answered; without text, the worker is gone."""
-        self._server(channel).hear(text)
+        self._server(channel).receive(text)
 
     def stop_worker(self, channel: Any, reason: str) -> None:
         """Make a worker end early, whether or not it has asked for anything."""
@@ -131,14 +131,14 @@ class RunGateway:
 
     def close(self) -> None:
         """Close the gateway and the loop."""
-        if self._desk is not None and not self._settings.replay:
-            self.background.run(self._release_batches(self._desk))
+        if self._pending is not None and not self._settings.replay:
+            self.background.run(self._release_batches(self._pending))
         self.background.run(self.gateway.aclose())
         self.background.close()
 
-    async def _release_batches(self, desk: BatchDesk) -> None:
+    async def _release_batches(self, pending: PendingBatches) -> None:
         """Release the calls that wait for a batch and would delay the end; the next session collects its answers."""
         from evalsuite.journal.batches import Batches
 
-        desk.release()
+        pending.release()
         Batches(self._journal.database).tidy()

@@ -51,8 +51,8 @@ class ChannelAsker:
     """The worker's side: asks the gateway in the controlling process.
 
     Args:
-        channel: to the controlling process.
-        background: the loop in which answers are awaited.
+        channel: the channel to the controlling process.
+        background: the loop that awaits the answers.
         stop: called, with a reason, in the loop's thread, when the run is to end.
     """
 
@@ -60,7 +60,7 @@ class ChannelAsker:
         self._channel, self._background, self._stop = channel, background, stop
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        channel.setcallback(lambda text: background.soon(self._heard, text), endmarker=None)
+        channel.setcallback(lambda text: background.soon(self._receive, text), endmarker=None)
 
     async def ask(self, request: Request) -> Completion:
         plain = await self._answer({"request": encode_request(request)})
@@ -89,7 +89,7 @@ class ChannelAsker:
             raise decode_error(plain["error"])
         return plain
 
-    def _heard(self, text: str | None) -> None:
+    def _receive(self, text: str | None) -> None:
         if text is None:
             for answer in self._waiting.values():
                 if not answer.done():
@@ -100,7 +100,7 @@ class ChannelAsker:
             self._stop(plain["stop"])
             return
         number = plain["number"]
-        # The asker may have given up.
+        # The caller may have given up.
         if number in self._waiting and not self._waiting[number].done():
             self._waiting[number].set_result(plain)
 
@@ -108,11 +108,10 @@ class ChannelAsker:
 class ChannelServer:
     """The controlling process's side: answers one worker.
 
-    A worker that does not read, because it is stopped or deep in a C function, must not hold up the others: a
-    separate thread sends to it.
+    A separate thread sends to each worker, because one that is stopped or deep in a C function must not delay others.
 
     Args:
-        channel: to the worker.
+        channel: the channel to the worker.
         background: the gateway's loop.
         gateway: the gateway; used in the loop's thread.
     """
@@ -123,7 +122,7 @@ class ChannelServer:
         self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=self._send, daemon=True).start()
 
-    def hear(self, text: str | None) -> None:
+    def receive(self, text: str | None) -> None:
         """Starts to answer a request; None means that the worker is gone."""
         if text is None:
             self._outgoing.put(None)
@@ -143,10 +142,10 @@ class ChannelServer:
 
     async def _answer(self, plain: dict[str, Any]) -> None:
         try:
-            answer = await _answered(self._gateway, plain)
+            answer = await _serve(self._gateway, plain)
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
-        except Exception as error:  # noqa: BLE001 - the asker must hear of it, whatever it is
+        except Exception as error:  # noqa: BLE001 - the caller receives any error
             answer = {
                 "error": encode_error(InternalError(f"the gateway failed: {type(error).__name__}: {error}"))
             }
@@ -162,20 +161,19 @@ class ChannelServer:
 
 
 def refuse(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
-    """Answers a worker's request with an error, where there is no gateway.
+    """Answers a worker's request with an error because the gateway could not be opened.
 
     Args:
-        channel: to the worker.
+        channel: the channel to the worker.
         text: the request; None means that the worker is gone.
-        error: why nothing can be asked.
+        error: why it could not.
     """
     if text is not None:
         with suppress(OSError):
             channel.send(dumps({"number": json.loads(text)["number"], "error": encode_error(error)}))
 
 
-async def _answered(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
-    """What a worker asks for: a completion, or a look into the journal of tool calls, or a line in it."""
+async def _serve(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
     if "request" in plain:
         return {"completion": encode_completion(await gateway.ask(decode_request(plain["request"])))}
     if "recall" in plain:
@@ -185,12 +183,12 @@ async def _answered(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, A
 
 
 def encode_error(error: errors.EvalsuiteError) -> Plain:
-    """An evalsuite error by its class and message."""
+    """Encodes an evalsuite error by its class and message."""
     return {"kind": type(error).__name__, "message": str(error)}
 
 
 def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
-    """The reverse of `encode_error`; a class that needs more than a message becomes an `EvalsuiteError`."""
+    """Reverses `encode_error`; a class that needs more than a message becomes an `EvalsuiteError`."""
     kind = getattr(errors, str(plain["kind"]), None)
     if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
         kind = errors.EvalsuiteError

@@ -1,4 +1,4 @@
-"""Requests and settings as files and workers see them: with hashes in place of secrets.
+"""Requests and settings without their secrets, for files and workers, and the keys of requests.
 
 A secret parameter is replaced by the start of its SHA-256 wherever a request is stored, compared or sent to a
 worker. Only the gateway remembers the secret, and puts it back for the call itself.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")
 ECHOED = 8
-"""Length in characters from which a secret that a server echoes is masked."""
+"""Minimum characters of a secret that is masked where a server echoes it."""
 
 MARK = "sha256:"
 
@@ -43,7 +43,7 @@ class Vault:
         return "Vault(***)"
 
     def conceal(self, request: Request) -> Request:
-        """The request as it may be stored: secret parameters hashed, no secrets in its address."""
+        """Hashes the secret parameters of a request and removes secrets from its address."""
         params = self._conceal(request.params)
         base_url = request.base_url and redact(request.base_url)
         if params is request.params and base_url == request.base_url:
@@ -51,13 +51,13 @@ class Vault:
         return dataclasses.replace(request, params=params, base_url=base_url)
 
     def reveal(self, request: Request) -> Request:
-        """The request as it is sent."""
+        """Restores the secrets of a request before it is sent."""
         if not self._secrets:
             return request
         return dataclasses.replace(request, params=self._reveal(request.params))
 
     async def complete(self, backend: Backend, request: Request) -> Completion:
-        """Asks the backend, with secrets put back; those that the answer echoes become hashes again."""
+        """Asks the backend with secrets restored; those that the answer echoes become hashes again."""
         try:
             completion = await backend.complete(self.reveal(request))
         except Exception as error:
@@ -73,13 +73,13 @@ class Vault:
 
     def _mask(self, text: str) -> str:
         for mark, secret in self._secrets.items():
-            # A short one is likelier to be a word of the answer.
+            # A shorter secret is probably a word of the answer.
             if len(secret) >= ECHOED:
                 text = text.replace(secret, mark)
         return text
 
     def conceal_settings(self, settings: Settings) -> Settings:
-        """Settings as files and workers may see them."""
+        """Hashes the secrets in settings."""
         return dataclasses.replace(
             settings,
             model_base_url=settings.model_base_url and mark_secrets(settings.model_base_url),
@@ -90,7 +90,7 @@ class Vault:
         )
 
     def conceal_arguments(self, arguments: Sequence[str]) -> list[str]:
-        """The arguments of a command, with hashes in place of secret parameters."""
+        """Replaces secret parameters in a command's arguments by hashes."""
         concealed = []
         for before, argument in pairwise(("", *arguments)):
             option = PARAMETER_OPTION.match(argument)
@@ -115,7 +115,7 @@ class Vault:
         return f"{name}{equals}{concealed if isinstance(concealed, str) else json.dumps(concealed)}"
 
     def _conceal(self, params: Mapping[str, Any], *, everything: bool = False) -> Mapping[str, Any]:
-        """The same object if there is nothing to conceal, as in nearly every request."""
+        """Hash secrets; return the same object if it contains none, as nearly every request."""
         changed = {}
         for name, value in params.items():
             concealed = value
@@ -143,12 +143,12 @@ class Vault:
 
 
 def public_settings(settings: Settings) -> Settings:
-    """Settings as files, requests and workers may see them: no logins, no keys, no secret parameters."""
+    """Hashes the secrets in settings, for files, requests and workers."""
     return Vault().conceal_settings(settings)
 
 
 def demand_secrets(settings: Settings, run: str) -> None:
-    """Sees that the secrets of a resumed run, which its folder does not contain, were given again.
+    """Checks that the secrets of a resumed run, which its folder does not contain, were given again.
 
     Raises:
         SettingsError: one was not; the message names it.
@@ -175,14 +175,14 @@ KEY_VERSION = 1
 
 
 def request_key(identity: str, request: Request) -> str:
-    """The key under which a request's completion is stored: a SHA-256 in hexadecimal.
+    """Computes the key under which a request's completion is stored: a SHA-256 in hexadecimal.
 
     Two requests have one key only if backend and address, model, every parameter, messages, tools and
-    epoch are the same. Half a surrogate pair counts as the question mark that is sent in its place.
+    epoch are the same. Half a surrogate pair equals the question mark that is sent in its place.
 
     Args:
-        identity: the backend and its address, as `Backend.identity` says it.
-        request: the request; its own `base_url` is part of the identity already.
+        identity: the backend's `identity`: its kind and address.
+        request: the request; its `base_url` is ignored because the identity contains it.
     """
     plain = encode_request(request) | {"base_url": identity, "version": KEY_VERSION}
     return hashlib.sha256(dumps(plain).encode()).hexdigest()

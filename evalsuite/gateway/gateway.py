@@ -29,8 +29,8 @@ from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
     answer_bound,
-    bounded,
-    counted,
+    bound_answer,
+    count_usage,
     estimate_tokens,
     price_of,
     prompt_bound,
@@ -91,10 +91,10 @@ class Gateway:
 
     Args:
         open_backend: creates the backend for a model and base URL.
-        store: where answers are kept.
+        store: stores the answers.
         limiter: admits the calls.
         ledger: counts what is paid.
-        prices: by model.
+        prices: prices by model.
         on_hopeless: called once when no call to a model can succeed any more.
         clock: seconds that only go forward.
         vault: knows the secrets behind the hashes in requests.
@@ -120,11 +120,11 @@ class Gateway:
         self._clock = clock
         self._backends: dict[tuple[str, str | None], Backend] = {}
         self._upstreams: dict[Backend, Upstream] = {}
-        # What the terminal says of outages.
+        # Messages about outages for the terminal.
         self.notices: list[str] = []
-        self._flights: dict[str, asyncio.Task[Completion]] = {}
-        # Those that have their answer, which is on its way into the store.
-        self._landing: set[asyncio.Task[Completion]] = set()
+        self._calls: dict[str, asyncio.Task[Completion]] = {}
+        # Calls whose answer is just being stored.
+        self._storing: set[asyncio.Task[Completion]] = set()
         self._used: dict[str, Usage] = {}
         # Why answers cannot be stored.
         self._lost = ""
@@ -151,20 +151,20 @@ class Gateway:
         upstream = self._upstream(request)
         request = self._vault.conceal(request)
         key = request_key(upstream.backend.identity, request)
-        flight = self._flights.get(key)
-        self.served["joined"] += flight is not None
-        if flight is None:
+        call = self._calls.get(key)
+        self.served["joined"] += call is not None
+        if call is None:
             kept = self.store.get(key)
             if kept is not None:
                 self.served["kept"] += 1
                 self._used[key] = kept.usage
                 return kept
             self.served["asked"] += 1
-            flight = asyncio.create_task(self._fly(key, upstream, request))
-            self._flights[key] = flight
-            flight.add_done_callback(lambda done: self._landed(key, done))
+            call = asyncio.create_task(self._complete(key, upstream, request))
+            self._calls[key] = call
+            call.add_done_callback(lambda done: self._forget(key, done))
         # The asker may give up; the call goes on, as others may have joined it and it is paid for.
-        return await asyncio.shield(flight)
+        return await asyncio.shield(call)
 
     async def recall(self, effect: Effect) -> Any:
         return EffectLog(self.store.tool_calls).recall(effect)
@@ -177,12 +177,12 @@ class Gateway:
             self._on_hopeless(error)
             raise
 
-    def _landed(self, key: str, flight: asyncio.Task[Completion]) -> None:
-        self._flights.pop(key, None)
-        self._landing.discard(flight)
+    def _forget(self, key: str, call: asyncio.Task[Completion]) -> None:
+        self._calls.pop(key, None)
+        self._storing.discard(call)
         # No asker may be left to see the failure.
-        if not flight.cancelled():
-            flight.exception()
+        if not call.cancelled():
+            call.exception()
 
     def _upstream(self, request: Request) -> Upstream:
         address = (request.model, request.base_url)
@@ -195,11 +195,11 @@ class Gateway:
             self._upstreams[backend] = Upstream(backend, limiter, self._patience, tell)
         return self._upstreams[backend]
 
-    async def _fly(self, key: str, upstream: Upstream, request: Request) -> Completion:
+    async def _complete(self, key: str, upstream: Upstream, request: Request) -> Completion:
         price = self._price(upstream, request.model)
         completion = await self._persist(key, upstream, request, price)
         # The backend's identity is its address without secrets.
-        self._landing.add(self._flights[key])
+        self._storing.add(self._calls[key])
         kept = await self._keep(
             key, dataclasses.replace(request, base_url=upstream.backend.identity), completion
         )
@@ -265,9 +265,9 @@ class Gateway:
     async def _attempt(
         self, key: str, upstream: Upstream, request: Request, price: Price | None, *, again: bool
     ) -> Completion:
-        """One call: the most it may cost is set aside before, what it cost or may have cost is booked after."""
+        """Make one call: reserve the most it may cost before, and book what it cost after."""
         # Only where money is limited, as the bound could cut off an answer.
-        sent = bounded(request) if price and self.ledger.limit is not None else request
+        sent = bound_answer(request) if price and self.ledger.limit is not None else request
         reserved = price.of(prompt_bound(sent), answer_bound(sent)) if price else 0.0
         call = _Call(key, sent, estimate_tokens(sent) + answer_bound(sent), reserved)
         await self.ledger.reserve(reserved)
@@ -297,7 +297,7 @@ class Gateway:
             raise RunError(f"not asked, as no answer can be kept any more: {self._lost}")
         if backend.metered and not self.store.read_only:
             # The journal knows of a call that may cost money before it is made.
-            call.attempt = self.store.sent(call.key, call.reserved)
+            call.attempt = self.store.note_sent(call.key, call.reserved)
         try:
             return await self._vault.complete(backend, call.request)
         except (EvalsuiteError, RateLimited, Transient):
@@ -316,12 +316,12 @@ class Gateway:
         words: str = "",
     ) -> None:
         if call.attempt is not None:
-            self.store.ended(call.attempt, state, usage, words)
+            self.store.note_end(call.attempt, state, usage, words)
 
     def _usage(
         self, backend: Backend, request: Request, completion: Completion, price: Price | None
     ) -> Usage:
-        usage = counted(request, completion) if backend.metered else completion.usage
+        usage = count_usage(request, completion) if backend.metered else completion.usage
         cost = price.of(usage.prompt_tokens, usage.completion_tokens) if price else usage.cost
         return dataclasses.replace(usage, cost=cost)
 
@@ -331,11 +331,11 @@ class Gateway:
         return [limiter.rate for limiter in limiters if limiter.rate]
 
     def outages(self) -> list[str]:
-        """A line for each server that is down just now: since when, and when it is tried again."""
+        """Describes each server that is down: since when, and when it is tried again."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.outage())]
 
     def pauses(self) -> list[str]:
-        """A few words for each server that refuses everything just now, and on how long nothing is sent to it."""
+        """Describes each server that refuses everything, and how long nothing is sent to it."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.pause())]
 
     def _tell(self, backend: Backend, words: str) -> None:
@@ -347,8 +347,8 @@ class Gateway:
             upstream.give_up(str(error))
             self._on_hopeless(error)
 
-    def used(self) -> Usage:
-        """What all completions of this run took when they were made, each counted once.
+    def total_usage(self) -> Usage:
+        """Sums the usage of all completions of this run, each counted once.
 
         Unlike what was paid in this session, this is the same for a run and its replay.
         """
@@ -365,9 +365,9 @@ class Gateway:
         return self._lost
 
     def start_over(self) -> None:
-        """For a gateway that outlives runs: models that were given up get another chance, as does a full disk.
+        """Prepares a gateway that outlives runs for the next one: models that were given up are tried again.
 
-        What answers took is forgotten, too: `used` is about one run.
+        What answers took is forgotten, too: `total_usage` is about one run.
         """
         for upstream in self._upstreams.values():
             upstream.given_up = ""
@@ -379,10 +379,10 @@ class Gateway:
         metered = [backend for backend in self._backends.values() if backend.metered]
         if metered and self.limiter.places.in_flight:
             await self._drain()
-        await asyncio.gather(*self._landing, return_exceptions=True)
-        for flight in list(self._flights.values()):
-            flight.cancel()
-        await asyncio.gather(*self._flights.values(), return_exceptions=True)
+        await asyncio.gather(*self._storing, return_exceptions=True)
+        for call in list(self._calls.values()):
+            call.cancel()
+        await asyncio.gather(*self._calls.values(), return_exceptions=True)
         for backend in self._backends.values():
             await backend.aclose()
         self.store.close()
@@ -396,7 +396,7 @@ class Gateway:
 
 
 class Store(Protocol):
-    """See the module. `put` and `sent` return when what they keep outlives this process."""
+    """Stores the answers of a gateway: a run's journal, or the store of a service."""
 
     @property
     def read_only(self) -> bool:
@@ -413,29 +413,29 @@ class Store(Protocol):
         ...
 
     def get(self, key: str) -> Completion | None:
-        """The completion kept under a key, if there is one."""
+        """Reads the completion stored under a key, if there is one."""
         ...
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Keeps a completion, and gives the one that is kept under this key now, as it will be read.
+        """Stores a completion; returns the one that is stored under this key now, as it will be read.
 
         Raises:
             RunError: it cannot be written.
         """
         ...
 
-    def sent(self, key: str, reserved: float = 0.0) -> int:
-        """Notes that a call is made; returns the attempt's number."""
+    def note_sent(self, key: str, reserved: float = 0.0) -> int:
+        """Records that a call is made; returns the attempt's number."""
         ...
 
-    def ended(
+    def note_end(
         self,
         attempt: int,
         state: Literal["answered", "failed", "refused"],
         usage: Usage | None = None,
         words: str = "",
     ) -> None:
-        """Notes how a call ended."""
+        """Records how a call ended."""
         ...
 
     def close(self) -> None:

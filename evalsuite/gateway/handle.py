@@ -26,9 +26,9 @@ class Effect:
 
     Attributes:
         case: pytest's node id.
-        epoch: of the case.
-        number: within the case, from 1.
-        name: of the tool.
+        epoch: the case's epoch.
+        number: its place within the case, from 1.
+        name: the tool's name.
         arguments: JSON data.
     """
 
@@ -39,7 +39,7 @@ class Effect:
     arguments: Any
 
     def plain(self) -> dict[str, Any]:
-        """As JSON data: the arguments of `Effect`."""
+        """Converts to JSON data: the arguments of `Effect`."""
         return {name: getattr(self, name) for name in ("case", "epoch", "number", "name", "arguments")}
 
 
@@ -62,7 +62,7 @@ class EffectLog:
         self._calls = calls
 
     def recall(self, effect: Effect) -> Any:
-        """The result that the journal holds for a call, or None.
+        """Reads the result of a call from the journal, or None.
 
         Raises:
             ReplayMiss: this is a replay, and the journal does not hold the call.
@@ -96,7 +96,7 @@ class Effects:
     Args:
         keeper: the gateway, or the wire to it; None keeps nothing.
         case: pytest's node id.
-        epoch: of the case.
+        epoch: the case's epoch.
 
     Attributes:
         recalled: name and arguments of the calls that were answered from the journal, in their order.
@@ -108,13 +108,12 @@ class Effects:
         self.recalled: list[tuple[str, Mapping[str, Any]]] = []
 
     async def once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
-        """The result of a call: from the journal if the call happened before, else by running it.
+        """Returns the result of a call: from the journal if the call happened before, else by running it.
 
-        Calls are numbered in the order in which this is called, so calls that run at the same time must be
-        started in an order that does not depend on chance.
+        Calls are numbered in the order of their start, so parallel calls must start in a fixed order.
 
         Args:
-            name: of the tool.
+            name: the tool's name.
             arguments: JSON data.
             run: makes the call; its result is JSON data and never None.
 
@@ -148,11 +147,11 @@ class Asker(Protocol):
 
 
 class CaseAsker(Asker, Keeper, Protocol):
-    """What serves a case: its model calls and its tool calls."""
+    """Serves a case: its model calls and its tool calls."""
 
 
 class Meter:
-    """What one case asked and used, over all models."""
+    """Requests and usage of one case, over all models."""
 
     def __init__(self, whole: Meter | None = None) -> None:
         self.usage = Usage()
@@ -189,8 +188,8 @@ class ModelHandle:
     Args:
         asker: the gateway, or the wire to it.
         name: the model as the user names it.
-        base_url: where it is served, if not at the usual place.
-        epoch: which repetition of the case asks.
+        base_url: its address; None for the backend's default.
+        epoch: the case's epoch.
         overrides: generation parameters that the user set for the whole run.
         meter: counts the usage.
     """
@@ -207,7 +206,7 @@ class ModelHandle:
         self._asker, self._name, self._base_url, self._epoch = asker, name, base_url, epoch
         self._overrides = overrides or {}
         self.meter = meter or Meter()
-        # What models took that play users and tools for this one's case.
+        # Usage of models that play users and tools for the case.
         self.players = Meter(self.meter)
 
     @property
@@ -242,7 +241,7 @@ class ModelHandle:
         return completion
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Another model for the same case; one of the same name keeps the address."""
+        """Returns a handle for another model of the same case; one of the same name keeps the address."""
         same = name == self._name and base_url is None
         return type(self)(
             self._asker,
@@ -254,14 +253,14 @@ class ModelHandle:
         )
 
     def player(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """As `peer`, for a model that plays a user or a tool: its usage is counted apart."""
+        """Returns a handle like `peer`, for a model that plays a user or a tool: its usage is counted apart."""
         handle = self.peer(name, base_url, epoch=epoch)
         handle.meter = self.players
         return handle
 
 
 def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """A conversation; text becomes one message of the user."""
+    """Converts a prompt to messages; text becomes one message of the user."""
     if isinstance(prompt, str):
         return (Message("user", prompt),)
     return tuple(map(as_message, prompt))

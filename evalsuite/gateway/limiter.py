@@ -33,11 +33,11 @@ SERVED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class DownTime:
-    """A server that is down just now.
+    """The state of a server that is down.
 
     Attributes:
-        seconds: since the first call came to nothing.
-        next_try: seconds until the next one; None while one is under way.
+        seconds: time since the first failed call.
+        next_try: seconds until the next probe; None while one is in flight.
     """
 
     seconds: float
@@ -69,7 +69,7 @@ class Breaker:
 
     @property
     def dry_since(self) -> float | None:
-        """Since when the server refuses everything, so that calls wait; None where it does not."""
+        """Time since which the server refuses everything, so that calls wait; None if it does not."""
         return self._row_since if self._open else None
 
     @property
@@ -105,7 +105,7 @@ class Breaker:
         if call is self._probe:
             self._probe = None
 
-    def answered(self, call: PacedCall) -> None:
+    def note_answer(self, call: PacedCall) -> None:
         """Note that a call was answered; one that was sent before the refusals says nothing of the time since then."""
         if call.sent >= self._row_began:
             self.close()
@@ -118,7 +118,7 @@ class Breaker:
         if was_down:
             self.on_change(f"the server is back after {self._clock() - self._row_since:.0f} s")
 
-    def refused(
+    def note_refusal(
         self, call: PacedCall, wait: float | None, longest_row: int, words: str, least: float
     ) -> None:
         """Note a call that was refused or did not reach the server.
@@ -127,7 +127,7 @@ class Breaker:
             call: the call.
             wait: seconds that the server asks to wait, if it does.
             longest_row: refusals in a row that may be chance.
-            words: the failure where the server is down, for the terminal; empty for a rate limit.
+            words: the failure message if the server is down, for the terminal; empty for a rate limit.
             least: seconds before the first probe.
         """
         now = self._clock()
@@ -329,16 +329,16 @@ class Limiter:
         finally:
             self._backing_off -= 1
 
-    def accepted(self, call: PacedCall) -> None:
+    def note_answer(self, call: PacedCall) -> None:
         """Count a call that the server has responded to, with an answer or an error of the request's own."""
-        self.pacing.accepted(call, self._clock())
-        self.breaker.answered(call)
+        self.pacing.note_answer(call, self._clock())
+        self.breaker.note_answer(call)
 
     def book(self, estimated: int, used: int) -> None:
         """Replace the estimate of a call's tokens by the actual number."""
         self._tokens.take(used - estimated, self._clock())
 
-    def refused(
+    def note_refusal(
         self, call: PacedCall, retry_after: float | None, words: str = "", least: float = 0.0
     ) -> None:
         """Count a call that the server refused for lack of capacity, or that did not reach it.
@@ -346,11 +346,11 @@ class Limiter:
         Args:
             call: what `admit` returned.
             retry_after: seconds that the server asks to wait, if it does.
-            words: the failure where the server is down, for the terminal; empty for a rate limit.
-            least: seconds before the first try where the server is down.
+            words: the failure message if the server is down, for the terminal; empty for a rate limit.
+            least: seconds before the first probe if the server is down.
         """
-        self.pacing.refused(call, self._clock(), probing=self.breaker.dry_since is not None)
-        self.breaker.refused(call, retry_after, self.pacing.longest_row, words, least)
+        self.pacing.note_refusal(call, self._clock(), probing=self.breaker.dry_since is not None)
+        self.breaker.note_refusal(call, retry_after, self.pacing.longest_row, words, least)
 
     def abandon(self, error: Exception) -> None:
         """Fail all calls that wait, as none can succeed."""
@@ -360,6 +360,6 @@ class Limiter:
                 turn.set_exception(error)
         self.breaker.close()
 
-    def exhausted(self, seconds: float) -> None:
+    def note_exhausted(self, seconds: float) -> None:
         """Note that the server's headers leave no request for this many seconds."""
         self.breaker.try_at = self._clock() + seconds

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
 
 KEPT_FREE = 40
-"""Descriptors left to everything else: the journal, the report, programs in the sandbox, the user's own files."""
+"""File descriptors left for the journal, the report, programs in the sandbox and the user's own files."""
 
 FEWEST = 4
-"""Connections, even where hardly any descriptor is left."""
+"""Minimum of connections, even if hardly any descriptor is left."""
 
 
 def connections_within_limit(wanted: int, servers: int = 1) -> int:
-    """As many connections as wanted, or as many as the limit on open files (`ulimit -n`) has room for.
+    """Bounds a number of connections by the limit on open files (`ulimit -n`), as each takes a file descriptor.
 
     Args:
-        wanted: calls in flight at most.
-        servers: how many servers are asked. Idle connections to one stay open while another is asked.
+        wanted: maximum of calls in flight.
+        servers: number of servers, because idle connections to each stay open.
     """
     try:
         import resource
     except ImportError:
-        # Windows knows no such limit.
+        # Windows has no such limit.
         return wanted
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
@@ -48,7 +48,7 @@ def connections_within_limit(wanted: int, servers: int = 1) -> int:
 
 def _open_now() -> int:
     folder = Path("/dev/fd")
-    # Opening the lowest free one shows how many there are at most, where the system keeps no list.
+    # Without a list, the lowest free descriptor is an upper bound of their number.
     if folder.is_dir():
         return len(os.listdir(folder))  # noqa: PTH208 - no path objects for what may be gone by then
     lowest = os.open(os.devnull, os.O_RDONLY)
@@ -57,14 +57,14 @@ def _open_now() -> int:
 
 
 IN_BATCHES = 10**6
-"""Requests that may wait for batches at once; what bounds them is how many cases a session has in flight."""
+"""Maximum of requests that wait for batches at once; in fact the window of cases in flight bounds them."""
 
 BATCH_SHARE = 0.5
-"""Of its usual price, what a call costs in a batch."""
+"""Price of a call in a batch, as a share of its usual price."""
 
 
 def credentials_of(settings: Settings) -> Credentials:
-    """Which key goes where: addresses that come from a run's folder, and were not given for this session, get none.
+    """Decides which key goes to which address: an address from a run's folder gets none unless it was given again.
 
     Raises:
         SettingsError: two different keys are named for one model at one address.
@@ -83,7 +83,7 @@ def credentials_of(settings: Settings) -> Credentials:
 
 
 def _paid_before(store: Answers) -> Usage:
-    """What earlier sessions paid for the answers that are kept here; a replay pays nothing."""
+    """Return the cost of the answers that earlier sessions paid for; a replay pays nothing."""
     return Usage() if store.read_only else Usage(cost=store.spent())
 
 

@@ -263,7 +263,7 @@ class Pacing:
         """Forget a call that has ended."""
         self._calls.pop(call, None)
 
-    def accepted(self, call: PacedCall, now: float) -> None:
+    def note_answer(self, call: PacedCall, now: float) -> None:
         """Count a call that was answered."""
         self.drop(call)
         self._outcomes.append((call.burst, False))
@@ -310,7 +310,7 @@ class Pacing:
             self._change(now, max(FLOOR, at_once / max(self._latency, MOMENT)), None)
             self.searching = True
 
-    def refused(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
+    def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
         """Count a call that was refused.
 
         Args:

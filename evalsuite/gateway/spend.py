@@ -48,7 +48,7 @@ class Price:
     long_completion: float = 0.0
 
     def times(self, share: float) -> Price:
-        """A price that is a part of this one."""
+        """Multiplies the price by a share."""
         return replace(
             self,
             prompt=share * self.prompt,
@@ -92,21 +92,21 @@ def prices_of_file(file: Path) -> list[str]:
 
 
 def shipped_date() -> str:
-    """The day of the shipped table of prices, as in 2026-11-22."""
-    return str(_shipped()["as_of"])
+    """Returns the date of the shipped table of prices, such as 2026-11-22."""
+    return str(_read_shipped()["as_of"])
 
 
-def _shipped() -> dict[str, Any]:
+def _read_shipped() -> dict[str, Any]:
     return json.loads(resources.files("evalsuite.gateway").joinpath("prices.json").read_text("utf-8"))  # type: ignore[no-any-return] # an object
 
 
 def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
-    """The shipped table of prices, with the user's own `model=prompt/completion` over it.
+    """Reads the shipped table of prices, overridden by the user's `model=prompt/completion`.
 
     Raises:
         SettingsError: an override is malformed.
     """
-    prices = {model: Price(*numbers) for model, numbers in _shipped()["usd_per_million_tokens"].items()}
+    prices = {model: Price(*numbers) for model, numbers in _read_shipped()["usd_per_million_tokens"].items()}
     for override in overrides:
         model, _, pair = override.rpartition("=")
         try:
@@ -123,13 +123,13 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
 
 
 def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """A model's price: by its name, else by the longest known name that it begins with (dated versions)."""
+    """Finds a model's price by its name, else by the longest known name that it begins with (dated versions)."""
     names = [name for name in prices if model == name or model.startswith(f"{name}-20")]
     return prices[max(names, key=len)] if names else None
 
 
 def unknown_price(model: str) -> str:
-    """The message about a model whose price is needed and not known."""
+    """Formats the message about a model whose price is needed and unknown."""
     return (
         f"--max-cost cannot be kept, as no price of {model} is known: name it with --price "
         f"{model}=PROMPT/COMPLETION in US dollars per million tokens (0/0 for a server of your own), or in a file "
@@ -138,17 +138,16 @@ def unknown_price(model: str) -> str:
 
 
 def estimate_tokens(request: Request) -> int:
-    """Prompt tokens, roughly.
+    """Estimates prompt tokens.
 
-    No tokenizer is at hand for every model; three characters a token errs on the high side for English, two
-    bytes a token for other languages.
+    Three characters per token overestimate English, two bytes per token other languages.
     """
     text = dumps([[encode_message(message) for message in request.messages], request.tools])
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
 
 
 def prompt_bound(request: Request) -> int:
-    """Prompt tokens at most: no tokenizer makes more tokens than there are bytes. A picture counts PICTURE tokens."""
+    """Bounds the prompt tokens: a tokenizer makes at most one token per byte. A picture counts PICTURE tokens."""
     plain = [[encode_message(message) for message in request.messages], request.tools]
     parts = [part for message in request.messages for part in message.parts]
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") != "text"]
@@ -166,13 +165,13 @@ BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 def answer_bound(request: Request) -> int:
-    """Most completion tokens: the limit in the request, or the one that `bounded` adds."""
+    """Bounds the completion tokens by the request's limit, or by the one that `bound_answer` adds."""
     bound = next((whole for name in BOUNDS if (whole := _whole(request.params.get(name)))), UNBOUNDED_ANSWER)
     return bound * (_whole(request.params.get("n")) or 1)
 
 
-def bounded(request: Request) -> Request:
-    """The request with a limit on its answer, so that the server cannot bill more than was set aside."""
+def bound_answer(request: Request) -> Request:
+    """Adds a limit on the answer to a request without one, so that the bill cannot exceed the reservation."""
     if any(_whole(request.params.get(name)) for name in BOUNDS):
         return request
     # Models that reason take the newer name alone, other servers often the older one alone.
@@ -184,8 +183,8 @@ def bounded(request: Request) -> Request:
     return dataclasses.replace(request, params={**request.params, name: UNBOUNDED_ANSWER})
 
 
-def counted(request: Request, completion: Completion) -> Usage:
-    """A completion's usage, estimated and flagged where the server sent none, or an impossible one."""
+def count_usage(request: Request, completion: Completion) -> Usage:
+    """Counts a completion's usage; estimates and flags it where the server sent none, or an impossible one."""
     usage = completion.usage
     if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
         return usage
@@ -197,7 +196,7 @@ def counted(request: Request, completion: Completion) -> Usage:
 
 
 def _whole(value: object) -> int:
-    """A parameter if it is a positive integer; 0 for anything else, which the server refuses in better words."""
+    """Return a parameter if it is a positive integer, else 0; the server refuses other values."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
@@ -217,7 +216,7 @@ class Attempt:
 
 
 class Ledger:
-    """Counts what is paid and holds back a call that might exceed the limit.
+    """Counts what is paid, and delays calls that might exceed the limit.
 
     The most that a call may cost is set aside before it is made. With a server that respects the bound it is sent,
     the limit is never exceeded; with another, by what the calls in flight cost above their bounds.
@@ -228,8 +227,8 @@ class Ledger:
 
     Attributes:
         uncertain: US dollars among what is paid that failed calls may have been billed.
-        by_model: US dollars that this session paid, by model: a judge's spending stands apart from the model's.
-        elsewhere: US dollars among what is paid that calls under way at other gateways may yet give back.
+        by_model: US dollars that this session paid, by model.
+        elsewhere: US dollars among what is paid that calls in flight at other gateways may yet return.
     """
 
     def __init__(
@@ -263,16 +262,16 @@ class Ledger:
         self._reserved.append(amount)
 
     def _shares(self) -> str:
-        """What each model cost, where several were paid."""
+        """List the cost of each model if several were paid."""
         shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
     def _passes(self, *amounts: float) -> bool:
-        """Whether the limit would be exceeded if all of this were paid as well."""
+        """Return whether the limit would be exceeded if these amounts were paid too."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def take_over(self, paid: float, elsewhere: float) -> None:
-        """What is paid by now, here and elsewhere: those who wait for calls in flight look again.
+        """Adopts what is paid by now, here and elsewhere, and wakes those that wait.
 
         Args:
             paid: US dollars.

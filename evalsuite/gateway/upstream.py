@@ -47,7 +47,7 @@ class Retries:
         Args:
             error: the failure.
             plain: whether calls are sent without a pace, so that each request backs off by itself.
-            dry_since: since when the server refuses everything, so that the request is not to blame; else None.
+            dry_since: time since which the server refuses everything; None if it does not.
 
         Raises:
             CallFailed: the attempts are used up, or the time is.
@@ -74,14 +74,14 @@ class Retries:
 
 
 WORTH_TELLING = 1.5
-"""Seconds of a pause that the terminal tells of."""
+"""Shortest pause in seconds that the terminal shows."""
 
 FIRST_CONNECTION = 1.0
-"""Seconds before a server that cannot be reached is tried again: one that is being started takes that long."""
+"""Seconds before an unreachable server is tried again, because a starting server needs that long."""
 
 
 class Upstream:
-    """One of these for each backend of a gateway; it belongs to the loop's thread.
+    """A backend with its limiter; used in the loop's thread.
 
     Args:
         backend: makes the calls.
@@ -105,7 +105,7 @@ class Upstream:
         self._host = backend.identity.partition("://")[2].partition("/")[0] or backend.identity
         limiter.breaker.on_change, limiter.most = on_change, backend.connections
         if hasattr(backend, "on_exhausted"):
-            backend.on_exhausted = limiter.exhausted
+            backend.on_exhausted = limiter.note_exhausted
 
     def give_up(self, words: str) -> None:
         """Fail all calls that wait, and all later ones."""
@@ -133,9 +133,9 @@ class Upstream:
             if self.given_up:
                 raise BackendUnavailable(self.given_up)
             completion = await ask()
-            self.limiter.accepted(call)
+            self.limiter.note_answer(call)
         except Exception as error:
-            self._heed(error, call)
+            self._report(error, call)
             raise
         finally:
             self.limiter.release(call)
@@ -150,23 +150,23 @@ class Upstream:
             await self.backend.prepare()
         self._prepared = True
 
-    def _heed(self, error: Exception, call: PacedCall) -> None:
-        """Tell the limiter of a failure."""
+    def _report(self, error: Exception, call: PacedCall) -> None:
+        """Report a failure to the limiter."""
         if isinstance(error, CallFailed):
             # Nothing was sent.
             return
         if isinstance(error, Outage):
             least = FIRST_CONNECTION if isinstance(error, Unreachable) else 0.0
-            self.limiter.refused(call, None, str(error), least)
+            self.limiter.note_refusal(call, None, str(error), least)
         elif not isinstance(error, RateLimited):
-            self.limiter.accepted(call)
+            self.limiter.note_answer(call)
             self.answered = self.answered or isinstance(error, RequestRefused)
         # A server that asks for hours of quiet is not waited for, by any request.
         elif (error.retry_after or 0.0) <= self._patience:
-            self.limiter.refused(call, error.retry_after)
+            self.limiter.note_refusal(call, error.retry_after)
 
     def outage(self) -> str:
-        """Since when the server is down, and when it is tried again; empty while it is up."""
+        """Describes an outage: its start and the next probe; empty while the server is up."""
         down = self.limiter.breaker.outage()
         if down is None:
             return ""
@@ -175,7 +175,7 @@ class Upstream:
         return f"{self._host} refused since {since}, {following}"
 
     def pause(self) -> str:
-        """How long nothing is sent to a server that wants to be left alone; empty for less than a second or two."""
+        """Describes a pause of more than a second or two, during which nothing is sent; empty without one."""
         seconds = self.limiter.paused_for
         if seconds < WORTH_TELLING or not self.limiter.waiting:
             return ""

@@ -10,7 +10,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.journal.database import Database
 from evalsuite.journal.planned import checksum
-from evalsuite.journal.schema import taken_apart
+from evalsuite.journal.schema import take_apart
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,10 +28,10 @@ SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
 REFUSED = """
 SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts
 """
-"""All calls, and those that the server refused for being too many; the words are `models.failures`'s."""
+"""All calls, and those that the server refused with 429; the text is that of `models.failures`."""
 
 NOTE_WITHIN = 0.05
-"""Seconds that what nobody waits for and what costs nothing may wait for something that is written with it."""
+"""Seconds that a write may be delayed to join another transaction, if nobody waits for it and it costs nothing."""
 
 TAKEN_OVER = {
     "parts": "?, ?",
@@ -43,14 +43,14 @@ TAKEN_OVER = {
 
 
 class Answers:
-    """What a gateway stores. An answer is in the file before the asker gets it.
+    """The answers and tool calls that a gateway stores. An answer is in the file before the caller receives it.
 
     Args:
-        database: of the journal.
-        session: which session of the run asks; None outside a run.
+        database: the journal's database.
+        session: the number of the run's session; None outside a run.
 
     Attributes:
-        damaged: number of answers that turned out damaged and are asked again.
+        damaged: number of damaged answers, which are requested again.
         tool_calls: calls of tools.
     """
 
@@ -59,7 +59,7 @@ class Answers:
         self.tool_calls = ToolCalls(database, session)
         self.damaged = 0
         self._group = database.group
-        # The keys of a file that has none but those kept here; None where it had others, which have to be looked for.
+        # The keys of all answers if this process wrote them all; None if the file had answers before.
         looked_for = database.read_only or database.one("SELECT 1 FROM answers LIMIT 1")
         self._kept: set[str] | None = None if looked_for else set()
         self._attempts = (
@@ -86,7 +86,7 @@ class Answers:
         return self._database.read_only
 
     def get(self, key: str) -> Completion | None:
-        """The completion stored under this key, if there is one and it is undamaged."""
+        """Reads the completion stored under this key; None if it is missing or damaged."""
         if self._kept is not None and key not in self._kept:
             return None
         try:
@@ -113,15 +113,15 @@ class Answers:
             )
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Stores a completion together with others; the first one under a key stays.
+        """Stores a completion together with others. The first one under a key stays.
 
         Returns:
-            The one that is stored now, as it will be read: JSON cannot hold half a surrogate pair, for example.
+            The completion as it is stored and will be read: JSON cannot hold half a surrogate pair, for example.
 
         Raises:
             RunError: it cannot be written.
         """
-        asked, parts = taken_apart(dumps(encode_request(request)))
+        asked, parts = take_apart(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
         row = (key, answered, checksum(key, asked, answered), self._session, time.time())
         stays = False
@@ -137,11 +137,11 @@ class Answers:
             self._kept.add(key)
         return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
 
-    def sent(self, key: str, reserved: float = 0.0) -> int:
-        """Notes that a call is made: if it may cost money, within this turn of the event loop.
+    def note_sent(self, key: str, reserved: float = 0.0) -> int:
+        """Records that a call is made; if it may cost money, within this turn of the event loop.
 
         Args:
-            key: of the request.
+            key: the request's key.
             reserved: the most it may cost, in US dollars.
 
         Returns:
@@ -151,17 +151,17 @@ class Answers:
         values = (self._attempts, key, self._session, time.time(), reserved)
         statement = "INSERT INTO attempts VALUES (?, ?, ?, ?, NULL, 'sent', ?, NULL, NULL, NULL, '')"
         self._group.add(lambda db: db.execute(statement, values))
-        self._group.settle_within(0.0 if reserved else NOTE_WITHIN)
+        self._group.flush_within(0.0 if reserved else NOTE_WITHIN)
         return self._attempts
 
-    def ended(
+    def note_end(
         self,
         attempt: int,
         state: Literal["answered", "failed", "refused"],
         usage: Usage | None = None,
         words: str = "",
     ) -> None:
-        """Notes how a call ended: `failed` may have been billed, `refused` was not."""
+        """Records how a call ended: `failed` may have been billed, `refused` was not."""
         cost, prompt, completion = (
             (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         )
@@ -171,16 +171,16 @@ class Answers:
             "words = ? WHERE id = ?"
         )
         self._group.add(lambda db: db.execute(statement, values))
-        self._group.settle_within(NOTE_WITHIN)
+        self._group.flush_within(NOTE_WITHIN)
 
     def spent(self) -> float:
-        """US dollars that all sessions of the run paid, or may have been billed for."""
-        self._group.settle()
+        """Sums the US dollars that all sessions of the run paid, or may have been billed for."""
+        self._group.flush()
         return float(self._database.one(BILLED)[0])
 
-    def refused(self) -> tuple[int, int]:
-        """How many calls all sessions of the run made, and how many of them the server refused with 429."""
-        self._group.settle()
+    def count_refusals(self) -> tuple[int, int]:
+        """Counts the calls of all sessions of the run, and those that the server refused with 429."""
+        self._group.flush()
         calls, refused = self._database.one(REFUSED)
         return calls, refused
 
@@ -203,14 +203,14 @@ class Answers:
             source.close()
 
     def check(self) -> list[str]:
-        """Keys of all damaged answers."""
+        """Lists the keys of all damaged answers."""
         rows = self._database.all(
             "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
         )
         return sorted(key for key, request, answer, kept in rows if checksum(key, request, answer) != kept)
 
     def __len__(self) -> int:
-        """The number of answers."""
+        """Counts the answers."""
         return int(self._database.one("SELECT count(*) FROM answers")[0])
 
     def close(self) -> None:
@@ -222,8 +222,8 @@ class ToolCalls:
     """Arguments and results of tool calls.
 
     Args:
-        database: of the journal.
-        session: which session of the run makes the calls; None outside a run.
+        database: the journal's database.
+        session: the number of the run's session; None outside a run.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:

@@ -17,7 +17,7 @@ CARRIED_OVER = """
 UPDATE attempts SET state = 'refused', words = 'goes on in a batch' WHERE state IN ('sent', 'failed')
 AND key IN (SELECT key FROM batch_lines WHERE NOT taken)
 """
-"""A call in a batch is booked by the session that reads its answer; until then it is not lost."""
+"""A call in a batch is billed in the session that reads its answer; until then it does not count as lost."""
 
 READ_AND_KEPT = """
 DELETE FROM batch_lines WHERE result IS NOT NULL AND (taken OR key IN (SELECT key FROM answers))
@@ -40,20 +40,20 @@ class Batches:
     """The batches of a run.
 
     Args:
-        database: of the journal.
+        database: the journal's database.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> KeptBatch:
-        """Notes a batch before anything of it is sent.
+        """Records a batch before anything of it is sent.
 
         Args:
             asked: backend and model.
-            path: of the API.
-            mark: by which the batch is found again.
-            keys: of its requests.
+            path: the API's path.
+            mark: metadata by which the batch is found again.
+            keys: the keys of its requests.
 
         Raises:
             RunError: it cannot be written.
@@ -66,23 +66,23 @@ class Batches:
             db.executemany("INSERT INTO batch_lines VALUES (?, ?, NULL, 0)", ((number, key) for key in keys))
         return KeptBatch(number or 0, path, mark, None, None, row[3])
 
-    def uploaded(self, number: int, file: str) -> None:
+    def note_file(self, number: int, file: str) -> None:
         """Notes the server's id of the file."""
         self._database.write(("UPDATE batches SET file = ? WHERE number = ?", (file, number)))
 
-    def created(self, number: int, batch: str) -> None:
+    def note_batch(self, number: int, batch: str) -> None:
         """Notes the server's id of the batch."""
         self._database.write(("UPDATE batches SET batch = ? WHERE number = ?", (batch, number)))
 
     def drop(self, number: int) -> None:
-        """Forgets a batch that the server never had."""
+        """Deletes a batch that the server never had."""
         self._database.write(
             ("DELETE FROM batches WHERE number = ?", (number,)),
             ("DELETE FROM batch_lines WHERE number = ?", (number,)),
         )
 
     def open(self, asked: str) -> list[KeptBatch]:
-        """Batches of a backend and model that have not been read, the oldest first."""
+        """Lists the unread batches of a backend and model, the oldest first."""
         rows = self._database.all(
             "SELECT number, path, mark, file, batch, created FROM batches "
             "WHERE asked = ? AND state = ? ORDER BY number",
@@ -92,18 +92,18 @@ class Batches:
         return [KeptBatch(*row) for row in rows]
 
     def keys(self, number: int) -> list[str]:
-        """The requests of a batch that have no result yet, in the order of its lines."""
+        """Lists the requests of a batch that have no result yet, in the order of its lines."""
         rows = self._database.all(
             "SELECT key FROM batch_lines WHERE number = ? AND result IS NULL ORDER BY rowid", number
         )
         return [row[0] for row in rows]
 
     def in_batches(self) -> set[str]:
-        """All requests that are in a batch, or whose result was read and not heard yet."""
+        """Lists all requests that are in a batch, or whose result nobody has taken yet."""
         return {row[0] for row in self._database.all("SELECT key FROM batch_lines WHERE NOT taken")}
 
     def result(self, key: str) -> str | None:
-        """The latest result of a request that was read and not heard yet."""
+        """Reads the latest result of a request that nobody has taken yet."""
         row = self._database.one(
             "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL "
             "ORDER BY number DESC",
@@ -112,28 +112,28 @@ class Batches:
         return None if row is None else str(row[0])
 
     def read(self, number: int, results: Sequence[tuple[str, str]]) -> None:
-        """Keeps results, by key, before anybody hears of them."""
+        """Stores results by key before any caller receives them."""
         with self._database.transaction() as db:
             db.executemany(
                 "UPDATE batch_lines SET result = ? WHERE number = ? AND key = ?",
                 ((result, number, key) for key, result in results),
             )
 
-    def heard(self, key: str) -> None:
-        """A failure was heard: the request may be sent again."""
+    def mark_taken(self, key: str) -> None:
+        """Marks a failure as delivered, so that the request may be sent again."""
         self._database.write(("UPDATE batch_lines SET taken = 1 WHERE key = ?", (key,)))
 
     def close(self, number: int, state: str) -> None:
-        """The server is done with a batch, and all that it left was read."""
+        """Marks a batch as finished and completely read."""
         self._database.write(
             ("UPDATE batches SET state = ? WHERE number = ?", (state, number)),
             ("DELETE FROM batch_lines WHERE number = ? AND result IS NULL", (number,)),
         )
 
     def carry_over(self) -> None:
-        """Before a session counts what was spent: calls in batches are booked when their answers are read."""
+        """Excludes calls in batches from the spending: they are billed when their answers are read."""
         self._database.write((CARRIED_OVER, ()))
 
     def tidy(self) -> None:
-        """Lets go of results that are among the answers."""
+        """Deletes results that are among the answers."""
         self._database.write((READ_AND_KEPT, ()))

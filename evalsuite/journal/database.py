@@ -1,4 +1,4 @@
-"""The SQLite file of a journal: opening, checking, writing by one thread at a time, waiting, repairing."""
+"""The SQLite file of a journal: opening, checking, writing in groups by one thread at a time, repairing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Done = Callable[[RunError | None], object]
 
 AT_ONCE = 500
-"""Rows that are read at a time."""
+"""Rows per read."""
 
 PATIENCE = 60.0
 """Seconds to wait for a file that another process has locked."""
@@ -103,9 +103,8 @@ class Database:
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
 
     def _mend(self) -> None:
-        """Copies what is still readable into a new file if the file is damaged."""
-        # Not quick_check, which passes over indexes: through a damaged one, a stored answer is not found and cannot be
-        # stored again.
+        """Copy the readable rows into a new file if the file is damaged."""
+        # Not quick_check, which skips indexes: with a damaged index, a stored answer is neither found nor replaced.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()
@@ -113,7 +112,7 @@ class Database:
         self._db = self._connect()
 
     def all(self, query: str, *values: object) -> list[Any]:
-        """All rows of a query.
+        """Reads all rows of a query.
 
         Raises:
             RunError: the file cannot be read.
@@ -125,7 +124,7 @@ class Database:
                 raise RunError(f"{self.path}: {error}") from error
 
     def stream(self, query: str, *values: object) -> Iterator[Any]:
-        """The rows of a query one by one, of which no more than a few hundred are in memory.
+        """Reads the rows of a query one by one; only a few hundred are in memory at a time.
 
         Raises:
             RunError: the file cannot be read.
@@ -142,7 +141,7 @@ class Database:
             raise RunError(f"{self.path}: {error}") from error
 
     def one(self, query: str, *values: object) -> Any:
-        """The first row of a query, or None."""
+        """Reads the first row of a query, or None."""
         rows = self.all(query, *values)
         return rows[0] if rows else None
 
@@ -158,7 +157,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all statements within take effect, or none.
+        """Opens a transaction: all statements within take effect, or none.
 
         Raises:
             RunError: nothing was written.
@@ -181,16 +180,16 @@ class Database:
                 self._db.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Writes what waits, and closes the file; calling it again does nothing."""
+        """Writes the queued work and closes the file; closing twice does nothing."""
         if not self._closed:
-            self.group.settle()
+            self.group.flush()
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             if not self.read_only:
-                # Back to a plain file, which is readable where nothing can be written. If somebody else has it
-                # open, whoever closes it last does this.
+                # Back to a plain file, which can be read on read-only media. If another process has it open, the last
+                # one to close it does this.
                 with suppress(sqlite3.Error):
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA journal_mode = DELETE")
@@ -198,10 +197,10 @@ class Database:
 
 
 class GroupCommit:
-    """Work that waits for the next transaction.
+    """Writes that wait for the next transaction, because the commit dominates the cost of a write.
 
     Args:
-        database: of the journal.
+        database: the journal's database.
     """
 
     def __init__(self, database: Database) -> None:
@@ -211,22 +210,22 @@ class GroupCommit:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, work: Work, done: Done | None = None) -> None:
-        """Has work done with the next transaction, after whatever was added before; from any thread.
+        """Queues work for the next transaction, after earlier work; from any thread.
 
         Args:
-            work: given the connection, writes.
-            done: hears when the work outlives the process, or why it was not done. Without it, work that cannot be
-                done is tried again with the next transaction.
+            work: writes, given the connection.
+            done: called with None once the work is stored, or with the error. Without it, failed work is tried
+                again with the next transaction.
         """
         with self._lock:
             self._waiting.append((work, done))
 
-    def settle(self) -> None:
-        """Does all that waits; from any thread."""
+    def flush(self) -> None:
+        """Writes all queued work; from any thread."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
             if waiting and not self._did([work for work, _ in waiting]):
-                # What one of them cannot do must not keep the others from being written.
+                # One failing write must not prevent the others.
                 for work, done in waiting:
                     error = self._error(work)
                     if error is not None and done is None:
@@ -255,8 +254,8 @@ class GroupCommit:
             return error
         return None
 
-    def settle_within(self, seconds: float) -> None:
-        """Has all that waits done at the latest after so many seconds; in the thread of an event loop."""
+    def flush_within(self, seconds: float) -> None:
+        """Writes the queued work within so many seconds; called in an event loop's thread."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
         if self._timer is None or due < self._timer.when():
@@ -266,10 +265,10 @@ class GroupCommit:
 
     def _on_time(self) -> None:
         self._timer = None
-        self.settle()
+        self.flush()
 
     async def commit(self, work: Work) -> None:
-        """Has work done together with what else this turn of the event loop brings.
+        """Writes work in one transaction with the other work of this turn of the event loop.
 
         When this returns, its effect outlives the process.
 
@@ -292,14 +291,14 @@ class GroupCommit:
                 loop.call_soon_threadsafe(tell, error)
 
         self.add(work, done)
-        self.settle_within(0.0)
+        self.flush_within(0.0)
         error = await outcome
         if error is not None:
             raise error
 
 
 WIDEST_GAP = 1_000_000
-"""Most rows that are tried one by one between those that can be read from either end."""
+"""Maximum rows to try one by one between those readable from either end."""
 
 
 def salvage(path: Path) -> int:
@@ -344,7 +343,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
 
 
 def _readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
-    """All readable rows, each with its number first: from both ends, then one by one in between."""
+    """Read all readable rows, each with its number first: from both ends, then one by one in between."""
     low = high = None
     try:
         for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant

@@ -13,7 +13,7 @@ from evalsuite.core.json_codec import dumps
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
 from evalsuite.journal.planned import checksum, same_ask
-from evalsuite.journal.schema import put_together, taken_apart
+from evalsuite.journal.schema import put_together, take_apart
 
 if TYPE_CHECKING:
     import sqlite3
@@ -32,7 +32,7 @@ NUMBER_COUNTED = """
 SELECT count(DISTINCT c."case") FROM cases c JOIN records r
 ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?
 """
-"""How many those are."""
+"""The number of those cases."""
 
 ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
 """All records, for a session that died before it had a plan."""
@@ -43,8 +43,8 @@ class Counted:
     """The records that count in a run.
 
     Attributes:
-        cases: how many.
-        left_out: cases whose records do not count, as the suite has changed since.
+        cases: their number.
+        left_out: cases whose records do not count, because the suite has changed since.
         damaged: cases whose record is damaged.
         missing: selected cases without a record.
     """
@@ -97,7 +97,7 @@ class Journal:
         )
 
     def note_export(self) -> None:
-        """Notes that records.jsonl contains all records."""
+        """Records that records.jsonl contains all records."""
         self.database.write(
             (
                 "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?",
@@ -137,7 +137,7 @@ class Journal:
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def record(self, case: str, same: str, line: str) -> None:
-        """Stores the record of a case, together with whatever else waits to be written.
+        """Stores the record of a case, together with all other queued writes.
 
         Args:
             case: pytest's node id.
@@ -147,7 +147,7 @@ class Journal:
         Raises:
             RunError: it cannot be written.
         """
-        short, parts = taken_apart(line)
+        short, parts = take_apart(line)
         row = (self.session, case, same, short, checksum(case, short), time.time())
         errors: list[RunError | None] = []
 
@@ -156,25 +156,25 @@ class Journal:
             db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
         self.database.group.add(write, errors.append)
-        self.database.group.settle()
+        self.database.group.flush()
         if errors[0] is not None:
             raise errors[0]
 
     def take(self, records: Iterable[tuple[str, str, str]]) -> None:
-        """Keeps many records, given as `record` takes them, or none of them.
+        """Stores many records, each as `record` takes it, or none of them.
 
         Raises:
             RunError: they cannot be written.
         """
         with self.database.transaction() as db:
             for case, same, line in records:
-                short, parts = taken_apart(line)
+                short, parts = take_apart(line)
                 row = (self.session, case, same, short, checksum(case, short), time.time())
                 db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
-    def counted(self) -> Counted:
-        """Which records count: those of what the latest session planned, and as it planned it."""
+    def find_counted(self) -> Counted:
+        """Finds the records that count: those of cases in the latest session's plan, with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
         for case, line in self._counting():
@@ -193,27 +193,26 @@ class Journal:
         )
 
     def count(self) -> int:
-        """The number of records that count, damaged ones among them; much cheaper than `counted`."""
-        if self._planned():
+        """Counts the records that count, damaged ones included; much cheaper than `find_counted`."""
+        if self._has_plan():
             return int(self.database.one(NUMBER_COUNTED, self.session)[0])
         return int(self.database.one('SELECT count(DISTINCT "case") FROM records')[0])
 
     def lines(self) -> Iterator[str]:
-        """The records that count as JSON, in the order of the case ids, one by one."""
+        """Yields the records that count as JSON, in the order of the case ids."""
         return (line for _, line in self._counting() if line is not None)
 
     def _counting(self) -> Iterator[tuple[str, str | None]]:
-        """The cases whose records count, each with its record; None where that is damaged."""
-        rows = self.database.stream(COUNTED, self.session) if self._planned() else self.database.stream(ALL)
+        """Yield the cases whose records count, each with its record; None if it is damaged."""
+        rows = self.database.stream(COUNTED, self.session) if self._has_plan() else self.database.stream(ALL)
         for case, line, kept, _ in rows:
             yield case, self._whole(line) if checksum(case, line) == kept else None
 
-    def _planned(self) -> bool:
-        """Whether the latest session came as far as its plan."""
+    def _has_plan(self) -> bool:
         return bool(self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0])
 
     def _whole(self, line: str) -> str | None:
-        """A record with its large parts; None where one is lost."""
+        """Put a record and its large parts together; None if one is lost."""
         try:
             return put_together(line, self._part)
         except RunError:
@@ -224,7 +223,7 @@ class Journal:
         return row[0] if row else None
 
     def sessions(self) -> list[dict[str, Any]]:
-        """All sessions: number, dates, command and why each stopped."""
+        """Lists all sessions: number, dates, command and reason for the end."""
         names = ("id", "started", "ended", "command", "stopped", "exported")
         rows = self.database.all("SELECT * FROM sessions ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]

@@ -15,13 +15,13 @@ LOCK = ".journal.lock"
 
 
 def is_held(folder: Path, host: str) -> bool | None:
-    """Whether a living session of another process writes to a run; None where this machine cannot know.
+    """Checks whether a living session of another process writes to a run; None if this machine cannot tell.
 
-    Not for the process that writes: a process that closes any file of its lock loses the lock.
+    The writing process must not call this: a process that closes any descriptor of its lock file loses the lock.
 
     Args:
-        folder: of the run.
-        host: the name of this machine, as sessions sign with it.
+        folder: the run's folder.
+        host: the name of this machine, as in the lock file.
     """
     try:
         import fcntl
@@ -46,8 +46,8 @@ class Lease:
     """The right to write to a run, until `release` or the end of the process.
 
     Args:
-        folder: of the run.
-        name: of the lock's file.
+        folder: the run's folder.
+        name: the lock file's name.
 
     Raises:
         RunError: another live session holds it.
@@ -81,14 +81,14 @@ class Lease:
             return
 
     def _holder(self) -> str:
-        """The holder by its own account; empty if it cannot be read."""
+        """Read who holds the lock; empty if it cannot be read."""
         with suppress(OSError, ValueError):
             pid, host, since = os.pread(self._file, 500, 0).decode("utf-8").split("\n")[:3]
             return f" (process {pid} on {host}, since {since})"
         return ""
 
     def sign(self, host: str, since: str) -> None:
-        """Writes down who holds it, for the message to others."""
+        """Writes the holder into the file, for messages to others."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)
 

@@ -20,8 +20,8 @@ class PlannedCase:
         case: pytest's node id.
         declared: where the benchmark's code is, see `declarations`.
         selected: False if the command line left it out, although it belongs to the suite.
-        fingerprints: those of `BEFOREHAND`.
-        beyond: whether `--limit` leaves it out, and it is asked only while a verdict is open.
+        fingerprints: those named in `BEFOREHAND`.
+        beyond: whether `--limit` leaves it out, so that it runs only while a verdict is open.
     """
 
     case: str
@@ -37,12 +37,12 @@ class PlannedCase:
 
 
 def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
-    """A plan as JSON data."""
+    """Converts a plan to JSON data."""
     return [astuple(planned) for planned in plan]
 
 
 def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
-    """The reverse of `encode_plan`."""
+    """Reverses `encode_plan`."""
     return [PlannedCase(*row) for row in plain]
 
 
@@ -51,12 +51,12 @@ BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs"
 
 
 def same_ask(fingerprints: Mapping[str, str]) -> str:
-    """Equal for two records of one case only if sample, models, parameters and scorers are the same."""
+    """Digests the fingerprints known beforehand: equal only for equal sample, models, parameters and scorers."""
     return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
 
 
 def checksum(*texts: str) -> str:
-    """32 hexadecimal digits of a SHA-256 over texts and their lengths."""
+    """Computes 32 hexadecimal digits of a SHA-256 over texts and their lengths."""
     whole = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

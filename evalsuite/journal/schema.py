@@ -61,7 +61,7 @@ CREATE TABLE parts (
 -- One row per distinct request.
 CREATE TABLE requests (
     key      TEXT PRIMARY KEY,  -- concealment.request_key: backend, model, every parameter, messages, tools, epoch
-    request  TEXT NOT NULL      -- json_codec.encode_request, for people, taken apart; holds no secret
+    request  TEXT NOT NULL      -- json_codec.encode_request, for people, taken apart; contains no secret
 );
 -- One row per call to a server. A call that was sent and never ended may have been billed.
 CREATE TABLE attempts (
@@ -113,18 +113,18 @@ CREATE TABLE batches (
     number   INTEGER PRIMARY KEY,
     asked    TEXT NOT NULL,      -- backend and model
     path     TEXT NOT NULL,      -- /v1/chat/completions and the like
-    mark     TEXT NOT NULL,      -- sent along, so that a batch is found again whose id was never heard
+    mark     TEXT NOT NULL,      -- sent along, so that a batch is found again if its id was never received
     file     TEXT,               -- the server's id of the file with the requests
     batch    TEXT,               -- the server's id of the batch
     created  REAL NOT NULL,      -- seconds since 1970
-    state    TEXT NOT NULL       -- open, or as the server says it: completed, expired, failed, cancelled
+    state    TEXT NOT NULL       -- open, or the server's word: completed, expired, failed, cancelled
 );
--- One row a request in a batch.
+-- One row per request in a batch.
 CREATE TABLE batch_lines (
     number  INTEGER NOT NULL,
     key     TEXT NOT NULL,      -- of the request; the line's custom_id
     result  TEXT,               -- the server's line, JSON; NULL until the batch is read
-    taken   INTEGER NOT NULL,   -- 1: a failure that was heard, so that the request may be sent again
+    taken   INTEGER NOT NULL,   -- 1: a failure that was delivered, so that the request may be sent again
     PRIMARY KEY (number, key)
 );
 CREATE INDEX batch_lines_by_key ON batch_lines (key);
@@ -132,15 +132,15 @@ CREATE INDEX batch_lines_by_key ON batch_lines (key);
 
 
 LARGE = 4096
-"""Characters of Base64 from which on a text is kept apart."""
-# Base64 stands in JSON as it is, and a control character never does: so neither can be taken for anything else.
+"""Minimum characters of a Base64 string that is stored as a separate part."""
+# JSON strings contain Base64 unescaped and never a control character, so neither can be mistaken.
 _MARK = "\x1e"
 _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')
 _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
 
 
-def taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """JSON with the names of its large Base64 strings in their place; and names and strings.
+def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Replaces the large Base64 strings of JSON by names; returns the text, and names with strings.
 
     Args:
         text: JSON, as `json_codec.dumps` writes it.
@@ -158,11 +158,11 @@ def taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def put_together(text: str, find: Callable[[str], str | None]) -> str:
-    """The JSON that was taken apart.
+    """Reverses `take_apart`.
 
     Args:
-        text: with names.
-        find: the string of a name.
+        text: JSON with names in place of large strings.
+        find: returns the string of a name.
 
     Raises:
         RunError: a string is missing or damaged.

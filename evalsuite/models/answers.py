@@ -41,9 +41,9 @@ class AnswersBackend:
         read_answers(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
-        """Refuses: there is no model to ask."""
+        """Refuses, because the run has no model."""
         raise RequestRefused(
-            f"this run scores the ready-made answers of {self._file}, so there is no model to ask; a judge is named "
+            f"this run scores the ready-made answers of {self._file}, so it asks no model; a judge is named "
             "with --judge-model"
         )
 
@@ -55,15 +55,15 @@ class ReadyAnswers:
     """Answers by sample.
 
     Args:
-        file: where they came from, for messages.
-        by_key: by benchmark and id; the benchmark is empty where the file names none.
+        file: the path of their file, for messages.
+        by_key: answers by benchmark and id; the benchmark is empty if the file names none.
     """
 
     def __init__(self, file: str, by_key: Mapping[tuple[str, str], str]) -> None:
         self._file, self._by_key = file, by_key
 
     def find(self, benchmark: str, ids: Iterable[str]) -> str:
-        """The answer to a sample, under the first of its ids that the file contains.
+        """Finds the answer to a sample under the first of its ids that the file contains.
 
         Raises:
             RequestRefused: there is none.
@@ -121,8 +121,8 @@ class ReplayBackend:
     """Takes the place of the backend that the run asked.
 
     Args:
-        original: only its identity is used.
-        run: the name of the run that is replayed.
+        original: the backend of the run; only its identity is used.
+        run: the name of the run to replay.
     """
 
     metered = False

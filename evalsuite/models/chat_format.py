@@ -22,11 +22,11 @@ UNFINISHED = re.compile(r"\A\s*<think>(.*)\Z", re.DOTALL)
 
 
 OURS = frozenset({"api", "extra_headers", "extra_query", "extra_body"})
-"""Parameters that say how to ask, by the openai package's names, and are no part of the body."""
+"""Parameters that are not part of the body, by the openai package's names."""
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
-    """The body of the POST to `/chat/completions`."""
+    """Builds the body of the POST to `/chat/completions`."""
     body: dict[str, Any] = {
         "model": model,
         "messages": [encode_message(message) for message in request.messages],
@@ -44,7 +44,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
 
 
 def read_answer(answer: Any) -> Completion:
-    """A completion from a server's JSON.
+    """Reads a completion from a server's JSON.
 
     Raises:
         LostAnswer: it is not a chat completion, or the server says that it failed on the way.
@@ -56,7 +56,7 @@ def read_answer(answer: Any) -> Completion:
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise LostAnswer(f"the server's answer is not a chat completion: {shown(answer)}") from error
     if choice.get("error") or completion.finish_reason == "error":
-        # What routers send when the server behind them dies: whatever text there is, is not the answer.
+        # Routers send this when the server behind them dies; the text is not the answer.
         raise LostAnswer(f"the server failed while it answered: {shown(choice.get('error') or choice)}")
     _refuse_withheld(completion, choice["message"].get("refusal"))
     return completion
@@ -76,7 +76,6 @@ def _read(choice: Any, message: Any, usage: Any) -> Completion:
 
 
 def _refuse_withheld(completion: Completion, refusal: Any) -> None:
-    """What is no answer is not scored as one."""
     if completion.text or completion.tool_calls:
         return
     if refusal:
@@ -86,7 +85,7 @@ def _refuse_withheld(completion: Completion, refusal: Any) -> None:
 
 
 def read_usage(prompt: Any, completion: Any) -> Usage:
-    """Tokens of one call; both are 0, which no call takes, where the server says nothing or nonsense."""
+    """Reads the tokens of one call; both are 0 if the server sent none, or something invalid."""
     counts = [_count(prompt), _count(completion)]
     return Usage(1, 0, 0) if None in counts or counts == [0, 0] else Usage(1, counts[0] or 0, counts[1] or 0)
 
@@ -97,12 +96,12 @@ def _count(number: Any) -> int | None:
 
 
 def shown(value: Any) -> str:
-    """A piece of a server's answer, short enough for a message."""
+    """Shortens a part of a server's answer for a message."""
     return str(value)[:200]
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """The answer and the reasoning before it (`<think>…</think>`), if there is any.
+    """Splits an answer from the reasoning before it (`<think>…</think>`), if there is any.
 
     Reasoning that was cut off before its end leaves an empty answer.
     """
@@ -122,7 +121,7 @@ def _text(content: Any) -> str:
 
 
 def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
-    """Logprobs as chat completions and responses give them; None where there are none."""
+    """Reads the logprobs of a chat completion or response; None without any."""
     if not entries:
         return None
     return tuple(
@@ -136,7 +135,7 @@ def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
 
 
 def join_stream(content: bytes) -> dict[str, Any]:
-    """The answer of a complete stream.
+    """Joins a complete stream (`--model-param stream=true`) into the answer that it stands for.
 
     Raises:
         LostAnswer: the stream was cut off, or is not one.
@@ -151,13 +150,13 @@ def join_stream(content: bytes) -> dict[str, Any]:
     if not ended:
         raise LostAnswer("the server's stream was cut off before its end")
     try:
-        return _joined([event for event in events if event.get("object") != "error"])
+        return _join([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
 
 
 def _events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """The events' data, and whether the end was marked."""
+    """Read the events' data, and whether the end was marked."""
     events, ended = [], False
     for line in content.decode("utf-8", "replace").splitlines():
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
@@ -172,7 +171,7 @@ def _events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     return events, ended
 
 
-def _joined(events: list[dict[str, Any]]) -> dict[str, Any]:
+def _join(events: list[dict[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": ""}
     calls: dict[int, dict[str, Any]] = {}
     logprobs: list[Any] = []

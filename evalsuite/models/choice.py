@@ -1,4 +1,4 @@
-"""One backend a file behind one small protocol; this is the one place that chooses."""
+"""Chooses the backend for a model's name: one backend per file behind one small protocol."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ KINDS = """\
 
 
 def open_backend(model: str, base_url: str | None = None, credentials: Credentials | None = None) -> Backend:
-    """The backend for a model as the user names it. Nothing is started or checked yet.
+    """Creates the backend for a model; starts and checks nothing.
 
     Args:
-        model: as the user names it.
-        base_url: where it is served, if not at the backend's usual place.
-        credentials: know which key goes where; without them none goes to a base URL.
+        model: the name that the user gave.
+        base_url: its address; None for the backend's default.
+        credentials: decide which key goes to which address; without them, a base URL gets none.
 
     Raises:
-        SettingsError: the name is of no known kind, the address is none, or an installed package's backend
+        SettingsError: the kind of the name is unknown, the address is malformed, or an installed package's backend
             cannot be made.
     """
     kind, colon, rest = model.partition(":")
@@ -61,14 +61,14 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
 
 
 def import_client(model: str) -> None:
-    """Imports the client that asking a model takes, ahead of the first call: openai's takes most of a second."""
+    """Imports a model's client ahead of the first call, because openai's takes most of a second."""
     kind, colon, _ = model.partition(":")
     if not colon or find_target("evalsuite.models", kind) is None:
         import_module("evalsuite.models.openai_client")
 
 
 def runs_other_code(model: str) -> bool:
-    """Whether asking a model means importing code that is not evalsuite's: the controlling process does, alone."""
+    """Checks whether a model needs imports of code outside evalsuite, which only the controlling process may do."""
     kind, colon, _ = model.partition(":")
     return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])
 

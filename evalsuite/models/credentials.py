@@ -1,7 +1,7 @@
 """Which key goes to which server: only to an address that it was given for.
 
 `OPENAI_API_KEY` goes to OpenAI itself and to base URLs that the user gave for this session, on the command line,
-in the configuration or in `OPENAI_BASE_URL`; never to an address that stood in a run's folder. Another variable
+in the configuration or in `OPENAI_BASE_URL`; never to an address that was read from a run's folder. Another variable
 goes to the address of the model that names it, with `--model-key-env`, `--judge-key-env` or `--user-key-env`.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Secret:
-    """A key, a token or a login. Only `reveal` gives its text; everything else shows `***`.
+    """A key, a token or a login. Only `reveal` returns its text; everything else shows `***`.
 
     Args:
         text: the secret.
@@ -33,11 +33,11 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text, for the one place that sends it."""
+        """Returns the text; only for sending it."""
         return self._text
 
     def digest(self) -> str:
-        """The SHA-256 of its text, in hexadecimal."""
+        """Computes the SHA-256 of the text, in hexadecimal."""
         return hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def __bool__(self) -> bool:
@@ -101,7 +101,7 @@ class Access:
 
 
 def key_from(name: str, environ: Mapping[str, str]) -> Secret | None:
-    """The key in an environment variable, stripped, since files end in a newline; None if there is none."""
+    """Reads the key in an environment variable, stripped because files end in a newline; None without one."""
     text = environ.get(name, "").strip()
     return Secret(text) if text else None
 
@@ -139,12 +139,12 @@ class Address:
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
     def parameters(self) -> dict[str, str]:
-        """The query's parameters by name."""
+        """Reads the query's parameters by name."""
         return dict(parse_qsl(self.query.reveal(), keep_blank_values=True))
 
 
 def parse_address(text: str) -> Address:
-    """An address as the user writes it.
+    """Parses an address that the user wrote.
 
     Raises:
         SettingsError: it is not an address; the message contains no password.
@@ -181,8 +181,8 @@ class Grant:
     """An address that the user gave, and what may be sent there.
 
     Attributes:
-        model: as the user names it.
-        base_url: as the user gave it, login included; None is the backend's usual place.
+        model: the name that the user gave.
+        base_url: the address that the user gave, login included; None for the backend's default.
         key_env: the variable with its key, if the user named one.
         fresh: given for this session, rather than taken over from an earlier run.
     """
@@ -226,7 +226,7 @@ class Credentials:
                 )
 
     def locate(self, base_url: str | None) -> Address:
-        """The address behind a base URL, with the login that the user gave for it.
+        """Finds the address behind a base URL, with the login that the user gave for it.
 
         Without one: `OPENAI_BASE_URL`, the endpoint of Azure where only its key is set, or OpenAI itself.
         """
@@ -241,7 +241,7 @@ class Credentials:
         return parse_address(named or OPENAI)
 
     def access(self, model: str, base_url: str | None) -> Access:
-        """What may be sent to an address on behalf of a model."""
+        """Decides what may be sent to an address on behalf of a model."""
         address = self.locate(base_url)
         grant = self._grant(model, base_url)
         if grant is not None and grant.key_env:

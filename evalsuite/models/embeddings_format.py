@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
-    """The body of the POST to `/embeddings`."""
+    """Builds the body of the POST to `/embeddings`."""
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     texts = [message.content for message in request.messages]
     return {"model": model, "input": texts, "encoding_format": "base64", **params}
 
 
 def read_answer(answer: Any) -> Completion:
-    """The vectors of a server's JSON, in the order of the texts.
+    """Reads the vectors from a server's JSON, in the order of the texts.
 
     Raises:
         Transient: it holds none.

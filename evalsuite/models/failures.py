@@ -23,11 +23,11 @@ LONGEST_WORDS = 500
 def failure(
     status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
 ) -> Exception:
-    """The exception for a response that is not a success.
+    """Converts a response that is not a success to an exception.
 
     Args:
         status: the HTTP status.
-        headers: of the response, names in lower case.
+        headers: the response's headers, names in lower case.
         words: the server's message, secrets masked.
         server: its address.
         key_hint: what to ask the user if the key was refused.
@@ -126,7 +126,7 @@ def _number(text: str | None) -> float | None:
         number = float(text or "")
     except ValueError:
         return None
-    # NaN and infinity are no time to wait.
+    # NaN and infinity are invalid.
     return max(0.0, number) if abs(number) < 1e9 else None
 
 
@@ -143,7 +143,7 @@ def _until(date: str) -> float | None:
 
 
 def server_words(content: bytes) -> str:
-    """The server's message: from the usual places in its JSON, else the whole body, shortened."""
+    """Reads the server's message from the usual places in its JSON, else the whole body, shortened."""
     try:
         plain = json.loads(content)
         error = plain.get("error", plain)

@@ -52,9 +52,9 @@ class FunctionBackend:
 
     def check(self) -> None:
         """Imports the function."""
-        self._loaded()
+        self._load()
 
-    def _loaded(self) -> Callable[..., Any]:
+    def _load(self) -> Callable[..., Any]:
         if self._function is None:
             module, _, name = self.target.partition(":")
             if not module or not name:
@@ -80,12 +80,12 @@ class FunctionBackend:
 
     async def complete(self, request: Request) -> Completion:
         """Calls the function once."""
-        function = self._loaded()
+        function = self._load()
         # A copy, which the function may change, and the same as if it had come from a worker.
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:
-            returned = await self._called(function, plain["messages"], _accepted(function, arguments))
+            returned = await self._call(function, plain["messages"], _select_arguments(function, arguments))
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
@@ -95,7 +95,7 @@ class FunctionBackend:
             raise self._refusal(error) from error
         return self._read(returned)
 
-    async def _called(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
+    async def _call(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
         if is_async(function):
             return await function(messages, **taken)
         returned = await in_thread(function, messages, **taken)
@@ -132,8 +132,7 @@ class FunctionBackend:
         """Does nothing; a call still in progress ends by itself."""
 
 
-def _accepted(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that the function's signature accepts."""
+def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -145,7 +144,6 @@ def _accepted(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dic
 
 
 def _plain(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """As the facts would be read back from the journal."""
     return json.loads(dumps(facts)) if facts else {}
 
 

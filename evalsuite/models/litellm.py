@@ -52,7 +52,7 @@ class LitellmBackend:
             if self._package is None:
                 self.check()
                 # This takes many seconds, during which others go on.
-                self._package = await asyncio.to_thread(_imported)
+                self._package = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Completion:
         """Makes one call, with litellm's own retries turned off."""
@@ -67,15 +67,15 @@ class LitellmBackend:
             _hush()
             answer = await self._package.acompletion(**body, num_retries=0, max_retries=0)
         except Exception as error:  # noqa: BLE001 - its classes vary
-            failed = self._meaning(error)
+            failed = self._explain(error)
         _hush()
         if failed is not None:
             # Outside of the handler, as frames of the provider's client hold its key.
             raise failed
         return read_answer(answer.model_dump())
 
-    def _meaning(self, error: Exception) -> Exception:
-        """What an exception of litellm means to the gateway: its classes vary, but its statuses are those of HTTP."""
+    def _explain(self, error: Exception) -> Exception:
+        """Convert an exception of litellm by its HTTP status, because its classes vary."""
         status, words = getattr(error, "status_code", None), redact(str(error).strip())
         if not isinstance(status, int):
             return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")
@@ -101,7 +101,7 @@ def _hush() -> None:
     warnings.filterwarnings("ignore", module=r"(litellm|pydantic)\b")
 
 
-def _imported() -> Any:
+def _import_litellm() -> Any:
     _hush()
     # Else it fetches a table of prices from the network, and waits long where there is none.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

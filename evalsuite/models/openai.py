@@ -54,7 +54,7 @@ class OpenAIBackend:
     """Any model behind an API that speaks OpenAI's format.
 
     Args:
-        address: where the API is; None is OpenAI itself.
+        address: the API's address; None for OpenAI itself.
         access: the key for it, time-outs and sizes.
     """
 
@@ -87,7 +87,7 @@ class OpenAIBackend:
     async def prepare(self) -> None:
         """Opens the client, so that the first calls leave when they are told to; `complete` reports what fails."""
         with suppress(Exception):
-            await self._opened()
+            await self._open()
 
     async def complete(self, request: Request) -> Completion:
         """Makes one call."""
@@ -117,7 +117,7 @@ class OpenAIBackend:
         path, api = self._api(request)
         content = dumps(api.request_body(request, request.model)).encode()
         headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
-        calls = self._calls or await self._opened()
+        calls = self._calls or await self._open()
         async with asyncio.timeout(self._access.timeouts.whole):
             return await calls.post(path, content, headers, query)
 
@@ -127,7 +127,7 @@ class OpenAIBackend:
             raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
         return APIS[name]
 
-    async def _opened(self) -> OpenAICalls:
+    async def _open(self) -> OpenAICalls:
         async with self._opening:
             if self._calls is None:
                 # Importing the package takes a second, during which others go on.
@@ -136,7 +136,7 @@ class OpenAIBackend:
         return self._calls
 
     def _read(self, request: Request, answer: ServerAnswer) -> Completion:
-        content = self._masked(answer.content)
+        content = self._mask(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         completion = self._completion(request, join_stream(content) if streamed else _json(content), content)
         if self.on_exhausted is not None and (seconds := exhausted_for(answer.headers)):
@@ -153,22 +153,22 @@ class OpenAIBackend:
         return completion
 
     def for_files(self) -> OpenAIBackend:
-        """The same server, for files of any size."""
+        """Returns a backend for the same server that reads files of any size."""
         return OpenAIBackend(self._address, replace(self._access, max_answer=LARGEST_FILE))
 
     def line_of(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Path and body of a request as a line of a batch has them; an answer there is whole, never a stream."""
+        """Formats a request for a batch: path and body, never streamed."""
         path, api = self._api(request)
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
         return f"/v1{path}", api.request_body(replace(request, params=params), request.model)
 
     def read_line(self, request: Request, status: int, body: Any) -> Completion:
-        """The completion in a line of a batch's output.
+        """Reads a line of a batch's output.
 
         Raises:
             Exception: as `complete`.
         """
-        content = self._masked(dumps(body).encode())
+        content = self._mask(dumps(body).encode())
         if status != 200:
             words = redact(server_words(content))
             raise failure(status, {}, words, self.base_url, self._access.advice)
@@ -181,14 +181,14 @@ class OpenAIBackend:
             Exception: as `complete`.
         """
         self.check()
-        outcome = await self._used(work)
+        outcome = await self._try(work)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    async def _used(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
+    async def _try(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
         try:
-            calls = await self._opened()
+            calls = await self._open()
             return await work(calls.client, calls.headers)
         except asyncio.CancelledError:
             raise
@@ -196,22 +196,22 @@ class OpenAIBackend:
             return self._failure(error)
 
     async def offers(self) -> list[str] | None:
-        """The names of the models that the server offers, at no cost; None if it has no list.
+        """Lists the names of the models that the server offers, at no cost; None if it has no list.
 
         Raises:
             ModelError: the server cannot be reached, or refuses the key.
         """
         self.check()
-        outcome = await self._listed()
+        outcome = await self._list_models()
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    async def _listed(self) -> list[str] | Exception | None:
+    async def _list_models(self) -> list[str] | Exception | None:
         import httpx2
 
         try:
-            calls = await self._opened()
+            calls = await self._open()
             async with asyncio.timeout(self._access.timeouts.connect):
                 options: Any = {"headers": calls.headers}
                 response = await calls.client.get("/models", cast_to=httpx2.Response, options=options)
@@ -224,7 +224,7 @@ class OpenAIBackend:
             return None if isinstance(cause, Hopeless) and " 404" in str(cause) else cause
 
     def _failure(self, error: Exception) -> Exception:
-        """What an exception of the client means, without its frames."""
+        """Convert an exception of the client, without its frames."""
         from evalsuite.models.transport import explain
 
         links = explain(error)
@@ -233,16 +233,14 @@ class OpenAIBackend:
         if links.response is not None:
             response = links.response
             return self._refusal(response.status_code, response.headers, response.content)
-        return self._unanswered(error, links)
+        return self._explain_no_answer(error, links)
 
     def _refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
-        """What it means that the server answered with a status that is no success."""
-        words = redact(server_words(self._masked(content)))
+        words = redact(server_words(self._mask(content)))
         plain = {name.lower(): value for name, value in headers.items()}
         return failure(status, plain, words, self.base_url, self._access.advice)
 
-    def _unanswered(self, error: Exception, links: Cause) -> Exception:
-        """What it means that there was no response."""
+    def _explain_no_answer(self, error: Exception, links: Cause) -> Exception:
         times = self._access.timeouts
         if links.no_descriptor:
             return Transient(
@@ -262,7 +260,7 @@ class OpenAIBackend:
         return Broken(f"the connection to {self.base_url} broke: {words}")
 
     def _proxy_hint(self) -> str:
-        """Whether a proxy was asked in the server's place, which the message of a failed connection does not say."""
+        """Name the proxy that was used, because the message of a failed connection does not."""
         address = urlsplit(self.base_url)
         host = address.hostname or ""
         if not self._access.proxies or address.scheme not in getproxies() or proxy_bypass(host):
@@ -272,9 +270,9 @@ class OpenAIBackend:
         )
 
     def _masked_text(self, text: str) -> str:
-        return self._masked(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
+        return self._mask(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
 
-    def _masked(self, content: bytes) -> bytes:
+    def _mask(self, content: bytes) -> bytes:
         """Content with `***` in place of credentials, which some servers echo."""
         secrets = (self._access.key, self._address.login)
         for text in (secret.reveal() for secret in secrets if secret):

@@ -38,7 +38,7 @@ class DirectClient(httpx2.AsyncClient):
 
     Args:
         transport: sends the requests.
-        timeout: of requests that name none.
+        timeout: the default for requests without one.
     """
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
@@ -48,7 +48,7 @@ class DirectClient(httpx2.AsyncClient):
         self._parsed: dict[str, httpx2.URL] = {}
 
     def build_request(self, method: str, url: httpx2.URL | str, **parts: Any) -> httpx2.Request:
-        """A request with the given headers alone; the transport adds the host and the length of the content."""
+        """Builds a request with the given headers only; the transport adds the host and the content's length."""
         content, timeout = parts.get("content"), parts.get("timeout")
         plain = all(parts.get(name) is None for name in parts.keys() - {"content", "timeout", "headers"})
         if not (plain and isinstance(content, bytes) and isinstance(timeout, httpx2.Timeout)):
@@ -75,7 +75,7 @@ class DirectClient(httpx2.AsyncClient):
 
 
 async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
-    """What a call by way of a `DirectClient` sends besides its content; nothing is sent.
+    """Records what a call through a `DirectClient` sends besides its content; sends nothing.
 
     Args:
         call: makes one call, and copes with an empty answer.
@@ -90,13 +90,13 @@ async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
 
 
 NO_KEY = "none"
-"""What the package gets where there is no key; the header that would carry it is omitted."""
+"""Given to the package in place of a missing key; the header that would carry it is omitted."""
 
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 def open_client(address: Address, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
-    """A client without retries of its own, since the gateway retries.
+    """Opens a client without retries of its own, because the gateway retries.
 
     Organisation, project and further headers come from `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
     `OPENAI_CUSTOM_HEADERS` as the package documents; they are sent wherever a key is.
@@ -162,7 +162,7 @@ def _azure(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpe
 
 
 def _machine_credential(address: Address) -> AsyncTokenCredential:
-    """What gets tokens of Entra ID for this machine, whose command line or service is logged in."""
+    """Get tokens of Entra ID for this machine, whose command line or service is logged in."""
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:
@@ -178,7 +178,7 @@ class _MachineIdentity(AsyncAzureOpenAI):
 
     Args:
         credential: gets the tokens.
-        placed: as `AsyncAzureOpenAI` takes it.
+        placed: arguments for `AsyncAzureOpenAI`.
     """
 
     def __init__(self, credential: AsyncTokenCredential, **placed: Any) -> None:
@@ -196,12 +196,12 @@ class OpenAICalls:
     """An open client of the package.
 
     Args:
-        address: where the API is.
+        address: the API's address.
         access: the key for it, time-outs and sizes.
 
     Attributes:
         client: the package's own.
-        headers: of every call besides the client's own.
+        headers: sent with every call besides the client's own.
     """
 
     def __init__(self, address: Address, access: Access) -> None:
@@ -217,13 +217,13 @@ class OpenAICalls:
         """Makes one call.
 
         Args:
-            path: of the API, such as `/chat/completions`.
+            path: the API's path, such as `/chat/completions`.
             content: JSON.
-            headers: of this call alone.
+            headers: further headers of this call.
             query: parameters of this call's address.
 
         Raises:
-            Exception: whatever the package, httpx2 and aiohttp raise where there is no answer; a refusal of the
+            Exception: whatever the package, httpx2 and aiohttp raise without an answer; a refusal of the
                 server may be returned, or raised as the package's exception.
         """
         # Azure's address depends on the content, and tokens of Entra ID expire.

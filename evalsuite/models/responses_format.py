@@ -19,7 +19,7 @@ FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
-    """The body of the POST to `/responses`. Nothing is kept by the server unless `store` asks for it."""
+    """Builds the body of the POST to `/responses`. The server stores nothing unless `store` asks for it."""
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     body: dict[str, Any] = {
         "model": model,
@@ -28,7 +28,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
     }
     if request.tools:
         body["tools"] = [_flat(tool) for tool in request.tools]
-    return body | _renamed(params) | dict(request.params.get("extra_body") or {})
+    return body | _rename(params) | dict(request.params.get("extra_body") or {})
 
 
 def _items(message: Message) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ def _flat(tool: Any) -> dict[str, Any]:
     return {"type": "function", **tool.get("function", tool)}
 
 
-def _renamed(params: dict[str, Any]) -> dict[str, Any]:
+def _rename(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters of chat completions by the names that they have here."""
     body = dict(params)
     for name in ("max_tokens", "max_completion_tokens"):
@@ -84,10 +84,10 @@ def _renamed(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_answer(answer: Any) -> Completion:
-    """A completion from a server's JSON.
+    """Reads a completion from a server's JSON.
 
     Raises:
-        LostAnswer: it is no response, or the server failed.
+        LostAnswer: it is not a response, or the server failed.
         Withheld: the model refused, or a filter left nothing.
     """
     try:
@@ -127,7 +127,6 @@ def _read(answer: Any) -> Completion:
 
 
 def _summary(items: list[Any]) -> str:
-    """What the server shows of the reasoning."""
     thoughts = [item for item in items if item["type"] == "reasoning"]
     parts = [part for item in thoughts for part in (item.get("summary") or item.get("content") or ())]
     return "\n\n".join(str(part.get("text") or "") for part in parts)

@@ -51,7 +51,7 @@ class PreparedCall:
 
     @classmethod
     def of(cls, request: httpx2.Request) -> PreparedCall:
-        """What a request has."""
+        """Prepares a call like a request."""
         times = request.extensions.get("timeout", {})
         return cls(
             request.method,
@@ -115,7 +115,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             aiohttp.ClientError: the connection failed.
             TimeoutError: the server was silent for too long.
         """
-        async with self._opened().request(
+        async with self._open().request(
             prepared.method,
             prepared.url,
             headers=prepared.headers,
@@ -126,7 +126,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             body = await self._read(response)
         return ServerAnswer(response.status, response.headers, response.raw_headers, body)
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             secure = self._tls or self._proxies
             context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -165,7 +165,7 @@ def _yarl(address: str) -> URL:
 
 
 def _unpacker(encoding: str) -> Any:
-    """A function that decompresses a chunk, a bounded piece at a time; None if nothing is compressed."""
+    """Return a function that decompresses a chunk in bounded pieces; None if nothing is compressed."""
     if encoding in {"identity", ""}:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
@@ -234,7 +234,7 @@ def explain(error: BaseException) -> Cause:
 
 
 def _words(error: BaseException) -> str:
-    """An exception's message in one line; aiohttp puts a status that no server sent before some of its own."""
+    """Return an exception's message in one line; some of aiohttp begin with a status that no server sent."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__
 

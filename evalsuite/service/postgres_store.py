@@ -204,7 +204,7 @@ class PostgresStore:
         )
         return self.get(key) or completion
 
-    def sent(self, key: str, reserved: float = 0.0) -> int:
+    def note_sent(self, key: str, reserved: float = 0.0) -> int:
         """See `Store.sent`."""
         rows = self._run(
             "INSERT INTO attempts (key, client, gateway, sent, state, reserved, words) "
@@ -213,7 +213,7 @@ class PostgresStore:
         )
         return int(rows[0][0])
 
-    def ended(
+    def note_end(
         self,
         attempt: int,
         state: Literal["answered", "failed", "refused"],

@@ -89,10 +89,10 @@ class SqliteStore(Answers):
             )
         return await super().put(key, request, completion)
 
-    def sent(self, key: str, reserved: float = 0.0) -> int:
+    def note_sent(self, key: str, reserved: float = 0.0) -> int:
         """See `Answers.sent`."""
         self._session = self._numbers.get(ASKING.get().name)
-        return super().sent(key, reserved)
+        return super().note_sent(key, reserved)
 
     def check_up(self) -> None:
         """Sees whether the file still answers.

@@ -9,8 +9,8 @@ import pytest
 
 import evalsuite.batches.backend as module
 from evalsuite.batches.backend import BatchBackend
-from evalsuite.batches.desk import BatchDesk
-from evalsuite.batches.server import completion_of
+from evalsuite.batches.pending import PendingBatches
+from evalsuite.batches.server import read_completion
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.types import Message, Request
 from evalsuite.journal.batches import Batches
@@ -44,7 +44,7 @@ def ask(server: BatchServer, journal: Database, *texts: str) -> tuple[list[Any],
 
     async def session() -> list[Any]:
         backend = BatchBackend(
-            OpenAIBackend(server.url), "gpt-test", Batches(journal), BatchDesk(tell=told.append)
+            OpenAIBackend(server.url), "gpt-test", Batches(journal), PendingBatches(tell=told.append)
         )
         requests = [Request("gpt-test", (Message("user", text),)) for text in texts]
         try:
@@ -61,8 +61,8 @@ def begin(server: BatchServer, journal: Database, *texts: str) -> None:
 
     async def session() -> None:
         sent = asyncio.Event()
-        desk = BatchDesk(tell=lambda _: sent.set())
-        backend = BatchBackend(OpenAIBackend(server.url), "gpt-test", Batches(journal), desk)
+        pending = PendingBatches(tell=lambda _: sent.set())
+        backend = BatchBackend(OpenAIBackend(server.url), "gpt-test", Batches(journal), pending)
         calls = [
             asyncio.ensure_future(backend.complete(Request("gpt-test", (Message("user", text),))))
             for text in texts
@@ -136,7 +136,7 @@ def test_a_line_of_another_shape_is_an_error_that_may_pass(
 ) -> None:
     request = Request("gpt-test", (Message("user", "a"),))
     with pytest.raises(kind, match=words):
-        completion_of(OpenAIBackend("http://127.0.0.1:9/v1"), request, line)
+        read_completion(OpenAIBackend("http://127.0.0.1:9/v1"), request, line)
 
 
 def test_a_model_that_the_server_takes_no_batches_for_is_not_asked_again(

@@ -75,10 +75,10 @@ def test_each_gateway_knows_what_all_of_them_spend(open_store: Callable[..., Pos
     one, other = open_store(), open_store()
     # As if it were in a process of its own.
     other._gateway = "elsewhere"
-    one.ended(one.sent("a", 0.5), "answered", Usage(1, 10, 5, 0.125))
-    one.ended(one.sent("b", 0.5), "failed")
-    one.ended(one.sent("c", 0.5), "refused", words="no \x00 \ud800")
-    one.sent("d", 0.25)
+    one.note_end(one.note_sent("a", 0.5), "answered", Usage(1, 10, 5, 0.125))
+    one.note_end(one.note_sent("b", 0.5), "failed")
+    one.note_end(one.note_sent("c", 0.5), "refused", words="no \x00 \ud800")
+    one.note_sent("d", 0.25)
     assert one.paid() == {"anybody": 0.625}
     assert other.paid() == {"anybody": 0.875}
     assert one.under_way_elsewhere() == {}

@@ -28,7 +28,7 @@ def call_at(seconds: float) -> PacedCall:
 
 def down(breaker: Breaker, times: int = LEAST_ROW) -> None:
     for _ in range(times):
-        breaker.refused(call_at(99.0), None, LEAST_ROW, "refused", 1.0)
+        breaker.note_refusal(call_at(99.0), None, LEAST_ROW, "refused", 1.0)
 
 
 def test_a_server_that_is_up_has_no_outage() -> None:
@@ -47,7 +47,7 @@ def test_an_outage_is_counted_from_the_first_call_that_failed_to_the_first_answe
     outage = breaker.outage()
     assert outage is not None
     assert outage.seconds == 7.0
-    breaker.answered(call_at(107.0))
+    breaker.note_answer(call_at(107.0))
     assert breaker.outage() is None
 
 
@@ -67,7 +67,7 @@ def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_i
 def test_an_answer_to_a_call_from_before_the_failures_does_not_end_the_outage() -> None:
     breaker = Breaker(Clock())
     down(breaker)
-    breaker.answered(call_at(98.0))
+    breaker.note_answer(call_at(98.0))
     assert breaker.outage() is not None
 
 
@@ -75,12 +75,12 @@ def test_tries_come_later_the_longer_a_server_refuses_everything_and_at_a_time_t
     clock = Clock()
     breaker = Breaker(clock)
     for _ in range(LEAST_ROW):
-        breaker.refused(call_at(100.0), None, LEAST_ROW, "", 0.0)
+        breaker.note_refusal(call_at(100.0), None, LEAST_ROW, "", 0.0)
     assert breaker.next_try_in == pytest.approx(FIRST_PROBE)
     for told, wait in ((None, 10.0), (30.0, 30.0)):
         clock.now = 150.0
         probe = call_at(clock.now)
         breaker.send(probe)
-        breaker.refused(probe, told, LEAST_ROW, "", 0.0)
+        breaker.note_refusal(probe, told, LEAST_ROW, "", 0.0)
         breaker.drop(probe)
         assert breaker.next_try_in == pytest.approx(wait)

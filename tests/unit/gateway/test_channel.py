@@ -99,7 +99,7 @@ class Wire:
         ours, theirs, loop = End(), End(), BackgroundLoop()
         ours.other, theirs.other = theirs, ours
         server = ChannelServer(ours, self.controller, gateway)
-        ours.setcallback(server.hear, None)
+        ours.setcallback(server.receive, None)
         asker = ChannelAsker(theirs, loop, lambda _: None)
         self.ends += [ours, theirs]
         self.loops.append(loop)

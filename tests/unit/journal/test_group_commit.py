@@ -68,10 +68,10 @@ def test_notes_that_could_not_be_written_are_tried_again(database: Database) -> 
         ("CREATE TEMP TRIGGER full BEFORE INSERT ON parts BEGIN SELECT raise(ABORT, 'full'); END", ())
     )
     database.group.add(part("a"))
-    database.group.settle()
+    database.group.flush()
     assert parts(database.path) == []
     database.write(("DROP TRIGGER full", ()))
-    database.group.settle()
+    database.group.flush()
     assert parts(database.path) == ["a"]
 
 
@@ -87,7 +87,7 @@ def test_an_asker_hears_of_work_that_another_thread_settled(database: Database) 
         asking = asyncio.ensure_future(database.group.commit(part("a")))
         # Before the loop comes round to it.
         await asyncio.sleep(0)
-        thread = threading.Thread(target=database.group.settle)
+        thread = threading.Thread(target=database.group.flush)
         thread.start()
         thread.join()
         await asyncio.wait_for(asking, 10)

@@ -15,7 +15,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Completion, Message, Request
 from evalsuite.journal.journal import Journal
-from evalsuite.journal.schema import LARGE, put_together, taken_apart
+from evalsuite.journal.schema import LARGE, put_together, take_apart
 from evalsuite.samples.content import audio, file, image
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def message(content: bytes = PICTURE) -> Message:
 
 def test_a_message_is_taken_apart_and_put_together() -> None:
     text = dumps(encode_message(message()))
-    short, parts = taken_apart(text)
+    short, parts = take_apart(text)
     # The picture and the file are data URLs of two kinds, the recording is the bare Base64.
     assert len(parts) == 3
     assert len(short) < 1000 < len(text)
@@ -51,7 +51,7 @@ def test_a_message_is_taken_apart_and_put_together() -> None:
 @given(LETTERS, st.integers(LARGE - 2, LARGE + 2), LETTERS)
 def test_whatever_text_stands_around_comes_back(before: str, length: int, after: str) -> None:
     text = dumps({"a": before, before: ["A" * length + "=", after], "c": f"{before}{'A' * length}{after}"})
-    short, parts = taken_apart(text)
+    short, parts = take_apart(text)
     assert put_together(short, dict(parts).get) == text
     assert json.loads(put_together(short, dict(parts).get)) == json.loads(text)
 
@@ -82,7 +82,7 @@ def test_a_record_whose_picture_is_lost_is_damaged(tmp_path: Path) -> None:
     journal.begin("2024-01-01T00:00:00+00:00", "pytest")
     journal.record("c", "same", dumps({"messages": [encode_message(message())]}))
     journal.database.write(("UPDATE parts SET content = 'AAAA'", ()))
-    counted = journal.counted()
+    counted = journal.find_counted()
     assert (counted.cases, counted.damaged) == (0, ["c"])
     assert list(journal.lines()) == []
     journal.close()

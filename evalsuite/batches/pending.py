@@ -1,4 +1,4 @@
-"""All batches of a session: what is waited for and since when, and whether to go without waiting."""
+"""All batches of a session that are not finished, and whether to end the session without waiting for them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Sender(Protocol):
 
     @property
     def still(self) -> bool:
-        """Whether all that was asked is in batches that are not finished."""
+        """Whether all requests are in batches that are not finished."""
         ...
 
     def waits(self, now: float) -> list[str]:
-        """A few words on each batch that is waited for."""
+        """Describes each unfinished batch in a few words."""
         ...
 
     def let_go(self, reason: str) -> None:
@@ -26,13 +26,13 @@ class Sender(Protocol):
         ...
 
 
-class BatchDesk:
-    """Knows what is waited for, and ends the session where it is not to wait.
+class PendingBatches:
+    """The unfinished batches of all backends; ends the session where it should not wait for them.
 
     Args:
         detach: whether the session ends once everything is sent.
         tell: shows a line to the user.
-        on_detached: told once, with the reason, before those who wait are let go.
+        on_detached: called once, with the reason, before waiting callers are released.
     """
 
     def __init__(
@@ -47,29 +47,29 @@ class BatchDesk:
         self.left = ""
 
     def add(self, sender: Sender) -> None:
-        """Takes note of a backend."""
+        """Adds a backend."""
         self._senders.append(sender)
 
     def waits(self) -> list[str]:
-        """A few words on each batch that is waited for."""
+        """Describes each unfinished batch in a few words."""
         now = time.time()
         return [words for sender in list(self._senders) for words in sender.waits(now)]
 
-    def looked(self) -> None:
-        """A backend has sent, or looked at, a batch: with `--detach`, the session may be over."""
+    def detach_if_idle(self) -> None:
+        """Ends the session with `--detach` once everything is sent; called after each look at a batch."""
         if self._detach and not self.left and all(sender.still for sender in self._senders):
             waits = self.waits()
             self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
 
     def leave(self, reason: str) -> None:
-        """Ends all waiting."""
+        """Ends all waiting, and reports why."""
         if not self.left:
             self.left = reason
             self._on_detached(reason)
             self.release()
 
     def release(self) -> None:
-        """Lets those go who wait; what they wait for comes without them."""
+        """Releases all waiting callers without an answer."""
         self.left = self.left or "the session has ended"
         for sender in self._senders:
             sender.let_go(self.left)
