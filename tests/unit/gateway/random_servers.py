@@ -47,10 +47,10 @@ class MemoryStore:
     async def put(self, key: str, _: Request, completion: Completion) -> Completion:
         return self.kept.setdefault(key, completion)
 
-    def sent(self, _key: str, _reserved: float = 0.0) -> int:
+    def note_sent(self, _key: str, _reserved: float = 0.0) -> int:
         return 0
 
-    def ended(self, *_: Any) -> None:
+    def note_end(self, *_: Any) -> None:
         pass
 
     def close(self) -> None:
