@@ -1,4 +1,4 @@
-"""What the statistics promise, beside what they do in simulation: the table of docs/statistics.md.
+"""What the statistics promise, beside what they do in simulation: the table in perf/README.md.
 
     python perf/statistical_promises.py                # some minutes on one core
     python perf/statistical_promises.py --runs 200     # a first look

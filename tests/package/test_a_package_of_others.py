@@ -93,7 +93,8 @@ def test_a_user_s_case_file_passes_a_strict_type_checker(place: Place) -> None:
 @pytest.mark.parametrize(
     "file", [path for path in sorted(EXAMPLE.rglob("*.*")) if path.stat().st_size > 60], ids=str
 )
-def test_the_guide_shows_the_files_that_are_tested(file: Path) -> None:
-    language = {".py": "python", ".toml": "toml"}[file.suffix]
+def test_the_guide_includes_the_files_that_are_tested(file: Path) -> None:
+    language = {".py": " { .python }", ".toml": "toml"}[file.suffix]
     name = file.relative_to(EXAMPLE)
-    assert f"`{name}`\n\n```{language}\n{file.read_text('utf-8')}```\n" in GUIDE.read_text("utf-8")
+    shown = f'[`{name}`](examples/proverbs/{name})\n\n```{language}\n--8<-- "{name}"\n```\n'
+    assert shown in GUIDE.read_text("utf-8")
