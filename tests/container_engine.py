@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.sandbox.interpreters import own_interpreter
+from evalsuite.sandbox.environments import own_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -115,7 +115,6 @@ UNFINISHED = {
     "output",
     "plugin",
     "results",
-    "sandbox",
     "service",
     "solvers",
     "stats",

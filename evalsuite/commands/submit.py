@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the file; of a case that is an error there is no answer to hand in."""
-    from evalsuite.benchmarks.treb.submission import choose_rows, write_line
+    from evalsuite.benchmarks.treb.report import choose_rows, write_line
 
     folder = find_folder(options.reports, options.name)
     loaded = load_run(folder)

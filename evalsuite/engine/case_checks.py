@@ -69,12 +69,12 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     import asyncio
 
     from evalsuite.sandbox.environments import environment
-    from evalsuite.sandbox.tiers import TIERS, tiers_of
+    from evalsuite.sandbox.tiers import TIERS, read_tiers
 
     tried = set()
     for sandbox, affected in needing.items():
         try:
-            sandbox.prefer(environment(settings.program_env), tiers_of(settings.sandbox))
+            sandbox.prefer(environment(settings.program_env), read_tiers(settings.sandbox))
             # Each sandbox must find out what is installed on a remote machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             if is_remote or (sandbox.tiers, sandbox.environment.packages) not in tried:

@@ -138,10 +138,10 @@ async def _listed(role: str, name: str, backend: Any) -> Finding:
 def _sandbox(settings: Settings, *, fault: bool) -> Finding:
     """Tries the sandbox; does not build a named environment that is not there yet."""
     from evalsuite.sandbox import Sandbox
-    from evalsuite.sandbox.tiers import tiers_of
+    from evalsuite.sandbox.tiers import read_tiers
 
     try:
-        sandbox = Sandbox(tiers=tiers_of(settings.sandbox))
+        sandbox = Sandbox(tiers=read_tiers(settings.sandbox))
         tier = asyncio.run(sandbox.probe())
     except (SandboxUnavailable, SettingsError) as error:
         return Finding("sandbox", MISSING, str(error), fault=fault)

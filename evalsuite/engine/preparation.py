@@ -242,9 +242,9 @@ def _prepare_programs(settings: Settings) -> None:
     usual = Settings()
     is_usual = settings.program_env == usual.program_env
     if settings.sandbox != usual.sandbox:
-        from evalsuite.sandbox.tiers import TIERS, tiers_of
+        from evalsuite.sandbox.tiers import TIERS, read_tiers
 
-        if not set(tiers_of(settings.sandbox)) & set(TIERS) and not is_usual:
+        if not set(read_tiers(settings.sandbox)) & set(TIERS) and not is_usual:
             raise SettingsError(
                 f"--program-env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: there, "
                 "programs find what is installed there"

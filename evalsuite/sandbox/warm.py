@@ -14,13 +14,13 @@ from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
-from evalsuite.sandbox import bubblewrap
+from evalsuite.sandbox import tiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalsuite.sandbox.environments import ProgramEnvironment
-    from evalsuite.sandbox.inside.limits import Limits
+    from evalsuite.sandbox.inside import Limits
     from evalsuite.sandbox.tiers import Way
 
 START_SECONDS = 60.0
@@ -42,7 +42,7 @@ PACKET = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a round ended, in the warm interpreter's words (see `inside/__main__.py`).
+    """How a round ended, as the warm interpreter reports it (see `inside/forking.py`).
 
     Attributes:
         how: the ending.
@@ -88,14 +88,14 @@ class WarmInterpreter:
         self.waiting: dict[int, int] = {}
         self._eased = asyncio.Event()
         self._loaded = set(preload)
-        self.last_words = ""
+        self.last_message = ""
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.setblocking(False)
         self.complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         with theirs:
-            process = _started(way, environment, theirs, self.complaints)
+            process = _start_process(way, environment, theirs, self.complaints)
         self.end = weakref.finalize(self, _end, process, self.socket, self.complaints, self.ready, way.clear)
-        self.loop.add_reader(self.socket, self._hear)
+        self.loop.add_reader(self.socket, self._receive)
 
     @property
     def alive(self) -> bool:
@@ -128,7 +128,7 @@ class WarmInterpreter:
             await self._send({"op": "load", "modules": modules})
 
     def new_key(self) -> int:
-        """The number of the next program."""
+        """Return the number of the next program."""
         self.keys += 1
         return self.keys
 
@@ -138,8 +138,8 @@ class WarmInterpreter:
         Args:
             key: a new one.
             files: descriptors of its payload, standard output and standard error.
-            seconds: of wall time that the round may take.
-            once: there will be no other round.
+            seconds: wall time limit of the round.
+            once: whether this round is the only one.
         """
         order = {"op": "start", "key": key, "timeout": seconds, "once": once}
         return await self._round(order, seconds, files)
@@ -213,9 +213,9 @@ class WarmInterpreter:
                 self._lost()
             else:
                 return
-        raise SandboxError(f"the sandbox has ended{self.last_words}")
+        raise SandboxError(f"the sandbox has ended{self.last_message}")
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
             packet = self.socket.recv(PACKET)
         except BlockingIOError:
@@ -232,17 +232,17 @@ class WarmInterpreter:
             future.set_result(None if ready else _ending(answer))
 
     def _lost(self) -> None:
-        """Its end of the socket is closed: it is dead, or dying."""
+        """Close everything, because the interpreter has closed its end of the socket."""
         words = os.pread(self.complaints.fileno(), 4000, 0).decode("utf-8", "replace").strip()
-        self.last_words = f": {words}" if words else ""
-        self.close(f"the sandbox has ended{self.last_words}")
+        self.last_message = f": {words}" if words else ""
+        self.close(f"the sandbox has ended{self.last_message}")
 
 
 def _ending(answer: dict[str, Any]) -> Ending:
     return Ending(answer["ending"], answer["seconds"], answer["alive"], answer.get("memory", 0))
 
 
-def _started(
+def _start_process(
     way: Way, environment: ProgramEnvironment, control: socket.socket, complaints: IO[bytes]
 ) -> subprocess.Popen[bytes]:
     try:
@@ -252,7 +252,7 @@ def _started(
             stdin=control.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=complaints,
-            env=bubblewrap.variables(environment.interpreter),
+            env=tiers.program_variables(environment.interpreter),
             start_new_session=True,
         )
     except OSError as error:
@@ -266,7 +266,7 @@ def _end(
     ready: asyncio.Future[None],
     clear: Callable[[], None],
 ) -> None:
-    """Hangs up, which ends the warm interpreter and all its programs; kills it if that does not help."""
+    """Closes the socket, which ends the warm interpreter and all its programs; kills it if that does not help."""
     control.close()
     warm = ready.done() and not ready.cancelled() and ready.exception() is None
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxError
 from evalsuite.core.types import Message, Sample
-from evalsuite.sandbox.files import as_event
+from evalsuite.sandbox.execution import as_event
 
 if TYPE_CHECKING:
     from evalsuite.sandbox import Execution, Sandbox, TableSource

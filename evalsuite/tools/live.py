@@ -19,10 +19,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.core.threads import in_thread
-from evalsuite.sandbox import bubblewrap
-from evalsuite.sandbox.environments import own_environment
-from evalsuite.sandbox.interpreters import own_interpreter
-from evalsuite.sandbox.unavailable import why
+from evalsuite.sandbox import tiers
+from evalsuite.sandbox.environments import own_environment, own_interpreter
+from evalsuite.sandbox.tiers import explain_failures
 from evalsuite.tools.execution import ToolFailure
 
 if TYPE_CHECKING:
@@ -140,12 +139,12 @@ class Live:
     def _answer(self, call: bytes) -> dict[str, Any]:
         """What the first bubblewrap that works made of a call."""
         failures = {}
-        for bwrap in bubblewrap.candidates():
+        for bwrap in tiers.find_bubblewrap():
             output, complaints = self._run(command(bwrap, self.library.folder), call)
             if output.startswith(_STARTED):
                 return _read(output.removeprefix(_STARTED), complaints)
             failures[bwrap] = complaints.strip()[-500:]
-        raise SandboxUnavailable(why(failures))
+        raise SandboxUnavailable(explain_failures(failures))
 
     def _run(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
         """What the process wrote on standard output, up to a limit, and on standard error."""
@@ -156,7 +155,7 @@ class Live:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=complaints,
-                env=bubblewrap.variables(own_interpreter()),
+                env=tiers.program_variables(own_interpreter()),
                 start_new_session=True,
             ) as process:
                 try:
@@ -169,7 +168,7 @@ class Live:
 
 def command(bwrap: str, folder: Path) -> list[str]:
     """The sandbox's own command, with the network, the tools' folder and our driver."""
-    words = bubblewrap.command(bwrap, own_environment())
+    words = tiers.bubblewrap_command(bwrap, own_environment())
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own
     for path in _NETWORK_FILES:

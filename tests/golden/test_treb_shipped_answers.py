@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 from evalsuite.benchmarks.treb.dataset import SHIPPED, files
-from evalsuite.benchmarks.treb.subtasks import SUBTASKS
+from evalsuite.benchmarks.treb.records import SUBTASKS
 from evalsuite.metrics.numbers import numeric_match
 from evalsuite.metrics.words import HAN
 

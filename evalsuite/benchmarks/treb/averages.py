@@ -12,7 +12,7 @@ from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS
+from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:

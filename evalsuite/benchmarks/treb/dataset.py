@@ -8,8 +8,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.treb.records import QuestionRecord, read_records
-from evalsuite.benchmarks.treb.subtasks import SUBTASKS, find_subtask
+from evalsuite.benchmarks.treb.records import SUBTASKS, QuestionRecord, find_subtask, read_records
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset

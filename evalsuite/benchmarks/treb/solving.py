@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
-from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, TCOT
+from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT
 from evalsuite.benchmarks.treb.tables import TableCache
 from evalsuite.core.shortening import beginning
 from evalsuite.core.threads import in_thread
@@ -148,7 +148,8 @@ question and in no more than 100 words."""
 
 PROGRAM = """\
 You answer questions about tables by programming in Python.
-The data is already in memory, in pandas data frames under the names given: there is no file to read.
+The data is already in memory, in pandas data frames under the names given: there is \
+no file to read.
 Say in one sentence how you go about it. Then write one complete program that prints the final answer, and \
 only the answer, in the language of the question. What it prints is your answer. Write it in this form:
 ```python
@@ -157,7 +158,8 @@ print(df["some column"].max())
 
 _ROUNDS_TEXT = """\
 You answer questions about tables by planning, programming in Python and looking at the results.
-The data is already in memory, in pandas data frames under the names given: there is no file to read.
+The data is already in memory, in pandas data frames under the names given: there is \
+no file to read.
 In each turn say briefly what comes next and write one block of code that prints what you want to see:
 ```python
 print(df["some column"].max())

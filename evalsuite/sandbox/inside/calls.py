@@ -1,4 +1,4 @@
-"""Which system calls a program may not make, as a seccomp filter.
+"""The seccomp filter: the system calls that a program may not make.
 
 The namespaces and limits hold by themselves; the filter keeps programs away from parts of the kernel that
 no table-reasoning program needs and that have a history (ptrace, bpf, io_uring, keyrings, new namespaces),
@@ -95,7 +95,7 @@ UNCONFINED: dict[str, tuple[int | None, int | None]] = {
     "lremovexattr": (198, 15),
     "fremovexattr": (199, 16),
 }
-# Landlock knows nothing of them: they come to nothing, which programs that copy files can live with.
+# Landlock does not cover these calls. They succeed without effect, so that programs that copy files still run.
 IDLE: dict[str, tuple[int | None, int | None]] = {
     "chmod": (90, None),
     "fchmod": (91, 52),
@@ -130,11 +130,11 @@ _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16
 
 
 def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
-    """The filter for `platform.machine()`, as instructions of classic BPF.
+    """Make the filter for a machine, as instructions of classic BPF.
 
     Args:
-        machine: see above.
-        own_pid: of the program's first process, where no namespace hides other processes from it.
+        machine: `platform.machine()`.
+        own_pid: pid of the program's first process if no namespace hides other processes from it.
         signals_closed: whether signals to others are closed already.
 
     Raises:

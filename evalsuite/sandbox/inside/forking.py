@@ -1,30 +1,51 @@
-"""The warm interpreter's loop: forks programs, watches them, and tells the host how each round ended."""
+"""The warm interpreter: loads what programs need once, forks for each program, and says how each round ended.
+
+The host sends commands in packets of JSON on its standard input, one packet per message:
+
+    {"preload": [...], "limits": {...}, "path": [...], "kept": [...]} first; answered by {"ready": true}
+    {"op": "start", "key": 7, "timeout": 10.0, "once": false} with the descriptors (payload, stdout, stderr, files)
+    {"op": "go", "key": 7, "timeout": 10.0}                           another round of the same program
+    {"op": "end", "key": 7}                                           kills it
+    {"op": "load", "modules": ["matplotlib.pyplot"]}                  imports them, for the programs to come
+
+It answers each round with `{"key": 7, "ending": ..., "seconds": ..., "alive": ...}`. The ending is `ok`, `raised`,
+`timeout`, `cpu`, `memory`, `output`, `exit <status>` or `signal <number>`. Where the program's own code was not
+reached, it is `table`, `unfit`, `early <ending>` or `refused <reason>`; `gone` if it died between its rounds.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import importlib
+import io
 import json
 import math
 import os
 import resource
 import select
+import signal
 import socket
 import sys
+import tempfile
 import time
-from typing import Any, NoReturn
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from . import census, program, warming
-from .forked import Forked
-from .isolation import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, keep_only
-from .limits import Limits
-from .walls import walls
+from . import Limits, kernel, program
+from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, keep_only
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
+
 
 PATROL_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
 DYING_SECONDS = 1.0
-# What the kernel may keep for a socket that is full: memory that is nobody's address space.
+# Kernel memory of a full socket, which no process's address space contains.
 SOCKET_BYTES = 1 << 20
 
 
@@ -39,26 +60,26 @@ class ForkingInterpreter:
         sys.path += setup["path"]
         self.limits = Limits(**setup["limits"])
         try:
-            self.walls = walls(setup, self.limits)
+            self.walls = raise_walls(setup, self.limits)
         except OSError as error:
             sys.exit(str(error))
         self._load(setup["preload"])
         self.programs: dict[int, Forked] = {}
         self.by_descriptor: dict[int, Forked] = {}
         self.poll = select.poll()
-        # Registered, and so heard, first.
+        # Registered first, so that its events come first.
         self.poll.register(control, select.POLLIN)
 
     def _load(self, modules: list[str]) -> None:
         # Where this process stands there may be modules of ours with names that a package tries, such as `tables`.
         own_folder = sys.path.pop(0)
-        with self.walls.room_to_load() as folder, warming.writing_to(folder):
+        with self.walls.room_to_load() as folder, write_to(folder):
             for name in modules:
                 _load(name)
         sys.path.insert(0, own_folder)
         gc.collect()
         gc.freeze()  # a collection in a forked process would copy every page
-        self.baseline = census.address_space(os.getpid())
+        self.baseline = kernel.address_space(os.getpid())
 
     def serve(self) -> NoReturn:
         """Runs until the host goes away."""
@@ -101,7 +122,7 @@ class ForkingInterpreter:
 
     def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
         try:
-            forked = self._forked(order, *descriptors)
+            forked = self._fork_program(order, *descriptors)
         except OSError as error:  # too many at a time: of descriptors, processes or namespaces
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -109,7 +130,7 @@ class ForkingInterpreter:
             return
         forked.clock(order["timeout"])
 
-    def _forked(self, order: dict[str, Any], payload: int, out: int, err: int, files: int) -> Forked:
+    def _fork_program(self, order: dict[str, Any], payload: int, out: int, err: int, files: int) -> Forked:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             wanted = {STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload}
@@ -159,10 +180,10 @@ class ForkingInterpreter:
 
     def _attend(self, forked: Forked, descriptor: int) -> None:
         if descriptor == forked.pidfd:
-            while status := forked.heard():
+            while status := forked.read_status():
                 self._believe(forked, status)
             self._bury(forked)
-        elif status := forked.heard():
+        elif status := forked.read_status():
             self._believe(forked, status)
         else:
             self._hang_up(forked)  # the process itself will tell how it ends
@@ -215,7 +236,7 @@ class ForkingInterpreter:
                     forked.kill(limit)
 
     def _limit_met(self, forked: Forked, family: set[int]) -> str | None:
-        if sum(map(census.cpu_seconds, family)) > forked.cpu_deadline:
+        if sum(map(kernel.cpu_seconds, family)) > forked.cpu_deadline:
             return "cpu"
         if self._memory(family) > self.limits.memory:
             return "memory"
@@ -225,8 +246,8 @@ class ForkingInterpreter:
 
     def _memory(self, pids: set[int]) -> int:
         """Bytes that these processes may have beyond what they have from the warm interpreter."""
-        mapped = sum(max(0, census.address_space(pid) - self.baseline) for pid in pids)
-        return mapped + SOCKET_BYTES * census.sockets(pids)
+        mapped = sum(max(0, kernel.address_space(pid) - self.baseline) for pid in pids)
+        return mapped + SOCKET_BYTES * kernel.sockets(pids)
 
     def _patience(self) -> int | None:
         """Milliseconds until somebody must be looked after."""
@@ -258,13 +279,222 @@ def _load(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
-        warming.exercise(name)
+        warm_up(name)
     except Exception:  # noqa: BLE001 - what does not work here is for the programs that need it to say
         # A module that was imported by half would fail in another way than one that was not.
         for half in set(sys.modules) - before:
             del sys.modules[half]
 
 
-def serve_forever() -> NoReturn:
-    """Serves the host on the standard input."""
+@dataclass(slots=True, eq=False)
+class Forked:
+    """One program's first process, with which the kernel ends all others of its pid namespace.
+
+    Attributes:
+        walls: what holds it.
+        key: what the host calls it.
+        pid: its number here; it is not reaped before `bury`, so it stays its own.
+        pidfd: readable once it is dead.
+        channel: a byte of status from it, a byte to wake it; None once it has closed it.
+        out: its standard output, of which only the size is looked at.
+        once: whether it has one round only.
+        started, deadline: of the round, in monotonic seconds; the deadline is infinite between rounds.
+        cpu_deadline: of the round, in seconds of CPU time of all its processes together.
+        loaded: whether its tables are there, and its own code has begun.
+        killed: whether it was, though it may not be dead yet.
+        verdict: why it was killed, if for a limit.
+    """
+
+    walls: Walls
+    key: int
+    pid: int
+    pidfd: int
+    channel: socket.socket | None
+    out: int
+    once: bool
+    started: float = 0.0
+    deadline: float = math.inf
+    cpu_deadline: float = math.inf
+    loaded: bool = False
+    killed: bool = False
+    verdict: str | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether a round is under way."""
+        return self.deadline < math.inf
+
+    @property
+    def dead(self) -> bool:
+        """Whether it waits for its burial."""
+        return self.dies_within(0)
+
+    def dies_within(self, seconds: float) -> bool:
+        """Waits for its death, but not for long."""
+        return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
+
+    def clock(self, timeout: float) -> None:
+        """Starts a round's time, on the clock and of the CPU."""
+        self.started = time.monotonic()
+        self.deadline = self.started + timeout
+        self.cpu_deadline = kernel.cpu_seconds(self.pid) + timeout
+
+    def stop_clock(self) -> float:
+        """Ends a round; returns its seconds."""
+        self.deadline = math.inf
+        return time.monotonic() - self.started
+
+    def read_status(self) -> bytes:
+        """Read a byte from the channel; empty if the program has closed its end."""
+        try:
+            return self.channel.recv(1) if self.channel else b""
+        except OSError:
+            return b""
+
+    def pause(self) -> bool:
+        """Stops it between rounds; False if it has left other processes, which cannot be stopped with it."""
+        os.kill(self.pid, signal.SIGSTOP)
+        return self.channel is not None and len(self.walls.families([self.pid])[self.pid]) == 1
+
+    def wake(self) -> None:
+        """Lets it run its next round; whatever it said in between is forgotten."""
+        if self.channel is not None:
+            with contextlib.suppress(OSError):
+                while self.channel.recv(1):
+                    pass
+            with contextlib.suppress(OSError):
+                self.channel.send(b"g")
+        os.kill(self.pid, signal.SIGCONT)
+
+    def kill(self, verdict: str | None = None) -> None:
+        """Kills it and all that came from it."""
+        self.killed = True
+        self.verdict = self.verdict or verdict
+        with contextlib.suppress(ProcessLookupError):  # it died by itself
+            self.walls.kill(self.pid)
+
+    def bury(self) -> str:
+        """Reaps it and lets go of everything; returns how it ended."""
+        status = self.walls.reap(self.pid, self.key)
+        os.close(self.pidfd)
+        os.close(self.out)
+        if self.channel is not None:
+            self.channel.close()
+        if self.verdict is not None:
+            return self.verdict
+        if os.WIFEXITED(status):
+            return f"exit {os.WEXITSTATUS(status)}"
+        return f"signal {os.WTERMSIG(status)}"
+
+
+def warm_up(module: str) -> None:
+    """Does what programs do most with a module; what it loads and caches is there after a fork."""
+    if module == "pandas":
+        _reckon()
+    elif module == "matplotlib.pyplot":
+        _draw()
+
+
+@contextmanager
+def write_to(folder: str) -> Iterator[None]:
+    """Lets packages that write a cache or a temporary file when they are imported do so in a folder."""
+    before, tempfile.tempdir = tempfile.tempdir, folder
+    # Otherwise matplotlib makes a folder that each program would remove as it ends.
+    os.environ["MPLCONFIGDIR"] = folder
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+        del os.environ["MPLCONFIGDIR"]
+
+
+def _draw() -> None:
+    from matplotlib import pyplot as plt
+
+    plt.plot([1, 2])
+    plt.title("Sales")
+    plt.savefig(io.BytesIO(), format="png")
+    plt.close("all")
+
+
+def _reckon() -> None:
+    import pandas as pd
+
+    frame = pd.read_csv(io.StringIO("a,b,c\n1,x,2020-01-01\n2,y,2020-01-02\n3,x,\n"))
+    frame.info(buf=io.StringIO())
+    results = [
+        frame,
+        frame.dtypes,
+        frame.describe(),
+        frame["b"].value_counts(),
+        frame.groupby("b")["a"].agg(["sum", "mean", "max"]),
+        frame.sort_values("a", ascending=False).head(2),
+        frame[frame["a"] > 1].iloc[0],
+        frame.loc[frame["b"].str.contains("x"), "a"].median(),
+        frame[["a"]].corr(),
+        pd.to_datetime(frame["c"]),
+        pd.to_numeric(frame["b"], errors="coerce").std(),
+        frame.merge(frame, on="a"),
+        frame.pivot_table(index="b", values="a"),
+        frame["a"].apply(str),
+    ]
+    "".join(map(str, results))
+
+
+class Walls(Protocol):
+    """How programs are forked, shut in, counted and ended."""
+
+    def room_to_load(self) -> AbstractContextManager[str]:
+        """Provide a writable folder, hidden from programs, while packages are imported."""
+        ...
+
+    def fork(self) -> int:
+        """Forks; returns 0 in the child, which is to be shut in."""
+        ...
+
+    def shut_in(self, key: int) -> None:
+        """Takes everything from the child but its own room.
+
+        Raises:
+            OSError: the kernel refused a step; the process is then not fit for a program.
+        """
+        ...
+
+    def families(self, pids: Iterable[int]) -> dict[int, set[int]]:
+        """Find all processes of each program by the pid of its first process."""
+        ...
+
+    def excess(self, key: int, family: set[int]) -> str:
+        """Name the limit that a program has exceeded and that the kernel does not enforce; empty if none."""
+        ...
+
+    def kill(self, pid: int) -> None:
+        """Kills all processes of a program, given its first."""
+        ...
+
+    def reap(self, pid: int, key: int) -> int:
+        """Clears away a program whose first process is dead; returns that one's wait status."""
+        ...
+
+    def prove(self) -> None:
+        """Tests the walls; ends this process, with the reason on its standard error, if they do not hold."""
+        ...
+
+
+def raise_walls(setup: dict[str, Any], limits: Limits) -> Walls:
+    """Make the walls that the host requested.
+
+    Raises:
+        OSError: this kernel does not have them.
+    """
+    if setup["walls"] == "landlock":
+        from .landlock import Landlocked
+
+        return Landlocked(limits, setup["shown"], setup["scratch"])
+    from .namespaces import Namespaces
+
+    return Namespaces(limits, setup["kept"])
+
+
+if __name__ == "__main__":
     ForkingInterpreter(socket.socket(fileno=0)).serve()

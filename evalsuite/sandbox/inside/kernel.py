@@ -1,10 +1,18 @@
-"""The few Linux calls that Python's `os` lacks, by ctypes; failures are OSErrors that name the call."""
+"""Linux calls that Python's `os` lacks, by ctypes; descriptors of a program; processes in /proc."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import os
+import resource
 import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NEW_MOUNTS = 0x00020000
 NEW_USERS = 0x10000000
@@ -38,7 +46,7 @@ def unshare(namespaces: int) -> None:
 
 
 def children_born_in(pid_namespace: int) -> None:
-    """The children to come live in this pid namespace, given as a descriptor."""
+    """Put future children into this pid namespace, given as a descriptor."""
     _call("setns", ctypes.c_int(pid_namespace), ctypes.c_int(NEW_PIDS))
 
 
@@ -107,3 +115,107 @@ def filter_calls(instructions: bytes) -> None:
     zero = ctypes.c_ulong(0)
     mode = ctypes.c_ulong(_FILTER_MODE)
     _call("prctl", ctypes.c_int(_SET_SECCOMP), mode, ctypes.byref(program), zero, zero)
+
+
+# What the program finds at these descriptors; all others are closed.
+STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
+
+
+def keep_only(descriptors: dict[int, int]) -> None:
+    """Closes all descriptors but these and a new, empty standard input.
+
+    Args:
+        descriptors: each open descriptor by its new number; the numbers count up from 1.
+    """
+    # Opened anew: a lock or a flag on one that they share would pass from program to program.
+    descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
+    # In two steps, as the wanted numbers may be taken by others that are wanted.
+    high = {
+        n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()
+    }
+    for number, descriptor in high.items():
+        os.dup2(descriptor, number, inheritable=number <= STDERR)
+    os.closerange(len(descriptors), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def address_space(pid: int) -> int:
+    """Bytes of address space of a process; 0 if it is gone.
+
+    What is mapped, and not what is resident: memory that processes share is resident in those alone that
+    have touched it.
+    """
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[0]) * PAGE
+    except OSError:
+        return 0
+
+
+def sockets(pids: Iterable[int]) -> int:
+    """Count the open sockets of these processes; a shared socket counts once."""
+    names = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it is gone, or a descriptor is
+            for file in os.scandir(f"/proc/{pid}/fd"):
+                target = os.readlink(file.path)  # noqa: PTH115 - many, and often
+                if target.startswith("socket:"):
+                    names.add(target)
+    return len(names)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process and the children that it has waited for have spent; 0 if it is gone."""
+    try:
+        return sum(map(int, _stat(pid)[11:15])) / TICKS
+    except OSError:
+        return 0.0
+
+
+def parents() -> dict[int, int]:
+    """Find the parent of every living process; zombies are left out."""
+    parent_of = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
+        if name.isdecimal():
+            try:
+                state, parent, *_ = _stat(int(name))
+            except OSError:
+                continue
+            if state != "Z":
+                parent_of[int(name)] = int(parent)
+    return parent_of
+
+
+def family(root: int, parents: dict[int, int]) -> set[int]:
+    """Find a process and its descendants."""
+    tree = {root}
+    while more := {pid for pid, parent in parents.items() if parent in tree} - tree:
+        tree |= more
+    return tree
+
+
+def process_groups() -> dict[int, set[int]]:
+    """List the living processes by process group."""
+    members: dict[int, set[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
+        if name.isdecimal():
+            with contextlib.suppress(OSError):  # it is gone
+                state, _, group, *_ = _stat(int(name))
+                if state != "Z":
+                    members.setdefault(int(group), set()).add(int(name))
+    return members
+
+
+def threads(pid: int) -> int:
+    """Count a process's threads; 0 if it is gone."""
+    try:
+        return int(_stat(pid)[17])
+    except OSError:
+        return 0
+
+
+def _stat(pid: int) -> list[str]:
+    """Read the fields of /proc/<pid>/stat after the name, which may contain spaces and parentheses."""
+    return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

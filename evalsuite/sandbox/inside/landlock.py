@@ -20,14 +20,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import census, kernel
+from . import kernel
 from .calls import call_filter
-from .isolation import STDERR
+from .kernel import STDERR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from .limits import Limits
+    from . import Limits
 
 OLDEST = 3
 """The Landlock version of Linux 6.2; before it a program could empty files that it cannot write."""
@@ -45,7 +45,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def version() -> int:
-    """The kernel's version of Landlock; 0 where there is none."""
+    """Find the kernel's Landlock version; 0 if it has none."""
     return max(0, int(_libc.syscall(_CREATE, None, 0, 1)))
 
 
@@ -76,7 +76,7 @@ class Landlocked:
 
     @contextmanager
     def room_to_load(self) -> Iterator[str]:
-        """A folder beside those of programs, for as long as packages are imported."""
+        """Provide a folder beside those of programs while packages are imported."""
         folder = self._scratch / "loading"
         folder.mkdir(mode=0o700)
         try:
@@ -157,13 +157,13 @@ class Landlocked:
             os.close(descriptor)
 
     def families(self, pids: Iterable[int]) -> dict[int, set[int]]:
-        """All processes of each program: its process group."""
-        groups = census.groups()
+        """Find all processes of each program: its process group."""
+        groups = kernel.process_groups()
         return {pid: groups.get(pid, set()) for pid in pids}
 
     def excess(self, key: int, family: set[int]) -> str:
-        """Which limit a program has passed that the kernel does not hold here; empty if none."""
-        if sum(map(census.threads, family)) > self._limits.processes:
+        """Name the limit that a program has exceeded and that the kernel does not enforce here; empty if none."""
+        if sum(map(kernel.threads, family)) > self._limits.processes:
             return "processes"
         return "files" if _size(self._scratch / str(key), self._limits.files) > self._limits.files else ""
 
@@ -229,7 +229,7 @@ def _allow(ruleset: int, descriptor: int, access: int) -> None:
 
 
 def _is_open_to_all(path: str) -> bool:
-    """Whether any user may pass through the folders above."""
+    """Check whether any user may enter the folders above."""
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in Path(path).resolve().parents)
 
 

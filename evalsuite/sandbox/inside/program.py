@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import ast
 import atexit
+import base64
 import builtins
 import contextlib
+import fcntl
 import io
 import json
 import linecache
 import os
+import platform
 import random
 import signal
 import sys
+import tempfile
 import threading
 import traceback
 import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .isolation import CHANNEL, PAYLOAD, STDERR, STDOUT
-from .table_files import TableFiles
-from .written_files import hand_over, save_open_figures, seen
+from . import kernel
+from .calls import AUDIT_ARCH, call_filter
+from .files import TableFiles, hand_over, list_files, save_open_figures
+from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,11 +44,11 @@ _first_process: set[int] = set()
 
 def serve() -> NoReturn:
     """Runs round after round in one namespace, until the channel closes."""
-    names = prepared()
+    names = prepare()
     number = 0
     while True:
         number += 1
-        status = round_of(names, f"<program {number}>" if number > 1 else "<program>")
+        status = run_round(names, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
             os._exit(0)  # a process that the program forked came out at the program's end
         _end_others()
@@ -56,7 +61,7 @@ def serve() -> NoReturn:
             os._exit(0)
 
 
-def prepared() -> dict[str, Any]:
+def prepare() -> dict[str, Any]:
     """Makes this process the first of a program; returns the namespace that the program runs in."""
     _first_process.add(os.getpid())
     _fresh_streams()
@@ -116,7 +121,7 @@ def _end_others() -> None:
         pass  # there are none, or none any more
 
 
-def round_of(names: dict[str, Any], title: str, begin: Callable[[], object] = lambda: None) -> bytes:
+def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = lambda: None) -> bytes:
     """Runs one round; returns its status.
 
     Args:
@@ -137,7 +142,7 @@ def round_of(names: dict[str, Any], title: str, begin: Callable[[], object] = la
     begin()
     _repeat(earlier, names)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
-    program, before = Program(code, title, names), seen()
+    program, before = Program(code, title, names), list_files()
     steps: list[Callable[[], None]] = [program.run, lambda: save_open_figures(before)]
     if is_last:
         # What Python itself does before it ends: waits for threads, then calls what was registered.
@@ -172,7 +177,7 @@ def _error_of(step: Callable[[], None]) -> str:
     except SystemExit as ending:
         return "" if ending.code is None or ending.code == 0 else f"SystemExit: {ending.code}"
     except BaseException as error:  # noqa: BLE001 - a program may raise anything
-        return _shown(error)
+        return _show_error(error)
     return ""
 
 
@@ -254,8 +259,8 @@ def _frame(content: bytes, kind: str, header_rows: int) -> Any:
     return pd.read_csv(io.BytesIO(content), header=header, encoding_errors="replace")
 
 
-def _shown(error: BaseException) -> str:
-    """The traceback, with the program's own frames alone: others would name places of this machine."""
+def _show_error(error: BaseException) -> str:
+    """Format the traceback with the program's own frames alone, because others would name paths of this machine."""
     try:
         trace = traceback.TracebackException.from_exception(error, limit=-SHOWN_FRAMES, compact=True)
         link: traceback.TracebackException | None = trace
@@ -263,7 +268,7 @@ def _shown(error: BaseException) -> str:
             _keep_own_frames(link)
             before = link.__cause__ or link.__context__
             if before is not None and not _keep_own_frames(before):
-                link.__cause__ = link.__context__ = None  # a library's affair with itself
+                link.__cause__ = link.__context__ = None  # raised and handled within a library
             link = link.__cause__ or link.__context__
         lines = "".join(trace.format()).strip().split("\n")
         return "\n".join(map(_narrow, lines))
@@ -272,7 +277,7 @@ def _shown(error: BaseException) -> str:
 
 
 def _narrow(line: str) -> str:
-    """A line of source or of a message that nobody would read whole, by its beginning and end."""
+    """Shorten a long line of source or of a message to its beginning and end."""
     return line if len(line) <= SHOWN_COLUMNS else f"{line[: SHOWN_COLUMNS - 105]} ... {line[-100:]}"
 
 
@@ -291,3 +296,55 @@ def _say(text: str) -> None:
         os.write(STDERR, text.encode("utf-8", "backslashreplace"))
     except OSError:
         pass  # the program closed it: its error is then without words
+
+
+STATUS = {OK: 0, RAISED: 1, NO_TABLE: 97}
+
+
+def run_alone(payload: str, word: str, seconds: float) -> NoReturn:
+    """Runs the program of a payload, in a folder of its own.
+
+    Args:
+        payload: file with what the host's `tables.payload` wrote; it is removed.
+        word: stands before the files on standard error.
+        seconds: time after loading the tables at which SIGALRM kills the process.
+    """
+    _shut_in()
+    real_error = fcntl.fcntl(STDERR, fcntl.F_DUPFD, FILES + 1)
+    os.chdir(tempfile.mkdtemp())
+    for number, path, mode in (
+        (STDERR, ".error", os.O_RDWR | os.O_CREAT),
+        (CHANNEL, os.devnull, os.O_WRONLY),
+        (PAYLOAD, payload, os.O_RDONLY),
+        (FILES, ".files", os.O_RDWR | os.O_CREAT),
+    ):
+        os.dup2(os.open(path, mode), number)
+    os.unlink(payload)  # noqa: PTH108 - the program is not to find it
+    names = prepare()
+    status = run_round(names, "<program>", lambda: signal.setitimer(signal.ITIMER_REAL, seconds))
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    error, files = (os.pread(number, 4 << 20, 0) for number in (STDERR, FILES))
+    _write(real_error, error + b"\n" + word.encode() + base64.b64encode(files))
+    os._exit(STATUS[status])
+
+
+def _shut_in() -> None:
+    """Continue in a child behind the call filter if this is the first process of a container.
+
+    No timer and no memory limit ends the first process.
+    """
+    if os.getpid() != 1:
+        return
+    kernel.close_to_others()
+    if child := os.fork():
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os._exit(128 - status if status < 0 else status)
+    # Engines differ in what they allow: Podman's lets programs make namespaces and mount in them.
+    if platform.machine() in AUDIT_ARCH:
+        kernel.forbid_new_privileges()
+        kernel.filter_calls(call_filter(platform.machine()))
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.sandbox import TableFile
-from evalsuite.sandbox.files import MOST_BYTES, MOST_FILES, as_event, read_files
-from evalsuite.sandbox.inside.written_files import HEAD
+from evalsuite.sandbox.execution import MOST_BYTES, MOST_FILES, as_event, read_files
+from evalsuite.sandbox.inside.files import HEAD
 
 Lab = Any
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 3, 2) + b"rest"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.sandbox import TableFile, bubblewrap
+from evalsuite.sandbox import TableFile, tiers
 from evalsuite.solvers.interleaved import show_result
 
 if TYPE_CHECKING:
@@ -120,11 +120,11 @@ def test_a_module_that_cannot_be_loaded_beforehand_leaves_nothing_behind(new_lab
 
 
 def test_evalsuite_itself_is_hidden_where_it_lies_among_what_programs_see() -> None:
-    package = bubblewrap.INSIDE.parents[1]
-    assert bubblewrap._masked([str(package.parent)]) == [
+    package = tiers.INSIDE.parents[1]
+    assert tiers._mask_package([str(package.parent)]) == [
         "--tmpfs",
         str(package),
         "--remount-ro",
         str(package),
     ]
-    assert bubblewrap._masked(["/usr/share/zoneinfo"]) == []
+    assert tiers._mask_package(["/usr/share/zoneinfo"]) == []

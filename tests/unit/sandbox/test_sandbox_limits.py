@@ -168,8 +168,7 @@ def test_the_patrol_finds_the_limit_that_a_program_has_met(
     cpu_deadline: float, memory: int, printed: int, limit: str | None
 ) -> None:
     """Here without a sandbox: on one core no program can be made to spend its CPU time before its wall time."""
-    from evalsuite.sandbox.inside.forked import Forked
-    from evalsuite.sandbox.inside.forking import ForkingInterpreter
+    from evalsuite.sandbox.inside.forking import Forked, ForkingInterpreter
     from evalsuite.sandbox.inside.namespaces import Namespaces
 
     walls = object.__new__(Namespaces)
@@ -183,18 +182,18 @@ def test_the_patrol_finds_the_limit_that_a_program_has_met(
 
 
 def test_cpu_time_and_memory_are_counted_with_children_and_without_the_dead() -> None:
-    from evalsuite.sandbox.inside import census
+    from evalsuite.sandbox.inside import kernel
 
-    before = census.cpu_seconds(os.getpid())
+    before = kernel.cpu_seconds(os.getpid())
     burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    assert wait_for(lambda: census.cpu_seconds(burner.pid) >= 0.2)
-    assert census.family(os.getpid(), census.parents()) >= {os.getpid(), burner.pid}
-    assert census.address_space(burner.pid) > 1 << 20
+    assert wait_for(lambda: kernel.cpu_seconds(burner.pid) >= 0.2)
+    assert kernel.family(os.getpid(), kernel.parents()) >= {os.getpid(), burner.pid}
+    assert kernel.address_space(burner.pid) > 1 << 20
     burner.kill()
-    assert wait_for(lambda: burner.pid not in census.parents()), "a zombie does not live"
+    assert wait_for(lambda: burner.pid not in kernel.parents()), "a zombie does not live"
     burner.wait()
-    assert census.cpu_seconds(os.getpid()) >= before + 0.2
-    assert (census.cpu_seconds(burner.pid), census.address_space(burner.pid)) == (0, 0)
+    assert kernel.cpu_seconds(os.getpid()) >= before + 0.2
+    assert (kernel.cpu_seconds(burner.pid), kernel.address_space(burner.pid)) == (0, 0)
 
 
 @pytest.mark.parametrize(

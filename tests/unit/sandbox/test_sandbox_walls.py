@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.sandbox import bubblewrap, sandbox
-from evalsuite.sandbox.environments import own_environment
+from evalsuite.sandbox import sandbox, tiers
+from evalsuite.sandbox.environments import own_environment, own_interpreter
 from evalsuite.sandbox.inside.calls import DENIED
-from evalsuite.sandbox.interpreters import own_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,11 +57,11 @@ def test_the_hosts_files_cannot_be_read(bare: Lab, secret: Path) -> None:
 
 def test_nothing_is_seen_but_the_interpreter_its_packages_and_system_libraries(bare: Lab) -> None:
     allowed = [
-        *bubblewrap.python_files(own_environment()),
-        *bubblewrap.SYSTEM_LIBRARIES,
-        *bubblewrap.SYSTEM_FILES,
+        *tiers.list_python_paths(own_environment()),
+        *tiers.SYSTEM_LIBRARIES,
+        *tiers.SYSTEM_FILES,
     ]
-    allowed += ["/sandbox/inside", *bubblewrap.DEVICES]
+    allowed += ["/sandbox/inside", *tiers.DEVICES]
     found = bare.run(
         "import os\n"
         f"allowed = {allowed!r}\n"
@@ -82,7 +81,7 @@ def test_the_hosts_environment_is_not_there(
     environment = ast.literal_eval(found.stdout)
     assert environment.pop("PWD") == "/sandbox"
     assert environment.pop("LC_CTYPE", "C.UTF-8") == "C.UTF-8"
-    assert environment == bubblewrap.variables(own_interpreter())
+    assert environment == tiers.program_variables(own_interpreter())
 
 
 def test_descriptors_of_the_host_are_not_inherited(bare: Lab, secret: Path) -> None:

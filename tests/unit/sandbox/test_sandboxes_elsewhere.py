@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable, SettingsError
-from evalsuite.sandbox import Limits, Sandbox, TableFile, bubblewrap
-from evalsuite.sandbox.docker import Docker
-from evalsuite.sandbox.tiers import TIERS, tiers_of
+from evalsuite.sandbox import Limits, Sandbox, TableFile, tiers
+from evalsuite.sandbox.script_hosts import Docker
+from evalsuite.sandbox.tiers import TIERS, read_tiers
 from tests.fusion_server import fusion_server
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def test_a_container_is_without_network_rights_and_room_but_what_limits_allow(co
 def test_docker_runs_a_program_from_standard_input_on_any_system(
     containers: Path, new_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bubblewrap, "demand_linux", lambda: pytest.fail("it needs no walls of this machine"))
+    monkeypatch.setattr(tiers, "demand_linux", lambda: pytest.fail("it needs no walls of this machine"))
     lab = new_lab(tiers=("docker:python:mine",))
     execution = lab.run("print(6 * 7)")
     assert (execution.stdout, execution.error, execution.tier) == ("42\n", None, "docker:python:mine")
@@ -163,9 +163,9 @@ def test_docker_that_is_not_there_or_cannot_start_a_container_says_so(
 @pytest.mark.parametrize("name", ["docker", "docker:", "gvisor", "ftp://there"])
 def test_an_unknown_sandbox_lists_what_there_is(name: str) -> None:
     with pytest.raises(SettingsError, match=r"auto, bubblewrap, landlock, docker:IMAGE"):
-        tiers_of(name)
+        read_tiers(name)
 
 
 def test_auto_means_this_machines_own_walls() -> None:
-    assert tiers_of("auto") == TIERS
-    assert tiers_of("https://sandbox.example") == ("https://sandbox.example",)
+    assert read_tiers("auto") == TIERS
+    assert read_tiers("https://sandbox.example") == ("https://sandbox.example",)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb import TREB, records
 from evalsuite.benchmarks.treb.dataset import load
-from evalsuite.benchmarks.treb.records import raw_records
-from evalsuite.benchmarks.treb.subtasks import COLUMN_OF, COLUMNS, SUBTASKS, find_subtask
+from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SUBTASKS, find_subtask, raw_records
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 

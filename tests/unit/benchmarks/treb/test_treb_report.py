@@ -16,11 +16,12 @@ from evalsuite.benchmarks.treb.report import (
     LEADERBOARD_TITLE,
     RANKED,
     best_mode,
+    choose_rows,
     leaderboard,
     report,
     skill_score,
+    write_line,
 )
-from evalsuite.benchmarks.treb.submission import choose_rows, write_line
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Record, Transcript
 from evalsuite.output.reports.section import Chart, Passage, Table

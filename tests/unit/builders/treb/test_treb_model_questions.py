@@ -178,7 +178,7 @@ def test_a_column_whose_name_nobody_can_tell_is_dropped(
 
 
 def test_every_subtask_about_tables_can_be_built() -> None:
-    from evalsuite.benchmarks.treb.subtasks import SUBTASKS
+    from evalsuite.benchmarks.treb.records import SUBTASKS
     from evalsuite.builders.treb.command import TEMPLATES
     from evalsuite.builders.treb.model_pairs import SUBTASKS as BY_MODELS
 
