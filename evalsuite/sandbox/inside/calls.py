@@ -52,7 +52,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "socket": (41, 198),
-    # A pair of connected sockets is allowed; these would turn one into an address that others can reach.
+    # A connected pair of streams is allowed; these would turn one into an address that others can reach.
     "bind": (49, 200),
     "connect": (42, 203),
     # Larger buffers are memory that no limit counts.
@@ -121,10 +121,11 @@ SIGNALS: dict[str, tuple[int, int]] = {
 FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
 NAMESPACE_FLAGS = 0x7E020000  # every CLONE_NEW flag of clone: mounts, cgroups, uts, ipc, users, pids, net
 CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
+SOCKETPAIR, STREAM, SEQPACKET, SOCKET_TYPES = {"x86_64": 53, "aarch64": 199}, 1, 5, 0xF
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 X32_BIT = 0x40000000
 
-_LOAD, _EQUALS, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _AND, _EQUALS, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16, 24
 
@@ -157,6 +158,16 @@ def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: boo
     ]
     for number in numbers:
         steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
+    # A datagram socket of a pair could still send to any path, and with it descriptors.
+    steps += [
+        (_EQUALS, 0, 6, SOCKETPAIR[machine]),
+        (_LOAD, 0, 0, _AT_SECOND_ARGUMENT),
+        (_AND, 0, 0, SOCKET_TYPES),
+        (_EQUALS, 2, 0, STREAM),
+        (_EQUALS, 1, 0, SEQPACKET),
+        (_RETURN, 0, 0, refuse),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
     if own_pid is not None:
         steps += _steps_without_namespaces(column, own_pid, signals_closed=signals_closed)
     steps += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -111,6 +112,21 @@ def test_the_warm_interpreter_cannot_be_ended_from_within(landlocked: Lab) -> No
 )
 def test_no_network_and_no_socket_is_reached(landlocked: Lab, attack: str) -> None:
     assert "not permitted" in last_line(landlocked.run(attack).error)
+
+
+def test_no_message_reaches_a_datagram_socket_of_the_host(landlocked: Lab, tmp_path: Path) -> None:
+    address = str(tmp_path / "log")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(address)
+        log.setblocking(False)
+        attack = (
+            "import socket\n"
+            "one, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+            f"one.sendto(b'forged', {address!r})"
+        )
+        assert "not permitted" in last_line(landlocked.run(attack).error)
+        with pytest.raises(BlockingIOError):
+            log.recv(100)
 
 
 @pytest.mark.parametrize("attack", ["os.setsid()", "os.setpgid(0, 0)"])

@@ -19,6 +19,7 @@ from evalsuite.sandbox.inside.calls import (
     IDLE,
     OWN_ONLY,
     SIGNALS,
+    SOCKETPAIR,
     UNCONFINED,
     call_filter,
 )
@@ -41,7 +42,12 @@ def test_the_call_numbers_are_those_of_the_kernels_headers(machine: str) -> None
     column = list(AUDIT_ARCH).index(machine)
     tables = DENIED | UNCONFINED | IDLE | OWN_ONLY | SIGNALS
     ours = {name: number for name, pair in tables.items() if (number := pair[column]) is not None}
-    ours |= {"clone": CLONE[machine], "clone3": CLONE3, "fcntl": FCNTL[machine]}
+    ours |= {
+        "clone": CLONE[machine],
+        "clone3": CLONE3,
+        "fcntl": FCNTL[machine],
+        "socketpair": SOCKETPAIR[machine],
+    }
     # A call may be newer than the headers.
     newest = max(numbers.values())
     assert ours == {
@@ -79,6 +85,8 @@ def answer(program: bytes, machine: str, number: int | None, first: int = 0, sec
             return operand
         if operation == 0x20:
             value = memory[operand]
+        elif operation == 0x54:
+            value &= operand
         else:
             holds = {0x15: value == operand, 0x35: value >= operand, 0x45: bool(value & operand)}[operation]
             at += if_true if holds else if_false
@@ -100,3 +108,14 @@ def test_without_namespaces_limits_and_signals_are_for_the_program_alone(machine
         IDLED
     }
     assert {answer(new, machine, pair[column], 1) for pair in UNCONFINED.values()} == {REFUSED}
+
+
+@pytest.mark.parametrize("machine", sorted(AUDIT_ARCH))
+@pytest.mark.parametrize("flags", [0, 0o2000000, 0o4000])
+def test_a_pair_of_sockets_is_allowed_only_where_it_cannot_send_to_a_path(machine: str, flags: int) -> None:
+    allowed = {
+        kind
+        for kind in range(1, 11)
+        if answer(call_filter(machine), machine, SOCKETPAIR[machine], 1, kind | flags) == ALLOWED
+    }
+    assert allowed == {1, 5}

@@ -185,7 +185,7 @@ def test_neighbours_cannot_meet_in_shared_memory_or_by_sockets(bare: Lab) -> Non
         "found = []\n"
         "try: memory = shared.SharedMemory('meet', create=True, size=64)\n"
         "except FileExistsError: found.append('memory')\n"
-        "ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+        "ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)\n"
         "for call in (lambda: ours.bind('\\0meet'), lambda: ours.connect('\\0meet'), lambda: ours.listen()):\n"
         "    try: found.append(call())\n"
         "    except OSError: pass\n"
