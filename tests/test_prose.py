@@ -107,7 +107,6 @@ UNFINISHED = {
     "builders",
     "commands",
     "decisions",
-    "docs",
     "engine",
     "judges",
     "metaeval",
