@@ -6,7 +6,7 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.metrics.tables.cell_text import cell_value, plain_text
+from evalsuite.metrics.tables.cells import cell_value, plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

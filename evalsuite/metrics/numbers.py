@@ -9,7 +9,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Decimal, InvalidOperation, localcontext
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.words import FULL_WIDTH
+from evalsuite.metrics.text import FULL_WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,7 @@ from scipy import stats
 from evalsuite.benchmarks.treb.dataset import SHIPPED, files
 from evalsuite.benchmarks.treb.records import SUBTASKS
 from evalsuite.metrics.numbers import numeric_match
-from evalsuite.metrics.words import HAN
+from evalsuite.metrics.text import HAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

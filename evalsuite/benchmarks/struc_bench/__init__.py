@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
-from evalsuite.benchmarks.struc_bench.dataset import DEFAULT_MODES, MODES, load
+from evalsuite.benchmarks.struc_bench.items import DEFAULT_MODES, MODES, load
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _solver(setup: Setup) -> Solver:
-    from evalsuite.benchmarks.struc_bench.solving import solver
+    from evalsuite.benchmarks.struc_bench.scoring import solver
 
     return solver(setup)
 
@@ -41,7 +41,7 @@ def _report(views: Sequence[RunView]) -> Section:
 
 
 def _corpus_bleu(tally: Tally) -> Estimate | None:
-    from evalsuite.benchmarks.struc_bench.corpus_bleu import corpus_bleu
+    from evalsuite.benchmarks.struc_bench.scoring import corpus_bleu
 
     return corpus_bleu(tally)
 

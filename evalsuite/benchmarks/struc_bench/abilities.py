@@ -5,16 +5,218 @@ The paper names the abilities and has people rate them; the formulas are stated 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
 
-from evalsuite.metrics.tables.cell_values import Text, is_blank, value_of
+from evalsuite.metrics.tables.cells import Text, cell_value, is_blank, plain_text, same_form, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from evalsuite.benchmarks.struc_bench.comparison import TableComparison
-    from evalsuite.metrics.tables import FormFact
+    from evalsuite.metrics.tables import CellGrid, FormFact
+    from evalsuite.metrics.tables.content import ContentComparison, TablePair
+
+    Numbers = Sequence[Sequence[float | None]]
+
+
+CellVerdict = Literal["same", "other form", "differs", "missing", "unwanted", "blank"]
+"""`missing`: blank though a value was wanted. `unwanted`: a value though blank was wanted. `blank`: both blank."""
+RIGHT: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
+"""Verdicts of cells that cost no content."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellPair:
+    """A wanted data cell and the predicted cell in its place, without markup."""
+
+    predicted: str
+    wanted: str
+    verdict: CellVerdict
+
+
+@dataclass(slots=True)
+class TableComparison:
+    """The differences between all tables of two texts.
+
+    The head rows of a wanted table (its first row, where the markup marks none) hold the names of its columns. In
+    tables of two columns or more, the first column holds the names of the rows. The other cells are data.
+
+    Attributes:
+        tables: the number of wanted tables.
+        structure: numbers of tables, rows and columns that are missing or not wanted, by `missing rows` and so on.
+        names: names of rows and columns that differ from the wanted ones, as (predicted, wanted).
+        cells: all data cells that both sides have.
+        lost: data cells of wanted rows, columns and tables that the prediction lacks.
+        predicted: all data cells of the prediction.
+        sums: for each sum in the wanted tables, see `sums_held`, whether the prediction has it too.
+    """
+
+    tables: int = 0
+    structure: Counter[str] = field(default_factory=Counter)
+    names: list[tuple[str, str]] = field(default_factory=list)
+    cells: list[CellPair] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    predicted: list[str] = field(default_factory=list)
+    sums: list[bool] = field(default_factory=list)
+
+    @property
+    def wanted(self) -> list[str]:
+        """All data cells of the reference."""
+        return [*(pair.wanted for pair in self.cells), *self.lost]
+
+
+def compare(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
+    """Read names, data and structure off the comparison of contents."""
+    comparison = TableComparison(tables=len(wanted))
+    for pair in content.pairs:
+        _add_table(pair, wanted[pair.wanted].head_rows, comparison)
+    comparison.structure["extra tables"] += len(content.extra)
+    for table in content.extra:
+        first = int(table.width > 1)
+        comparison.predicted += [text for row in _plain(table.texts)[1:] for text in row[first:]]
+    return comparison
+
+
+def judge_cell(predicted: str, wanted: str) -> CellVerdict:
+    """Compare a cell with the wanted one; both are given without markup."""
+    if is_blank(predicted) and is_blank(wanted):
+        return "blank" if same_form(predicted, wanted) else "other form"
+    if is_blank(wanted):
+        return "unwanted"
+    if is_blank(predicted):
+        return "missing"
+    if cell_value(predicted) != cell_value(wanted):
+        return "differs"
+    return "same" if same_form(predicted, wanted) else "other form"
+
+
+def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
+    wanted, predicted = _plain(pair.right.texts), _plain(pair.left.texts)
+    # A table of head rows alone has its names in the first row.
+    head = head_rows if 0 < head_rows < len(wanted) else 1
+    first = int(pair.right.width > 1)
+    rows = {there: here for here, there in pair.rows}
+    columns = {there: here for here, there in pair.columns}
+    arranged: list[list[str]] = []
+    for row, texts in enumerate(wanted):
+        line: list[str] = []
+        for column, text in enumerate(texts):
+            is_name = row < head or column < first
+            answered = predicted[rows[row]][columns[column]] if row in rows and column in columns else None
+            if is_name:
+                if answered is not None and judge_cell(answered, text) not in RIGHT:
+                    comparison.names.append((answered, text))
+                continue
+            line.append(answered or "")
+            if answered is None:
+                comparison.lost.append(text)
+            else:
+                comparison.cells.append(CellPair(answered, text, judge_cell(answered, text)))
+        if row >= head:
+            arranged.append(line)
+    comparison.sums += sums_held(arranged, [texts[first:] for texts in wanted[head:]])
+    if pair.predicted is None:
+        comparison.structure["missing tables"] += 1
+        return
+    heads = {rows[row] for row in range(head) if row in rows}
+    named = {columns[column] for column in range(first) if column in columns}
+    comparison.predicted += [
+        text
+        for row, texts in enumerate(predicted)
+        if row not in heads
+        for column, text in enumerate(texts)
+        if column not in named
+    ]
+    comparison.structure += Counter(
+        {
+            "missing rows": len(wanted) - len(rows),
+            "extra rows": len(predicted) - len(rows),
+            "missing columns": pair.right.width - len(columns),
+            "extra columns": pair.left.width - len(columns),
+        }
+    )
+
+
+def _plain(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[plain_text(text) for text in row] for row in rows]
+
+
+MOST_COLUMNS = 16
+"""Of wider tables only as many lines are looked through: each pair is tried with each other line."""
+TOLERANCE = 1e-6
+FEWEST_LINES = 2
+"""In a single line, two small numbers make a third one by chance."""
+
+
+def sums_held(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
+    """For each sum that a wanted table's lines form, whether it holds among the predicted cells as well.
+
+    A line, a row or a column, is the sum of two others, or of all others, if it is in each place across where all
+    of them have numbers, in two places at least. A difference is a sum seen from another of its lines. Each place
+    counts for itself.
+
+    Args:
+        predicted: data cells in the wanted arrangement; empty where there is no table.
+        wanted: data cells, all rows equally long.
+    """
+    numbers = [[_number(cell) for cell in row] for row in wanted]
+    answered = [[_number(cell) for cell in row] for row in predicted]
+    if not answered:
+        answered = [[None] * len(row) for row in numbers]
+    return [*_held(answered, numbers), *_held(_turned(answered), _turned(numbers))]
+
+
+def _held(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
+    for total, parts in _sums(wanted):
+        for row, answered in zip(wanted, predicted, strict=True):
+            if _is_sum(row, total, parts):
+                yield _is_sum(answered, total, parts) is True
+
+
+def _sums(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The columns that are sums, each with those it is the sum of."""
+    columns = range(min(len(rows[0]), MOST_COLUMNS) if rows else 0)
+    for total in columns:
+        others = [column for column in columns if column != total]
+        whole = [tuple(others)] if len(others) > 2 else []
+        for parts in (*combinations(others, 2), *whole):
+            if _is_sum_throughout(rows, total, parts):
+                yield total, parts
+
+
+def _is_sum_throughout(rows: Numbers, total: int, parts: tuple[int, ...]) -> bool:
+    lines = 0
+    for row in rows:
+        verdict = _is_sum(row, total, parts)
+        if verdict is False:
+            return False
+        lines += verdict is True
+    return lines >= FEWEST_LINES
+
+
+def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> bool | None:
+    """Whether it is the sum in this row; None where a number is missing, or one that changes nothing is added."""
+    whole, values = row[total], [row[part] for part in parts]
+    numbers = [value for value in values if value]
+    if whole is None or len(numbers) < len(values):
+        return None
+    return abs(whole - sum(numbers)) <= TOLERANCE * max(1.0, abs(whole))
+
+
+def _turned(rows: Numbers) -> list[tuple[float | None, ...]]:
+    return list(zip(*rows, strict=True))
+
+
+def _number(cell: str) -> float | None:
+    try:
+        number = float(value_of(cell))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
 
 ABILITIES = {
     "coverage": "Coverage",
@@ -106,3 +308,43 @@ def _values(cells: Iterable[str]) -> Counter[str]:
 
 def _share(part: int, whole: int) -> float | None:
     return min(part / whole, 1.0) if whole else None
+
+
+ERROR_TYPES = {
+    "structure_error": "Structure error",
+    "naming_error": "Structure naming error",
+    "element_error": "Element error",
+    "element_format_error": "Element format error",
+}
+"""Metric names and headings."""
+ERROR_FREE = "error_free"
+BROKEN = frozenset({"markup", "well_formed", "compiles"})
+"""Facts of form without which an output is no table of the wanted kind at all."""
+
+
+def error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
+    """Which types of errors an output has, 1.0 for each that it has.
+
+    `error_free` is 1.0 if it has none of them and fulfils every fact of form.
+
+    - structure: a table, row or column is missing, too many, or in another place among the others; or the markup
+      is another one than wanted, is incomplete, or would not compile;
+    - naming: a row's or column's name differs in value;
+    - element: a data cell in its place has another value, is missing, or should be empty;
+    - element format: a data cell has the right value in another form (50 for 50.0%, 12 for 12:00).
+
+    Cells of missing rows and columns are not errors in themselves. Where no table was wanted, there is nothing to
+    compare, so no type is given.
+    """
+    if not comparison.tables:
+        return {}
+    unfulfilled = {fact.name for fact in facts if not fact.fulfilled}
+    verdicts = {pair.verdict for pair in comparison.cells}
+    present = {
+        "structure_error": comparison.structure.total() > 0 or bool(unfulfilled & BROKEN),
+        "naming_error": bool(comparison.names),
+        "element_error": bool(verdicts & {"differs", "missing", "unwanted"}),
+        "element_format_error": "other form" in verdicts,
+    }
+    free = not unfulfilled and not any(present.values())
+    return {**{name: float(has) for name, has in present.items()}, ERROR_FREE: float(free)}

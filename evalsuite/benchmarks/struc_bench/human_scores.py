@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
-from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:

@@ -4,16 +4,77 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
-from evalsuite.core.errors import DatasetError
-from evalsuite.metrics.tables import FORMATS, Format
+from evalsuite.benchmarks.struc_bench.human_scores import FILE, RatedOutput, of_model, read_human_scores
+from evalsuite.benchmarks.struc_bench.p_score import check_prompt
+from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.keywords import read_options
+from evalsuite.core.protocols import Dataset
+from evalsuite.core.types import Sample
+from evalsuite.metrics.tables import FORMATS, Format, describe_form, read_wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Collection, Iterable, Mapping
+
+    from evalsuite.core.protocols import Setup
+    from evalsuite.metrics.tables import Format
+
+
+NEURAL = ("bertscore", "bartscore", "bleurt")
+QUICK = 4
+"""Shipped items of each format for a quick look."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrucBenchOptions:
+    """The keyword arguments of Struc-Bench in `@benchmark`.
+
+    Attributes:
+        each: how many items of each format are asked; 0 is all. By default all of a folder, and of the shipped
+            samples the first 4.
+        max_tokens: of an answer; by default half as much again as the wanted table needs, and at least
+            `least_tokens`.
+        least_tokens: the least that is allowed for an answer, so that a model has room to think first.
+        temperature: of the answers.
+        bertscore: folder of an encoder; without one BERTScore is not measured.
+        bertscore_layer: whose embeddings are compared; by default the one that is usual for the model.
+        bertscore_baseline: file of the bert_score package by which BERTScore is rescaled.
+        bartscore: folder of an encoder-decoder, likewise.
+        bleurt: folder of a BLEURT checkpoint, likewise.
+        p_prompt: what the P-Score's judge is asked; the default is `PROMPT` in `struc_bench.p_score`,
+            whose places in braces it may have, and {tables} it must.
+    """
+
+    each: int = 0
+    max_tokens: int | None = None
+    least_tokens: int = 2048
+    temperature: float | None = 0.0
+    bertscore: str | None = None
+    bertscore_layer: int | None = None
+    bertscore_baseline: str | None = None
+    bartscore: str | None = None
+    bleurt: str | None = None
+    p_prompt: str | None = None
+
+    @classmethod
+    def of(cls, setup: Setup) -> StrucBenchOptions:
+        """The options of a run.
+
+        Raises:
+            SettingsError: an argument is none of these, or a prompt has not the places it must have.
+        """
+        options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})
+        if options.p_prompt is not None:
+            try:
+                check_prompt(options.p_prompt)
+            except ValueError as error:
+                raise SettingsError(f"Struc-Bench: p_prompt {error}") from error
+        return options
+
 
 WORDS: Mapping[Format, frozenset[str]] = {
     "html": frozenset({"html"}),
@@ -116,3 +177,130 @@ def _the_one(folder: Path, written: Format, paths: list[Path]) -> Path:
             folder, "", f"several files of {written} items: {names}", "one, or one named ..._test.json"
         )
     return chosen[0]
+
+
+FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", "html": "HTML"}
+"""As in the paper's Table 2, in its order."""
+
+ANSWER: Mapping[Format, str] = {
+    "markdown": "Write each table row on its own line, cells between | characters, the column names first. "
+    "Above each table put its name and a colon, and leave a cell empty where the text gives no value. An answer on "
+    "another text looks like this:\n\n"
+    "Team:\n| | Wins | Points |\n| Blue | 12 | 98 |\n| Green | | 87 |\n\n"
+    "Player:\n| | Assists |\n| Ann Bell | 4 |\n\n"
+    "Reply with the tables alone.",
+    "latex": "Reply with the LaTeX code of the table alone.",
+    "html": "Reply with the HTML code of the table alone.",
+}
+
+
+TEXT_FOLLOWS = "The text:\n"
+
+
+def question(item: TableItem, written: Format, mode: str) -> str:
+    """The whole question for an item."""
+    if mode == "format_facts":
+        item = replace(item, format_description=describe_form(read_wanted(item.output, written)))
+    parts = [instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[written]]
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def text_of(asked: str, written: Format) -> str:
+    """The text that a table was to be made of, out of a whole question."""
+    after = asked.partition(TEXT_FOLLOWS)[2] or asked
+    return after.removesuffix(ANSWER[written].strip()).strip()
+
+
+def instruction(item: TableItem, mode: str) -> str:
+    """The instruction; in every mode but `direct`, the description of the format follows it."""
+    parts = [item.instruction]
+    if mode != "direct":
+        parts.append(f"The format of the table:\n{item.format_description}")
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+SHIPPED = Path(__file__).parent / "data"
+MODES = {
+    "direct": "the instruction and the text",
+    "format_cot": "the instruction, a model's description of the table's format, and the text",
+    "format_facts": "the instruction, the facts of form read off the wanted table, and the text",
+}
+DEFAULT_MODES = ("direct",)
+
+
+def load(setup: Setup) -> Dataset:
+    """One sample for each item and mode.
+
+    Raises:
+        DatasetError: a file is not as published, an item's table cannot be read, an item lacks the description
+            that `format_cot` needs, or a rating is of an item that does not exist.
+    """
+    folder, options = setup.data or SHIPPED, StrucBenchOptions.of(setup)
+    people = _people(folder, setup.model)
+    samples, counts, ids = list[Sample](), list[str](), set[str]()
+    for written, path in find_files(folder).items():
+        items = read_items(path)
+        ids |= {_name(written, place) for place in range(len(items))}
+        chosen = items[: options.each or None]
+        counts.append(f"{written} {len(chosen)} of {len(items)}")
+        for place, item in enumerate(chosen):
+            _check_readable(item, written, path, place)
+            for mode in setup.modes:
+                if mode == "format_cot" and not item.format_description:
+                    raise DatasetError(path, f"item {place}", "no field 'format_description'", _remedy(path))
+                samples.append(_sample(_name(written, place), item, written, mode, setup.modes, people))
+    _check_rated(people, ids, folder)
+    where = f"files of {folder.name}" if setup.data else "shipped samples"
+    return Dataset(samples, f"{where} ({', '.join(counts)})")
+
+
+def _check_readable(item: TableItem, written: Format, path: Path, place: int) -> None:
+    """Without a readable table there is nothing to compare with, and a refusal would score as well as any answer."""
+    if not read_wanted(item.output, written).tables:
+        start = " ".join(item.output.split())[:60]
+        expected = f"a table that can be read as {written} (docs/struc_bench.md lists the markup)"
+        raise DatasetError(path, f"item {place}, field 'output'", repr(start), expected)
+
+
+def _name(written: Format, place: int) -> str:
+    return f"{written}-{place:03}"
+
+
+def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
+    """A rating of an item that does not exist would otherwise be ignored silently."""
+    outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
+    if strangers := sorted(set(people) - outputs):
+        expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"
+        raise DatasetError(folder / FILE, "field 'sample'", repr(strangers[0]), expected)
+
+
+def _sample(
+    name: str,
+    item: TableItem,
+    written: Format,
+    mode: str,
+    modes: tuple[str, ...],
+    people: Mapping[str, RatedOutput],
+) -> Sample:
+    variant = f"{name}-{mode}"
+    ratings = people.get(variant) or people.get(name)
+    rated = {"people": ratings.facts()} if ratings else {}
+    return Sample(
+        id=variant if len(modes) > 1 else name,
+        input=question(item, written, mode),
+        target=item.output,
+        tags={"format": written, "mode": mode, "cluster": name},
+        metadata={"text": item.input, **rated},
+    )
+
+
+def _people(folder: Path, model: str) -> dict[str, RatedOutput]:
+    path = folder / FILE
+    return of_model(read_human_scores(path), model) if path.is_file() else {}
+
+
+def _remedy(path: Path) -> str:
+    return (
+        "a description of the table's format for the mode format_cot: "
+        f"evalsuite build struc-bench format-cot {path.name} --model MODEL --to FILE writes them"
+    )

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS
 from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.tally import Estimate

@@ -8,14 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
-from evalsuite.benchmarks.struc_bench.corpus_bleu import corpus_bleu
-from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.options import NEURAL
-from evalsuite.benchmarks.struc_bench.outputs import outputs_to_read
+from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, ERROR_FREE, ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, NEURAL
 from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
-from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
-from evalsuite.benchmarks.struc_bench.scoring import COMPILES, FORM, METRICS, RELEASED, TABLE_SCORE
+from evalsuite.benchmarks.struc_bench.scoring import (
+    COMPILES,
+    FORM,
+    METRICS,
+    RELEASED,
+    TABLE_SCORE,
+    corpus_bleu,
+)
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
 from evalsuite.output.reports.table_rows import LabelledCases, lines_of
 from evalsuite.output.reports.truncation_note import cut_off
@@ -23,8 +26,45 @@ from evalsuite.output.reports.truncation_note import cut_off
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalsuite.core.types import Record
     from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.results.tally import RunView, Tally
+    from evalsuite.output.reports.table_rows import LabelledCases
+    from evalsuite.results.tally import Row, RunView, Tally
+
+
+RANKED_BY = "table_score"
+
+
+def outputs_to_read(line: LabelledCases) -> Iterator[Passage]:
+    """The outputs with the lowest and the highest table score (of equal ones the first), folded."""
+    for written, name in FORMAT_NAMES.items():
+        rows = line.tally.where(format=written).scored(RANKED_BY).rows
+        if not rows:
+            continue
+        worst = min(rows, key=lambda row: row.scores[RANKED_BY])
+        best = max(rows, key=lambda row: row.scores[RANKED_BY])
+        yield _passage(f"{line.label}, {name}: the worst output", worst, line)
+        if best is not worst:
+            yield _passage(f"{line.label}, {name}: the best output", best, line)
+
+
+def _passage(title: str, row: Row, line: LabelledCases) -> Passage:
+    heading = (
+        f"{title}, {row.sample} (table score {row.scores[RANKED_BY]:.3f}: content "
+        f"{row.scores['table_content']:.3f}, form {row.scores['table_form']:.3f})"
+    )
+    return Passage(heading, _both(line.view.read(row.case)) + _checklist(row), folded=True)
+
+
+def _checklist(row: Row) -> str:
+    lines = (f"{'[x]' if fulfilled else '[ ]'} {text}" for _, text, fulfilled in row.facts.get(FORM, ()))
+    return "\n\nFORM\n\n" + "\n".join(lines)
+
+
+def _both(record: Record) -> str:
+    answer = record.transcript.answer.strip() if record.transcript else ""
+    return f"WANTED\n\n{record.target}\n\nANSWERED\n\n{answer or '(nothing)'}"
+
 
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}

@@ -2,27 +2,72 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from evalsuite.benchmarks.struc_bench.abilities import abilities, markup_used
-from evalsuite.benchmarks.struc_bench.comparison import TableComparison, compare
-from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
-from evalsuite.benchmarks.struc_bench.error_types import error_types
-from evalsuite.benchmarks.struc_bench.options import NEURAL, StrucBenchOptions
+from evalsuite.benchmarks.struc_bench.abilities import (
+    TableComparison,
+    abilities,
+    compare,
+    error_types,
+    markup_used,
+)
+from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
 from evalsuite.core.errors import JudgeError, ScoringError
 from evalsuite.core.types import Score
 from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
+from evalsuite.results.tally import Estimate
+from evalsuite.solvers.generate import generate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup
+    from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup, Solver
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.metrics.tables import CellGrid, Format, TableScore
+    from evalsuite.results.tally import Tally
+
+
+FACT = "bleu"
+
+
+def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
+    """Matched and all n-grams of order 1 to 4, and the lengths of both texts, in sacrebleu's tokens."""
+    score = _bleu().corpus_score([prediction], [[reference]])
+    return {
+        "matched": list(score.counts),
+        "all": list(score.totals),
+        "lengths": [score.sys_len, score.ref_len],
+    }
+
+
+def corpus_bleu(tally: Tally) -> Estimate | None:
+    """SacreBLEU in [0, 1] (0 to 100 divided by 100) over all cases that were scored; None without any."""
+    counts = [row.facts[FACT] for row in tally.scored("bleu") if FACT in row.facts]
+    if not counts:
+        return None
+    matched, every = (_sum([count[name] for count in counts]) for name in ("matched", "all"))
+    predicted, wanted = _sum([count["lengths"] for count in counts])
+    score = _bleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
+    # sacrebleu sums logarithms: a perfect match comes out a rounding error above 100.
+    return Estimate(min(1.0, score / 100), n=len(counts))
+
+
+def _sum(rows: Sequence[Sequence[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+@cache
+def _bleu() -> Any:
+    """Sacrebleu's defaults, exponential smoothing among them."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU()
+
 
 TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_form": "Form"}
 """The table score, which decides, and its two sides."""
@@ -45,6 +90,22 @@ RELEASED = {
     "h_content_released": "Content H-Score, released",
     "h_format_released": "Format H-Score, released",
 }
+
+
+def solver(setup: Setup) -> Solver:
+    """The solver of all modes, which differ only in the question."""
+    options = StrucBenchOptions.of(setup)
+
+    async def solve(sample: Sample, model: Model) -> Transcript:
+        limit = options.max_tokens or max(options.least_tokens, room_for(str(sample.target)))
+        return await generate(max_tokens=limit, temperature=options.temperature)(sample, model)
+
+    return solve
+
+
+def room_for(table: str) -> int:
+    """Tokens for a table: a margin of a half over what it takes at two and a half characters a token."""
+    return 32 + int(1.5 * len(table) / 2.5)
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:

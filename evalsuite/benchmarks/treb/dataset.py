@@ -13,7 +13,7 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset
 from evalsuite.core.types import Sample
-from evalsuite.metrics.words import HAN
+from evalsuite.metrics.text import HAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -31,8 +31,7 @@ from evalsuite.judges.judgements import sign_scores, signature
 from evalsuite.judges.parsing import remove_thoughts
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
-from evalsuite.metrics.text import bleu, bleu_of_tokens, rouge_l, stemmed
-from evalsuite.metrics.words import segment
+from evalsuite.metrics.text import bleu, bleu_of_tokens, rouge_l, segment, stemmed
 from evalsuite.solvers.boxed import last_boxed_answer, plain_words
 
 if TYPE_CHECKING:

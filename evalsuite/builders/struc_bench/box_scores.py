@@ -5,22 +5,228 @@ The corpus: Wiseman, Shieber, Rush, Challenges in Data-to-Document Generation (E
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
-from evalsuite.builders.struc_bench.box_columns import PLAYER, TEAM
-from evalsuite.builders.struc_bench.mentions import about, is_said, narrow, pairs, sentences
-from evalsuite.builders.struc_bench.raw_text import Game
 from evalsuite.core.errors import DatasetError
+from evalsuite.metrics.tables import CellGrid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.metrics.tables import CellGrid
-
     Rows = dict[str, dict[str, str]]
+
+
+LARGER_THAN = 3
+"""The paper keeps tables larger than 3 x 3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A game's report and the tables that it holds.
+
+    Attributes:
+        text: the report.
+        tables: named `Team` and `Player`; those that hold nothing are not there.
+    """
+
+    text: str
+    tables: tuple[CellGrid, ...]
+
+
+def is_large(table: CellGrid) -> bool:
+    """Whether a table has more than three rows and more than three columns, those with the names counted."""
+    return len(table.rows) > LARGER_THAN and table.width > LARGER_THAN
+
+
+def write_tables(tables: Iterable[CellGrid]) -> str:
+    """Tables as raw text, a blank line between them."""
+    return "\n\n".join(
+        "\n".join([f"{table.name}:", *("| " + " | ".join(map(_cell, row)) + " |" for row in table.rows)])
+        for table in tables
+    )
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+@dataclass(frozen=True, slots=True)
+class BoxColumn:
+    """A column.
+
+    Attributes:
+        key: its name in the box score.
+        title: its name in a table.
+        cue: a sentence that gives its value as a single number has one of these words.
+        first: key of the column that stands before this one where both are given as a pair: 7 - of - 13.
+        second: key of the one that stands after it, likewise.
+    """
+
+    key: str
+    title: str
+    cue: re.Pattern[str]
+    first: str = ""
+    second: str = ""
+
+
+FIELD = "field goals?|from the field|shots?|shooting"
+THREE = "three(?: - |-| )?pointers?|threes|3 - pt|3pt|3(?: - |-)pointers?|beyond the arc|from deep|long range|treys?"
+FREE = "free throws?|charity stripe|from the line|foul line"
+
+
+def _column(key: str, title: str, cue: str, first: str = "", second: str = "") -> BoxColumn:
+    return BoxColumn(key, title, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), first, second)
+
+
+TEAM = (
+    _column("TEAM-AST", "Number of team assists", "assists?|dimes?"),
+    _column("TEAM-FG3_PCT", "Percentage of 3 points", THREE),
+    _column("TEAM-FG_PCT", "Percentage of field goals", FIELD),
+    _column("TEAM-FT_PCT", "Percentage of free throws", FREE),
+    _column("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", first="TEAM-WINS"),
+    _column("TEAM-PTS", "Total points", "points?|scored|scoring"),
+    _column("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
+    _column("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
+    _column("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
+    _column("TEAM-PTS_QTR4", "Points in 4th quarter", "(?:fourth|4th|final) (?:quarter|period)"),
+    _column("TEAM-REB", "Rebounds", "rebounds?|rebounding|boards?|glass|outrebounded"),
+    _column("TEAM-TOV", "Turnovers", "turnovers?|giveaways?"),
+    _column("TEAM-WINS", "Wins", "wins?|won|victory|victories|record", second="TEAM-LOSSES"),
+)
+PLAYER = (
+    _column("AST", "Assists", "assists?|dimes?"),
+    _column("BLK", "Blocks", "blocks?|blocked|swats?|rejections?"),
+    _column("DREB", "Defensive rebounds", "defensive (?:rebounds?|boards?|glass)"),
+    _column("FG3A", "3-pointers attempted", THREE, first="FG3M"),
+    _column("FG3M", "3-pointers made", THREE, second="FG3A"),
+    _column("FG3_PCT", "3-pointer percentage", "percent from (?:three|deep|beyond)"),
+    _column("FGA", "Field goals attempted", FIELD, first="FGM"),
+    _column("FGM", "Field goals made", FIELD, second="FGA"),
+    _column("FG_PCT", "Field goal percentage", "percent|percentage"),
+    _column("FTA", "Free throws attempted", FREE, first="FTM"),
+    _column("FTM", "Free throws made", FREE, second="FTA"),
+    _column("FT_PCT", "Free throw percentage", "percent from the (?:line|stripe)"),
+    _column("MIN", "Minutes played", "minutes?"),
+    _column("OREB", "Offensive rebounds", "offensive (?:rebounds?|boards?|glass)"),
+    _column("PF", "Personal fouls", "fouls?"),
+    _column("PTS", "Points", "points?|scored|scoring"),
+    _column("REB", "Total rebounds", "rebounds?|boards?"),
+    _column("STL", "Steals", "steals?"),
+    _column("TO", "Turnovers", "turnovers?"),
+)
+"""Named and in the order as text-to-table has them, which the released data come from."""
+
+
+ENDS = frozenset({".", "!", "?"})
+NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
+ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+NAMED = """
+    ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+"""
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+IN_WORDS = {word: number for number, word in enumerate(("zero", *ONES, *NAMED.split()))}
+IN_WORDS |= {ten: 10 * place for place, ten in enumerate(TENS, 2)}
+# RotoWire's reports are tokenized, hyphens stand apart: twenty - one.
+WORDS = re.compile(rf"\b({'|'.join(IN_WORDS)})(?:(?<=ty)\s?-\s?({'|'.join(ONES)}))?\b")
+THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")
+"""The name of a shot, not a number of them."""
+PAIR = re.compile(
+    r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
+)
+
+
+def sentences(tokens: Sequence[str]) -> list[str]:
+    """A report's sentences, without what ends them."""
+    split: list[list[str]] = [[]]
+    for token in tokens:
+        if token in ENDS:
+            split.append([])
+        else:
+            split[-1].append(token)
+    return [" ".join(sentence) for sentence in split if sentence]
+
+
+def about(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The sentences about each row.
+
+    Args:
+        every_sentence: in order.
+        names: what each row is called in a text.
+    """
+    by_row: dict[str, list[str]] = {row: [] for row in names}
+    subjects: list[str] = []
+    for sentence in every_sentence:
+        subjects = [row for row, called in names.items() if _names(sentence, called)] or subjects
+        for row in subjects:
+            by_row[row].append(sentence)
+    return by_row
+
+
+def _names(sentence: str, called: Sequence[str]) -> bool:
+    """Whether one of these names stands there, in whole tokens; tokens part hyphens, too."""
+    padded = f" {sentence} "
+    return any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
+
+
+def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
+    """Whether a sentence about a row gives its value in a column.
+
+    Args:
+        sentence: see `about`.
+        values: the row's values by key.
+        column: the column.
+    """
+    value = values.get(column.key, "")
+    if column.cue.search(sentence) and value in numbers(sentence):
+        return True
+    if column.second:
+        return (value, values.get(column.second, "")) in pairs(sentence)
+    return bool(column.first) and (values.get(column.first, ""), value) in pairs(sentence)
+
+
+# A sentence is looked at for every row and column.
+@lru_cache(maxsize=256)
+def numbers(sentence: str) -> frozenset[str]:
+    """All whole numbers of a sentence, in digits; those in words up to 99."""
+    counted = THREE_POINTER.sub(" ", sentence.lower())
+    words = (IN_WORDS[one] + IN_WORDS.get(other, 0) for one, other in WORDS.findall(counted))
+    return frozenset([*(str(int(digits)) for digits in NUMBER.findall(counted)), *map(str, words)])
+
+
+@lru_cache(maxsize=256)
+def pairs(sentence: str) -> frozenset[tuple[str, str]]:
+    """Numbers that stand there as a pair: 7 - 13, 7 - of - 13, 7 for 13."""
+    return frozenset((pair["one"], pair["other"]) for pair in PAIR.finditer(sentence))
+
+
+def narrow(
+    name: str,
+    columns: Sequence[BoxColumn],
+    rows: Mapping[str, Mapping[str, str]],
+    mentioned: Mapping[str, set[str]],
+) -> CellGrid:
+    """A table of the rows and columns with at least one value that the report gives; the other cells are blank.
+
+    Args:
+        name: of the table.
+        columns: all that there could be.
+        rows: the values by key, by row.
+        mentioned: the keys whose values the report gives, by row.
+    """
+    kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
+    cells = [
+        (row, *(values[column.key] if column.key in mentioned[row] else "" for column in kept))
+        for row, values in rows.items()
+        if mentioned[row]
+    ]
+    return CellGrid((("", *(column.title for column in kept)), *cells) if cells else (), name=name)
+
 
 SIDES = ("home", "vis")
 ABSENT = frozenset({"N/A", ""})

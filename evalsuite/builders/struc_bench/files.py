@@ -2,29 +2,219 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.struc_bench.items import TableItem, format_of, items_json
 from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
-from evalsuite.builders.struc_bench.fragments import filled, why_unfit
-from evalsuite.builders.struc_bench.html_fragments import html_fragments
-from evalsuite.builders.struc_bench.latex_fragments import latex_fragments
-from evalsuite.builders.struc_bench.naming import NAMES, must_tell
-from evalsuite.builders.struc_bench.wording import word
 from evalsuite.core.counted_nouns import number_of
-from evalsuite.core.errors import DatasetError
-from evalsuite.metrics.tables import read_tables
+from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
+from evalsuite.metrics.tables import read_tables, table_score
+from evalsuite.metrics.tables.latex_text import TABULARS, LatexSource
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.builders.struc_bench.fragments import Fragment
-    from evalsuite.metrics.tables import Format
+    from evalsuite.metrics.tables import CellGrid, Format
+
+
+NAMES: dict[Format, str] = {
+    "markdown": "table_test.json",
+    "html": "html_test.json",
+    "latex": "latex_test.json",
+}
+
+
+def must_tell(target: Path, written: Format) -> None:
+    """Checks that a file about to be written will be read in its own format.
+
+    Raises:
+        SettingsError: its name stands for another format or none, or is not that of a JSON file.
+    """
+    if target.suffix != ".json" or format_of(target) != written:
+        raise SettingsError(
+            f"--to {target}: the name of a file of items stands for its format; call it {NAMES[written]} or similar"
+        )
+
+
+def format_by_name(path: Path) -> Format:
+    """The format that the name of a file of items stands for.
+
+    Raises:
+        DatasetError: it stands for none.
+    """
+    written = format_of(path)
+    if written is None:
+        raise DatasetError(
+            path, "", "a name that stands for no format", f"a name like {', '.join(NAMES.values())}"
+        )
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A table's markup.
+
+    Attributes:
+        markup: all of it, with the caption that belongs to it.
+        line: where it begins in its file, from 1.
+        unfit: why it cannot be used, where that is plain from the file; else empty.
+    """
+
+    markup: str
+    line: int
+    unfit: str = ""
+
+
+def why_unfit(fragment: Fragment, written: Format) -> str:
+    """Why a table cannot be an item; empty where it can."""
+    if fragment.unfit:
+        return fragment.unfit
+    try:
+        if not filled(read_tables(fragment.markup, written)):
+            return "no cell with text can be read"
+        score = table_score(fragment.markup, fragment.markup, format=written)
+    except ScoringError as error:
+        return str(error)
+    if score.value != 1.0:
+        return f"against itself it scores {score.content:.3f} in content and {score.form:.3f} in form"
+    return ""
+
+
+def filled(tables: list[CellGrid]) -> list[CellGrid]:
+    """The tables that hold any text."""
+    return [table for table in tables if any(table.cells)]
+
+
+PIECE = re.compile(
+    r"""<!--.*?(?:-->|\Z)
+    |<(?P<raw>script|style|textarea|title)(?=[\s/>]).*?(?:</(?P=raw)\s*>|\Z)
+    |<(?P<end>/?)table(?=[\s/>])(?:"[^"]*"|'[^']*'|[^<>"'])*>?
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+"""Comments and what is no markup, which are passed over, and the tags of tables."""
+
+
+def html_fragments(page: str) -> Iterator[Fragment]:
+    """The tables of a page that are not within another one, in order."""
+    depth = begin = line = counted = 0
+    for piece in PIECE.finditer(page):
+        if piece["end"] is None:
+            continue
+        if not piece["end"]:
+            if not depth:
+                # Lines are counted on from the last table.
+                line, counted = line + page.count("\n", counted, piece.start()), piece.start()
+                begin = piece.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if not depth:
+                yield Fragment(page[begin : piece.end()], line + 1)
+    if depth:
+        yield Fragment(page[begin:], line + 1, "its element does not end")
+
+
+TABLES = TABULARS | {"table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable"}
+VERBATIM = frozenset({"verbatim", "verbatim*", "Verbatim", "lstlisting", "minted", "comment"})
+COMMENT = re.compile(r"(\\.)|%[^\n]*(?:\n[ \t]*)?", re.DOTALL)
+ELSEWHERE = re.compile(r"\\(?:input|include|csvautotabular|csvreader)\b")
+PARAMETER = re.compile(r"(?<!\\)#[1-9]")
+
+
+def latex_fragments(source: str) -> Iterator[Fragment]:
+    """The tables of a source that are not within another one, in order; a float with its caption is one."""
+    read = LatexSource(source)
+    place = line = counted = 0
+    while place < len(read.tokens):
+        token = read.tokens[place]
+        end = read.partner.get(place, place)
+        if token.kind == "begin" and token.value in VERBATIM:
+            place = end
+        elif token.kind == "begin" and token.value in TABLES:
+            # Lines are counted on from the last table.
+            line, counted = line + source.count("\n", counted, token.start), token.start
+            ends = read.partner.get(end) == place
+            stop = read.tokens[end].end if ends else len(source)
+            yield _fragment(source[token.start : stop], line + 1, ends=ends)
+            place = end
+        place += 1
+
+
+def _fragment(markup: str, line: int, *, ends: bool) -> Fragment:
+    bare = COMMENT.sub(lambda match: match[1] or "", markup)
+    unfit = ""
+    if not ends:
+        unfit = "its environment does not end"
+    elif PARAMETER.search(bare):
+        unfit = "it is part of a macro's definition"
+    elif elsewhere := ELSEWHERE.search(bare):
+        unfit = f"its content is in another file ({elsewhere[0]})"
+    return Fragment(bare, line, unfit)
+
+
+PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def word(tables: Sequence[CellGrid]) -> str:
+    """All tables, one paragraph each: the caption, the names of the columns, and each row in order.
+
+    Every text of the tables is in it. A row with one text across all columns is given as such; rows like this at the
+    top are titles, and the head below them names the columns (of several head rows the texts above one another). Any
+    other cell that spans several places counts in each, blank cells are left out, and a column without a name is
+    called by its number.
+    """
+    return "\n\n".join(
+        "\n".join(_sentences(table, place, len(tables))) for place, table in enumerate(tables, 1)
+    )
+
+
+def _sentences(table: CellGrid, place: int, count: int) -> Iterator[str]:
+    if count > 1:
+        yield f"Table {place} of {count}."
+    if table.name:
+        yield f"The caption: {table.name}"
+    rows, head = list(table.rows), table.head_rows
+    while len(rows) > 1 and _is_one_text(rows[0]):
+        yield _across(rows.pop(0))
+        head -= 1
+    head = head if 0 < head < len(rows) else 1
+    columns = [
+        " ".join(dict.fromkeys(filter(None, names))) for names in zip_longest(*rows[:head], fillvalue="")
+    ]
+    rows = rows[head:]
+    yield f"The columns: {'; '.join(name or '(no name)' for name in columns)}."
+    for row in rows:
+        yield _across(row) if _is_one_text(row) else _row(row, columns)
+
+
+def _is_one_text(row: Sequence[str]) -> bool:
+    return len(row) > 1 and bool(row[0]) and len(set(row)) == 1
+
+
+def _across(row: Sequence[str]) -> str:
+    return f"Across all columns: {row[0]}"
+
+
+def _row(row: Sequence[str], columns: Sequence[str]) -> str:
+    """`Name: column is value; column is value.`; a row without a name is a row."""
+    facts = [f"{_called(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
+    name = (row[0] if row else "") or "(a row with no name)"
+    return f"{name}: {'; '.join(facts)}." if facts else f"{name}."
+
+
+def _called(columns: Sequence[str], place: int) -> str:
+    if place < len(columns) and columns[place]:
+        return columns[place]
+    return f"the {PLACES[place]} column" if place < len(PLACES) else f"column {place + 1}"
+
 
 WHAT = "LaTeX and HTML items from a folder of .tex and .html files"
 ABOUT = """\

@@ -3,21 +3,197 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.struc_bench.prompts import instruction
-from evalsuite.builders.struc_bench.describing import describe
+from evalsuite.benchmarks.struc_bench.items import instruction
 from evalsuite.builders.struc_bench.model_texts import add_text_arguments, build_texts
+from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.prompts import mark_sections
+from evalsuite.metrics.tables import read_tables
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.benchmarks.struc_bench.items import TableItem
     from evalsuite.core.protocols import Model
     from evalsuite.metrics.tables import Format
+
+
+ATTEMPTS = 3
+"""How often a description is requested at most; each repetition says what was wrong."""
+ASKED: Mapping[Format, str] = {
+    "markdown": "Say how many tables there are and what each is called; of each, how many rows and columns it has, "
+    "the names of its columns and of its rows in their order, and which cells are left empty; and how rows and "
+    "cells are set apart.",
+    "html": "Go through it tag by tag, from the outside in and from top to bottom: call each tag by its name in words "
+    "and say exactly how many of it there are at that place. Give the number of tables, of rows, of header cells "
+    "and of data cells in each row, the names of columns and rows in their order, cells that span several rows or "
+    "columns and how many, captions, lists, links, images, and attributes that stand on the tags.",
+    "latex": "Give the number of tables, rows and columns and the names of the columns and rows in their order; the "
+    "environments used and their properties (position, centering, size, caption, label); the alignment of each "
+    "column and the borders between them; the rules above, below and between rows and how far they reach; cells "
+    "that span several rows or columns; what is bold or set in another way; references and citations; and special "
+    "tokens such as escaped signs and mathematics.",
+}
+PROMPT = """\
+Below is a table written as {format}. Describe its format so exactly that somebody who reads your description and \
+knows the facts, but has never seen the table, writes it in the same form.
+
+{asked}
+
+Describe the form, in sentences and numbers. Values of data cells do not belong there, names of rows and columns do. \
+Never repeat the code itself: {never}. Two tables follow, the first an example with its description; describe the \
+second.
+
+{sections}
+"""
+NEVER: Mapping[Format, str] = {
+    "markdown": "no line of the table with its bars",
+    "html": "no tag in angle brackets",
+    "latex": "no environment that begins or ends, and no row with its separators",
+}
+NAMES: Mapping[Format, str] = {"markdown": "raw text", "html": "HTML", "latex": "LaTeX"}
+EXAMPLES: Mapping[Format, tuple[str, str]] = {
+    "markdown": (
+        "Team:\n| | Wins | Losses |\n| Otters | 12 | |\n| Herons | | 5 |",
+        (
+            "There is one table. The line above it holds its name, Team, and a colon: 3 rows and 3 columns, each row "
+            "on a line of its own that begins and ends with a bar, and bars part the cells. The first row names the "
+            "columns: the first has no name, then come Wins and Losses. The first column names the rows, Otters and "
+            "Herons. Empty are the losses of the Otters and the wins of the Herons."
+        ),
+    ),
+    "html": (
+        '<table border="1"><tr><th>Boat</th><th>Built</th></tr><tr><td>Wren</td><td>1906</td></tr></table>',
+        (
+            "There is one table element with a border attribute of 1, and in it 2 rows, with no head or "
+            "body elements around them. The first row holds 2 header cells, Boat, Built. The second row holds 2 data "
+            "cells, the first of which names a boat. No cell spans several rows or columns; there is no caption."
+        ),
+    ),
+    "latex": (
+        (
+            "\\begin{table}[h]\\centering\\begin{tabular}{|l|r|}\\hline Shop & Loaves \\\\ \\hline "
+            "\\textbf{North} & 40\\% \\\\ \\hline\\end{tabular}\\caption{Bread}\\label{tab:b}\\end{table}"
+        ),
+        (
+            "A table environment, placed here and centred, holds one tabular of 2 rows, 2 columns. The first column is "
+            "aligned left and the second right, with vertical borders beside each. A full horizontal rule "
+            "stands above, between and below the rows. The first row names columns Shop and Loaves; the first column "
+            "names the shops, in bold. Numbers in it have an escaped percent sign. Below the tabular come "
+            "the caption Bread and the label tab:b."
+        ),
+    ),
+}
+"""A table and its description, ours, shown to the model before it describes another one."""
+PLAIN_PROMPT = """\
+Below is a table written as {format}. Describe it in a few plain sentences: what it is about and how it is laid out. \
+Leave out the values of data cells.
+
+{sections}
+"""
+"""For the paper's ablation: neither a list of what to describe nor an example."""
+TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>?|<!")
+ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
+AMPERSAND = re.compile(r"(?<!\\)&")
+
+
+async def describe(
+    item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any
+) -> str:
+    """A model's description of the format of an item's table.
+
+    Args:
+        item: whose table is described.
+        written: how it is written.
+        model: asked up to `ATTEMPTS` times.
+        plain: asked without the list of what to describe and without an example.
+        params: generation parameters.
+
+    Raises:
+        JudgeError: every answer was empty or held the code.
+        ModelError: a call failed for good.
+    """
+
+    def without_code(text: str) -> str:
+        if problem := code_in(text, item.output, written):
+            raise ValueError(problem)
+        return text.strip()
+
+    example, description = EXAMPLES[written]
+    parts = [
+        ("example of a table", example),
+        ("its description", description),
+        ("table to describe", item.output),
+    ]
+    sections = mark_sections(parts[-1:] if plain else parts)
+    prompt = (PLAIN_PROMPT if plain else PROMPT).format(
+        format=NAMES[written], asked=ASKED[written], never=NEVER[written], sections=sections
+    )
+    answer = await ask_until_parsed(
+        model, prompt, without_code, attempts=ATTEMPTS, read_cut_off=True, **params
+    )
+    return answer.value
+
+
+def code_in(description: str, table: str, written: Format) -> str:
+    """What a description repeats of the table's code, as a sentence for its author; empty if nothing.
+
+    Args:
+        description: what a model wrote.
+        table: the markup of the table that it describes.
+        written: how that is written.
+    """
+    if not description.strip():
+        return "It is empty."
+    if tag := TAG.search(description):
+        return f"It holds a tag, {tag[0][:40]!r}; call tags by their names in words."
+    if environment := ENVIRONMENT.search(description):
+        return f"It holds LaTeX code, {environment[0][:40]!r}; describe it in words."
+    if written != "html" and (row := _row_in(description, table, written)):
+        return f"It holds a row of the table, {row[:40]!r}; describe it in words."
+    return ""
+
+
+def _row_in(description: str, table: str, written: Format) -> str:
+    """A line in which bars or ampersands separate at least two cells of one of the table's rows."""
+    rows = [
+        {cell for cell in row if cell}
+        for read_table in read_tables(table, written)
+        for row in read_table.rows
+    ]
+    cells_of = _latex_cells if written == "latex" else _raw_cells
+    for line in description.replace("<NEWLINE>", "\n").split("\n"):
+        cells = cells_of(line)
+        if any(_repeats(cells, row) for row in rows):
+            return line.strip()
+    return ""
+
+
+def _raw_cells(line: str) -> list[str]:
+    return [" ".join(cell.strip("*` ").split()) for cell in line.split("|")] if "|" in line else []
+
+
+def _latex_cells(line: str) -> list[str]:
+    if not AMPERSAND.search(line):
+        return []
+    tables = read_tables(rf"\begin{{tabular}}{{l}}{line}\end{{tabular}}", "latex")
+    return [cell for table in tables for row in table.rows for cell in row]
+
+
+def _repeats(cells: Sequence[str], row: set[str]) -> bool:
+    """Whether two of a line's cells are the row's. The outermost ones may be part of a sentence."""
+    if len(cells) < 2:
+        return False
+    inner = len(set(cells[1:-1]) & row)
+    first = any(cells[0] == cell or cells[0].endswith(f" {cell}") for cell in row)
+    last = any(cells[-1] == cell or cells[-1].startswith((f"{cell} ", f"{cell}.")) for cell in row)
+    return inner + first + last > 1
+
 
 WHAT = "FormatCoT: a model's description of each table's format, and the instruction set"
 ABOUT = """\

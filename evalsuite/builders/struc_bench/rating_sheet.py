@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS
-from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES, text_of
+from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, text_of
 from evalsuite.builders.building import building, ending_cleanly, write
 from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.metrics.tables import FORMATS

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, take
-from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import ASPECTS, FILE
 from evalsuite.builders.building import building, ending_cleanly, write
 from evalsuite.builders.struc_bench.rating_sheet import ID

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.benchmarks.struc_bench.prompts import FORMAT_NAMES
-from evalsuite.builders.struc_bench.naming import format_by_name
+from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, read_items
+from evalsuite.builders.struc_bench.files import format_by_name
 from evalsuite.metrics.tables import read_tables
 from evalsuite.output.reports.section import Cell, Column, Table
 

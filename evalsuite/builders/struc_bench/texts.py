@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.struc_bench.describing import NAMES, code_in
+from evalsuite.builders.struc_bench.format_cot import NAMES, code_in
 from evalsuite.builders.struc_bench.model_texts import add_text_arguments, build_texts
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.tables import read_wanted
-from evalsuite.metrics.tables.cell_text import plain_text
-from evalsuite.metrics.tables.cell_values import Text, is_blank
+from evalsuite.metrics.tables.cells import Text, is_blank, plain_text
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.words import HAN
+from evalsuite.metrics.text import HAN
 
 if TYPE_CHECKING:
     from evalsuite.builders.treb.lookups import TemplatePair

@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.alignment import align
-from evalsuite.metrics.tables.cell_similarity import value_similarity
-from evalsuite.metrics.tables.cell_text import cell_value
+from evalsuite.metrics.tables.cells import cell_value, value_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

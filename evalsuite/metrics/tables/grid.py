@@ -5,10 +5,17 @@ from __future__ import annotations
 import unicodedata
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+
+Format = Literal["markdown", "html", "latex"]
+Variant = Literal["standard", "released"]
+FORMATS: tuple[Format, ...] = ("markdown", "html", "latex")
+VARIANTS: tuple[Variant, ...] = ("released",)
+
 
 WIDEST_SPAN = 1000
 """HTML's own bound of `colspan`."""

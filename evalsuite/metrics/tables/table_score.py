@@ -12,14 +12,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.metrics.tables.answer import strip_answer
-from evalsuite.metrics.tables.any_markup import MarkupReading, read_all, read_wanted
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
-from evalsuite.metrics.tables.form_facts import FormFact, form_facts
-from evalsuite.metrics.tables.names import FORMATS
+from evalsuite.metrics.tables.form import FormFact, form_facts
+from evalsuite.metrics.tables.grid import FORMATS
+from evalsuite.metrics.tables.readings import MarkupReading, read_all, read_wanted, strip_answer
 
 if TYPE_CHECKING:
-    from evalsuite.metrics.tables.names import Format
+    from evalsuite.metrics.tables.grid import Format
 
 VERSION = 2
 """Increase it whenever a score can change."""

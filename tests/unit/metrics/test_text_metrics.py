@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.metrics import text, words
+from evalsuite.metrics import text
 
 METRICS = (text.exact_match, text.contains, text.token_f1, text.rouge_l, text.bleu)
 each_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
@@ -117,7 +117,7 @@ def test_rouge_l_is_the_package_s_own_value_on_ascii_text(
     prediction, target = " ".join(one), " ".join(other)
     theirs = RougeScorer(["rougeL"], use_stemmer=stem).score(target, prediction)["rougeL"].fmeasure
     # The package gives 0 where a text has no word at all; see test_identical_texts_score_one.
-    if words.alphanumeric_words(prediction) and words.alphanumeric_words(target):
+    if text.alphanumeric_words(prediction) and text.alphanumeric_words(target):
         assert text.rouge_l(prediction, target, stem=stem) == theirs
 
 
@@ -126,7 +126,7 @@ def test_rouge_l_sees_words_outside_the_latin_alphabet() -> None:
 
 
 def test_chinese_is_cut_into_words_by_jieba() -> None:
-    assert words.alphanumeric_words("我来到北京清华大学") == ["我", "来到", "北京", "清华大学"]
+    assert text.alphanumeric_words("我来到北京清华大学") == ["我", "来到", "北京", "清华大学"]
     assert text.token_f1("我来到北京", "我离开北京") == pytest.approx(2 / 3)
     assert text.rouge_l("我来到北京", "北京") == pytest.approx(0.5)
     assert 0.0 < text.bleu("我来到北京清华大学", "我来到北京") < 1.0
@@ -134,7 +134,7 @@ def test_chinese_is_cut_into_words_by_jieba() -> None:
 
 def test_a_chinese_text_of_any_length_is_cut_in_parts() -> None:
     long = "这是" * 1500
-    assert words.cut(long) == words.cut(long[:2000]) + words.cut(long[2000:])
+    assert text.cut(long) == text.cut(long[:2000]) + text.cut(long[2000:])
 
 
 @pytest.mark.parametrize("metric", [text.token_f1, text.rouge_l, text.bleu])
@@ -148,13 +148,13 @@ def test_chinese_without_jieba_is_an_error_that_says_what_to_install(
             raise ImportError(name)
         return real(name, *rest)
 
-    words._chinese.cache_clear()
+    text._chinese.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without_jieba)
     with pytest.raises(ScoringError, match=r"evalsuite\[zh\]"):
         metric("北京是首都", "首都")
     assert metric("Peking", "Peking") == 1.0
     monkeypatch.undo()
-    words._chinese.cache_clear()
+    text._chinese.cache_clear()
 
 
 def test_bleu_s_signature_names_what_its_value_depends_on() -> None:
@@ -174,7 +174,7 @@ SMALL_ALPHABET = st.text("aé北京 theİ,。+Ａ\u0301n", max_size=24)
 
 
 def step_by_step(value: str) -> str:
-    lower = words.plain(value).lower()
+    lower = text.plain(value).lower()
     without = "".join(char for char in lower if not text._is_punctuation(char))
     return (
         " ".join(text.ARTICLES.sub(" ", without).split())
@@ -196,6 +196,6 @@ def test_containment_is_that_of_words_one_space_apart_and_han_characters_are_wor
 ) -> None:
     if prediction.strip() and target.strip():
         spaced, wanted = (
-            " ".join(words.HAN.sub(r" \g<0> ", step_by_step(value)).split()) for value in (prediction, target)
+            " ".join(text.HAN.sub(r" \g<0> ", step_by_step(value)).split()) for value in (prediction, target)
         )
         assert text.contains(prediction, target) == float(f" {wanted} " in f" {spaced} ")

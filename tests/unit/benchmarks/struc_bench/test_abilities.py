@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, abilities
-from evalsuite.benchmarks.struc_bench.comparison import compare
+from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, abilities, compare
 from evalsuite.metrics.tables import CellGrid
 from evalsuite.metrics.tables.content import compare_content
 

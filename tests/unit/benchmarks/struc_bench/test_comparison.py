@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.comparison import CellPair, TableComparison, judge_cell
-from evalsuite.benchmarks.struc_bench.comparison import compare as compare_tables
+from evalsuite.benchmarks.struc_bench.abilities import CellPair, TableComparison, judge_cell
+from evalsuite.benchmarks.struc_bench.abilities import compare as compare_tables
 from evalsuite.metrics.tables import CellGrid, table_score
-from evalsuite.metrics.tables.cell_values import is_blank
+from evalsuite.metrics.tables.cells import is_blank
 from evalsuite.metrics.tables.content import compare_content
 
 WANTED = CellGrid((("", "Wins", "Points"), ("Gulls", "7", "88"), ("Otters", "4", "81")), name="Team")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts, corpus_bleu
+from evalsuite.benchmarks.struc_bench.scoring import FACT, bleu_counts, corpus_bleu
 from evalsuite.results.tally import Row, Tally
 
 TEXTS = st.lists(st.sampled_from(["|", "Gulls", "Otters", "7", "88", "the", ".", "\n", "12:00", "5%"])).map(

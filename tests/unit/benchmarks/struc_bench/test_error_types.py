@@ -6,10 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.comparison import RIGHT, TableComparison, compare
-from evalsuite.benchmarks.struc_bench.error_types import ERROR_FREE, ERROR_TYPES, error_types
+from evalsuite.benchmarks.struc_bench.abilities import (
+    ERROR_FREE,
+    ERROR_TYPES,
+    RIGHT,
+    TableComparison,
+    compare,
+    error_types,
+)
 from evalsuite.metrics.tables import CellGrid, read_tables, table_score
-from evalsuite.metrics.tables.cell_values import value_of
+from evalsuite.metrics.tables.cells import value_of
 from evalsuite.metrics.tables.content import compare_content
 
 WANTED = """\

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from evalsuite.benchmarks.struc_bench.dataset import load
-from evalsuite.benchmarks.struc_bench.error_types import ERROR_TYPES
+from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.human_scores import (
     HumanScores,
     RatedOutput,
     of_model,
     read_human_scores,
 )
+from evalsuite.benchmarks.struc_bench.items import load
 from evalsuite.benchmarks.struc_bench.people_agreement import agreement_table, error_table
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup

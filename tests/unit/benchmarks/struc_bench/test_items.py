@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.dataset import load
-from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, format_of, read_items, write_items
+from evalsuite.benchmarks.struc_bench.items import (
+    TableItem,
+    find_files,
+    format_of,
+    load,
+    read_items,
+    write_items,
+)
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 

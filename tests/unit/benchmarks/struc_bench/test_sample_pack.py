@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.benchmarks.struc_bench.comparison import compare
-from evalsuite.benchmarks.struc_bench.dataset import MODES, SHIPPED, load
-from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, read_items, write_items
+from evalsuite.benchmarks.struc_bench.abilities import compare
+from evalsuite.benchmarks.struc_bench.items import (
+    MODES,
+    SHIPPED,
+    TableItem,
+    find_files,
+    load,
+    read_items,
+    write_items,
+)
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, table_score
-from evalsuite.metrics.tables.cell_values import Text, is_blank
+from evalsuite.metrics.tables.cells import Text, is_blank
 from evalsuite.metrics.tables.content import compare_content
 
 if TYPE_CHECKING:

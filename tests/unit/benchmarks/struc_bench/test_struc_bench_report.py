@@ -8,8 +8,8 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from evalsuite.benchmarks.struc_bench import STRUC_BENCH
-from evalsuite.benchmarks.struc_bench.corpus_bleu import FACT, bleu_counts
 from evalsuite.benchmarks.struc_bench.report import report
+from evalsuite.benchmarks.struc_bench.scoring import FACT, bleu_counts
 from evalsuite.core.types import Record, Transcript
 from evalsuite.output.reports.markdown import render, render_table
 from evalsuite.output.reports.section import Block, Chart, Passage, Section, Table

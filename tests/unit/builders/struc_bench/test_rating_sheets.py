@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.struc_bench.human_scores import HumanScores, read_human_scores
-from evalsuite.benchmarks.struc_bench.items import TableItem
-from evalsuite.benchmarks.struc_bench.prompts import question
+from evalsuite.benchmarks.struc_bench.items import TableItem, question
 from evalsuite.core.types import Record, Transcript
 
 if TYPE_CHECKING:

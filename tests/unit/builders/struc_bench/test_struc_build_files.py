@@ -7,10 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.fragments import why_unfit
-from evalsuite.builders.struc_bench.html_fragments import html_fragments
-from evalsuite.builders.struc_bench.latex_fragments import latex_fragments
-from evalsuite.builders.struc_bench.wording import word
+from evalsuite.builders.struc_bench.files import html_fragments, latex_fragments, why_unfit, word
 from evalsuite.metrics.tables import CellGrid, read_tables, table_score
 
 if TYPE_CHECKING:

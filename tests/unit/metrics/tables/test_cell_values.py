@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.metrics.tables.cell_values import Text, is_blank, same_form, value_of
+from evalsuite.metrics.tables.cells import Text, is_blank, same_form, value_of
 
 CELLS = st.text(max_size=30)
 WORDS = st.text(st.sampled_from("abcdefgh"), min_size=1, max_size=6)

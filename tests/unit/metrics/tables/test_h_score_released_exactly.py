@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables import Format, h_score
-from evalsuite.metrics.tables.released.html import TREE_LIMIT, ReleasedPage
+from evalsuite.metrics.tables.released import TREE_LIMIT, ReleasedPage
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -127,7 +127,7 @@ def test_arguments_that_stay_open_are_refused_before_they_take_for_ever(opened: 
     ],
 )
 def test_latex_without_a_released_score_is_refused_with_the_reason(latex: str, why: str) -> None:
-    with pytest.raises(ScoringError, match=f'(?s){why}.*use variant="standard"'):
+    with pytest.raises(ScoringError, match=f"(?s){why}.*use table_score"):
         h_score(latex, "", format="latex")
 
 

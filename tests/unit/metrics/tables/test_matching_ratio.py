@@ -10,18 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.metrics.tables import matching
-from evalsuite.metrics.tables.matching import matching_ratio
+from evalsuite.metrics.tables import sequences
+from evalsuite.metrics.tables.sequences import matching_ratio
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-WAYS = {"as it is": matching.MOST_PAIRS, "by difflib": matching.LONGEST, "by names of substrings": -1}
+WAYS = {"as it is": sequences.MOST_PAIRS, "by difflib": sequences.LONGEST, "by names of substrings": -1}
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "MOST_PAIRS", WAYS[request.param])
+    monkeypatch.setattr(sequences, "MOST_PAIRS", WAYS[request.param])
 
 
 @st.composite

@@ -6,9 +6,7 @@ import pytest
 
 from evalsuite.metrics.tables import read_tables
 from evalsuite.metrics.tables.grid import SourceCell, lay_out
-from evalsuite.metrics.tables.html_events import WHITELIST
-from evalsuite.metrics.tables.readers.html import PageTables
-from evalsuite.metrics.tables.readers.latex_columns import MOST_COLUMNS, read_columns
+from evalsuite.metrics.tables.latex import MOST_COLUMNS, read_columns
 
 Rows = list[list[str]]
 
@@ -132,14 +130,6 @@ def test_a_table_within_a_cell_is_a_table_of_its_own() -> None:
 def test_html_captions_name_their_tables_and_are_no_cells() -> None:
     (table,) = read_tables("<table><caption>Wins <b>of</b> all</caption><tr><td>a</table>", "html")
     assert (table.name, table.rows) == ("Wins of all", (("a",),))
-
-
-def test_each_whitelisted_tag_is_noted_once_with_its_spans() -> None:
-    page = PageTables("<div><b><table><tr><td colspan=2 rowspan=3>a</td></tr></table></b></div>")
-    assert page.tags == [
-        "<div>", "<table>", "<tr>", "<td colspan=2 rowspan=3>", "</td>", "</tr>", "</table>", "</div>",
-    ]  # fmt: skip
-    assert len(WHITELIST) == 22
 
 
 @pytest.mark.parametrize(

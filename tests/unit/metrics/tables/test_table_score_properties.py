@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, strip_answer, table_score
-from evalsuite.metrics.tables.any_markup import read_wanted
+from evalsuite.metrics.tables.readings import read_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

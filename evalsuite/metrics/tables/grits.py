@@ -1,17 +1,12 @@
-"""GriTS: the two most alike parts of two tables, by what cells hold or by how far they reach.
-
-Source: Smock, Pesala and Abraham, GriTS: Grid table similarity metric for table structure recognition (arXiv
-2203.12555), the factored algorithm that their repository table-transformer computes: rows are aligned with each
-pair of rows aligned cell by cell, columns likewise, and the rewards of cells in both are summed.
-"""
+"""Which table is compared with which, and the mean over the wanted ones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.metrics.tables.published.pairs import mean_over_tables
-from evalsuite.metrics.tables.similarity import matching_ratio
+from evalsuite.metrics.tables.sequences import matching_ratio
+from evalsuite.metrics.tables.table_score import match_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,10 +14,28 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalsuite.metrics.tables.grid import CellGrid
-    from evalsuite.metrics.tables.names import Format
+    from evalsuite.metrics.tables.grid import CellGrid, Format
 
     Rewards = NDArray[np.float64]
+
+
+def mean_over_tables(
+    prediction: str, reference: str, written: Format, compare: Callable[[CellGrid, CellGrid], float]
+) -> float:
+    """The mean of a comparison over the wanted tables; one for which nothing was predicted counts 0.0.
+
+    Raises:
+        ScoringError: the reference holds no table that can be read.
+    """
+    match = match_tables(prediction, reference, format=written)
+    scores = [
+        compare(match.predicted.tables[pair.predicted], match.wanted.tables[pair.wanted])
+        if pair.predicted is not None
+        else 0.0
+        for pair in match.content.pairs
+    ]
+    return sum(scores) / len(scores)
+
 
 MOST_COMPARISONS = 20_000_000
 """Pairs of cells. Memory and time grow with them: 200 by 20 cells on both sides are 16 million."""

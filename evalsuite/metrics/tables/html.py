@@ -1,4 +1,7 @@
-"""Tables and lists in HTML: each tag and each text counts once, cells fill the places they span."""
+"""HTML as a stream of tags and texts, from the parser under BeautifulSoup's `lxml`, without any tree.
+
+Building BeautifulSoup's tree takes ten times as long as parsing.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,62 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, SourceCell, Span, lay_out, tidy
-from evalsuite.metrics.tables.html_events import WHITELIST, HtmlListener, listen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+
+WHITELIST = frozenset({
+    "table", "tr", "th", "td", "ul", "ol", "li", "div", "span", "p", "a", "img", "embed", "pre", "h1", "h2", "h3",
+    "h4", "h5", "h6", "input", "button",
+})  # fmt: skip
+BYTE_ORDER_MARK = "\ufeff"
+
+
+class HtmlListener:
+    """What lxml calls while it parses. Every start has its end; one text may come in several pieces."""
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+
+    def data(self, text: str) -> None:
+        """A piece of text."""
+
+    def comment(self, text: str) -> None:
+        """A comment, which parts the texts around it."""
+
+    def pi(self, target: str, text: str) -> None:
+        """A processing instruction, likewise."""
+
+    def doctype(self, name: str, public: str, system: str) -> None:
+        """A document type, likewise."""
+
+    def close(self) -> None:
+        """The end of the document."""
+
+
+def listen(markup: str, listener: HtmlListener) -> None:
+    """Parses any text as HTML; nothing in it is an error. Lone surrogates are read as question marks.
+
+    Raises:
+        ScoringError: the parser gave up, which no known input makes it do.
+    """
+    from lxml import etree
+
+    text = markup.removeprefix(BYTE_ORDER_MARK).encode("utf-8", "replace").decode("utf-8")
+    parser = etree.HTMLParser(target=listener, recover=True)
+    try:
+        # Fed, not handed over whole: libxml2 reads a little differently then.
+        parser.feed(text)
+        parser.close()
+    except etree.LxmlError as error:
+        raise ScoringError(f"lxml could not read HTML of {len(markup)} characters: {error}") from error
+
 
 CELL_TAGS = frozenset({"th", "td"})
 TABLE_TAGS = frozenset({"table", "caption", "tr", *CELL_TAGS})
@@ -119,17 +173,9 @@ class PageTables(HtmlListener):
 
     A table within a cell is a table of its own, and its text is not the outer cell's. Cells outside of any
     table are read as one.
-
-    Attributes:
-        tags: the whitelisted tags in order, each once, with the spans of cells.
-        cell_count: number of `th` and `td` elements.
-        has_lists: whether there is a `ul`, `ol` or `li`.
     """
 
     def __init__(self, markup: str) -> None:
-        self.tags: list[str] = []
-        self.cell_count = 0
-        self.has_lists = False
         self._tables: list[_Table] = []
         self._open_tables: list[_Table] = []
         self._open_cells: list[_Cell] = []
@@ -163,8 +209,6 @@ class PageTables(HtmlListener):
             self._open_cells[-1].is_bold = True
         if tag in WHITELIST:
             self._stream.append((tag, ""))
-            self.tags.append(f"<{tag}{_shown_spans(cell)}>")
-            self.has_lists |= tag in LIST_TAGS
         if tag in TABLE_TAGS:
             self._start_in_table(tag, cell)
             if tag == "table":
@@ -183,7 +227,6 @@ class PageTables(HtmlListener):
         # A table collects the text between its cells too, so that it is no text of the cell around it.
         self._open_cells.append(cell)
         if tag in CELL_TAGS:
-            self.cell_count += 1
             cell.is_head = tag == "th" or table.in_head
             table.add(cell)
         elif tag == "caption":
@@ -200,7 +243,6 @@ class PageTables(HtmlListener):
         self._hidden -= tag in HIDDEN
         if tag in WHITELIST:
             self._stream.append((f"/{tag}", ""))
-            self.tags.append(f"</{tag}>")
         if tag == "tr":
             self._open_tables[-1].in_row = False
         elif tag in TABLE_TAGS:
@@ -230,8 +272,3 @@ def _spans(attributes: Mapping[str, str]) -> tuple[int, int]:
         min(int(columns[1]) or 1, WIDEST_SPAN) if columns else 1,
         min(int(rows[1]) or TALLEST_SPAN, TALLEST_SPAN) if rows else 1,
     )
-
-
-def _shown_spans(cell: _Cell) -> str:
-    columns = f" colspan={cell.columns}" if cell.columns > 1 else ""
-    return columns + (f" rowspan={cell.rows}" if cell.rows > 1 else "")

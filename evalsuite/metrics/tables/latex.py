@@ -1,21 +1,84 @@
-"""One LaTeX table: from the tokens of a tabular environment to rows of cells."""
+"""The column specification of a LaTeX table: one letter a column, without rules and widths."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, tidy
-from evalsuite.metrics.tables.readers.latex_columns import read_columns
-from evalsuite.metrics.tables.readers.latex_macros import BOLD, CAPTIONS, ROW_END_MACROS, RULES
-from evalsuite.metrics.tables.readers.latex_text import NICE, TABULARRAY, TextReader, read_caption
+from evalsuite.metrics.tables.latex_text import (
+    BOLD,
+    CAPTIONS,
+    NICE,
+    ROW_END_MACROS,
+    RULES,
+    TABULARRAY,
+    TABULARS,
+    LatexSource,
+    TextReader,
+    read_caption,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from evalsuite.metrics.tables.readers.latex_tokens import LatexSource
+
+MOST_COLUMNS = 1000
+"""A specification can ask for more columns than there are atoms: `*{999}{*{999}{...}}`."""
+DEEPEST = 8
+PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
+BETWEEN = frozenset("@!><")
+"""What is put between, before or after columns: they and their group are no column."""
+
+
+def read_columns(specification: str) -> tuple[str, ...]:
+    """The letters of the columns: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p. Never more than `MOST_COLUMNS`."""
+    return tuple(_columns(PIECE.findall(specification), DEEPEST))
+
+
+def _columns(pieces: list[str], depth: int) -> list[str]:
+    columns: list[str] = []
+    place = 0
+    while place < len(pieces) and len(columns) < MOST_COLUMNS:
+        piece, place = pieces[place], place + 1
+        if piece == "*":
+            count, place = _group(pieces, place)
+            repeated, place = _group(pieces, place)
+            if depth:
+                columns += _columns(repeated, depth - 1) * min(_number(count), MOST_COLUMNS)
+        elif piece in BETWEEN:
+            _, place = _group(pieces, place)
+        elif piece.isalpha():
+            columns.append(piece)
+        elif piece in "[{":
+            # The width of the column before, or its options.
+            _, place = _group(pieces, place - 1)
+    return columns[:MOST_COLUMNS]
+
+
+def _group(pieces: list[str], place: int) -> tuple[list[str], int]:
+    """What a group or a bracket holds that starts here, or a single piece; and the place after it."""
+    while place < len(pieces) and pieces[place].isspace():
+        place += 1
+    if place >= len(pieces):
+        return [], place
+    opening = pieces[place]
+    if opening not in "{[":
+        return [opening], place + 1
+    depth, closing = 0, "}" if opening == "{" else "]"
+    for end in range(place, len(pieces)):
+        depth += (pieces[end] == opening) - (pieces[end] == closing)
+        if not depth:
+            return pieces[place + 1 : end], end + 1
+    return pieces[place + 1 :], len(pieces)
+
+
+def _number(pieces: list[str]) -> int:
+    digits = "".join(pieces).strip()
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 1
+
 
 SPANNING = frozenset({"multicolumn", "multirow", "SetCell", "Block"})
 TABLE_HEADS = frozenset({"tablehead", "tablefirsthead"})
@@ -301,3 +364,68 @@ def _fill(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> No
 def _whole_number(text: str) -> int:
     match = re.fullmatch(r"\s*([+-]?[0-9]{1,6})\s*", text)
     return int(match[1]) if match else 1
+
+
+FLOATS = frozenset({
+    "table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable", "figure", "figure*",
+})  # fmt: skip
+HEAD_APART = frozenset(
+    {"supertabular", "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular"}
+)
+"""Their head is given before they begin."""
+
+
+@dataclass(slots=True)
+class _Float:
+    """What belongs together: captions and tables, one for the other in order."""
+
+    end: int
+    captions: list[str] = field(default_factory=list)
+    tables: list[int] = field(default_factory=list)
+
+
+def read_latex(text: str) -> list[CellGrid]:
+    """All tables of a text, in order.
+
+    Text in groups and formatting macros is cell text, and so are tabulars within a cell; `multicolumn` and
+    `multirow` fill the cells they span. Of a longtable the head of its first page stays, and no foot.
+    """
+    source = LatexSource(text)
+    outermost = _Float(len(source.tokens))
+    floats, open_, tables, place, head = [outermost], [outermost], list[Tabular](), 0, (0, 0)
+    while place < len(source.tokens):
+        token = source.tokens[place]
+        while len(open_) > 1 and place >= open_[-1].end:
+            open_.pop()
+        if token.kind == "begin" and token.value in TABULARS and not source.is_mention(place):
+            open_[-1].tables.append(len(tables))
+            tables.append(Tabular(source, place, head if token.value in HEAD_APART else (0, 0)))
+            place, head = tables[-1].end, (0, 0)
+        elif (
+            token.kind == "macro"
+            and token.value in TABLE_HEADS
+            and not (head[1] and token.value == "tablehead")
+        ):
+            place, head = _read_head(source, place)
+            continue
+        elif token.kind == "begin" and token.value in FLOATS:
+            floats.append(_Float(source.partner[place]))
+            open_.append(floats[-1])
+        elif token.kind == "macro" and token.value in CAPTIONS:
+            caption, place = read_caption(source, place)
+            open_[-1].captions.append(caption)
+            continue
+        place += 1
+    names = {
+        table: name for float_ in floats for table, name in zip(float_.tables, float_.captions, strict=False)
+    }
+    read = [table.read(names.get(place, "")) for place, table in enumerate(tables)]
+    return [table for table in read if table.rows]
+
+
+def _read_head(source: LatexSource, place: int) -> tuple[int, tuple[int, int]]:
+    """The place after a head that stands before its table, and the tokens within its braces."""
+    end = source.group_end(place + 1)
+    if end == place + 1:
+        return end, (0, 0)
+    return end, (source.after_blank(place + 1) + 1, end - 1)

@@ -1,15 +1,72 @@
-"""When two cells hold the same value, and whether a text holds a cell's value, however either is written."""
+"""What a cell says, apart from how its markup writes it: emphasis, entities and formulas become plain text."""
+
+# ruff: noqa: RUF001 - characters that look like others are what this is about
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
+from collections import Counter
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+EMPHASIS = re.compile(r"(\*\*|__|~~|`)(?=\S)(.+?)(?<=\S)\1")
+ESCAPE = re.compile(r"\\([*_`~#|<>&%$\[\](){}+.!-])")
+FORMULA = re.compile(r"\$[^$]+\$|\\[a-zA-Z(\[]|[_^]\{")
+DELIMITER = re.compile(r"\$+|\\[()\[\]]")
+POWER = re.compile(r"(?<=\d)\s?[×·]\s?10\s?\^\s?\{?([-+−]?\d{1,2})\b\}?")
+SCRIPT = re.compile(r"[_^](?=\S)")
+BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
+TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+ROUND = str.maketrans({"∗": "*", "⋆": "*", "ˆ": "^", "⁄": "/", "∕": "/", "µ": "μ"})
+LONGEST_CELL = 2_000
+"""Characters of a cell that are compared; no cell of a table that people read has more."""
+
+
+@lru_cache(maxsize=65_536)
+def cell_value(text: str) -> str:
+    r"""What is compared of a cell: equal values are equal strings, and a blank cell's is empty.
+
+    Read from any markup: `12.3 $\pm$ 0.1` and `$12.3\pm0.1$` are equal, as are `**7**` and 7, H$_2$O and
+    H<sub>2</sub>O, `$\gamma$` and the letter itself; for words and numbers see `value_of`.
+    """
+    return value_of(plain_text(text[:LONGEST_CELL]))
+
+
+def plain_text(text: str) -> str:
+    """The text of a cell without markup of any of the three kinds."""
+    if text.isalnum():
+        return text
+    if "<" in text:
+        text = TAG.sub("", BREAK.sub(" ", text))
+    if "](" in text:
+        text = LINK.sub(r"\1", text)
+    if "&" in text:
+        text = html.unescape(text)
+    if FORMULA.search(text):
+        text = _read_formula(text)
+    elif "\\" in text:
+        text = ESCAPE.sub(r"\1", text)
+    text = EMPHASIS.sub(r"\2", text)
+    if "^" in text:
+        text = POWER.sub(r"e\1", text)
+    return SCRIPT.sub("", text).translate(ROUND)
+
+
+def _read_formula(text: str) -> str:
+    from evalsuite.metrics.tables.latex_text import LatexSource, TextReader
+
+    # A percent sign outside of LaTeX begins no comment.
+    source = LatexSource(re.sub(r"(?<!\\)%", r"\%", DELIMITER.sub("", text)))
+    return TextReader(source).read_all(0, len(source.tokens))
+
 
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})
 """What stands for no value at all, in lower case."""
@@ -133,3 +190,27 @@ def _plain_number(written: str, sign: str) -> str:
         return sign + written
     number = Decimal(written.replace(",", ""))
     return f"{sign if number else ''}{number.normalize():f}"
+
+
+def value_similarity(one: str, other: str) -> float:
+    """How alike two values of cells are, from 0 to 1; see `cell_value`.
+
+    Equal values count 1, and a value where none should be, or none where one should be, counts 0. A number is
+    right or wrong, so cells of numbers count by those they share (Dice). Other texts count by twice their
+    longest common subsequence over their length, of which the first half counts nothing: unrelated words have
+    about that much in common.
+    """
+    if one == other:
+        return 1.0
+    if not one or not other:
+        return 0.0
+    if _is_numeric(one) and _is_numeric(other):
+        first, second = one.split(), other.split()
+        return 2 * (Counter(first) & Counter(second)).total() / (len(first) + len(second))
+    import Levenshtein
+
+    return max(0.0, 2 * Levenshtein.ratio(one, other, score_cutoff=0.5) - 1)
+
+
+def _is_numeric(value: str) -> bool:
+    return not any(char.isalpha() for char in value)

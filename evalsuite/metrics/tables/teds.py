@@ -15,8 +15,8 @@ from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.table_score import match_tables
 
 if TYPE_CHECKING:
-    from evalsuite.metrics.tables.grid import CellGrid
-    from evalsuite.metrics.tables.names import Format
+    from evalsuite.metrics.tables.grid import CellGrid, Format
+
 
 MOST_STEPS = 1_000_000
 """Nodes of one tree times those of the other; more take minutes."""

@@ -1,0 +1,455 @@
+"""What LaTeX's macros mean for the text of a cell: nothing, a character, an argument that is no text."""
+
+# ruff: noqa: RUF001 - characters that look like others are what this is about
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from evalsuite.metrics.tables.grid import tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+CAPTIONS = frozenset({"caption", "captionof", "tablecaption", "topcaption", "bottomcaption"})
+ROW_END_MACROS = frozenset({"tabularnewline", "cr", "crcr"})
+
+BOLD = frozenset({"textbf", "mathbf", "bfseries", "bf", "bm", "boldsymbol"})
+RULES = frozenset({
+    "hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline", "specialrule", "Xhline",
+    "hhline", "hlineB", "thickhline", "Hline", "tabucline", "hlinewd",
+})  # fmt: skip
+"""Rules over the whole width."""
+
+SILENT = {
+    # rules and spacing between rows
+    **dict.fromkeys(("hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline"), 0),
+    **dict.fromkeys(("thickhline", "Hline", "endline", "vline", "vrule"), 0),
+    **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
+    **dict.fromkeys(("Xhline", "hhline", "hlineB", "hlinewd", "Xcline", "clineB", "tabucline", "Cline"), 1),
+    **dict.fromkeys(
+        ("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1
+    ),
+    **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch"), 0),
+    # what the table environments of journals put around their rows
+    **dict.fromkeys(("enddata", "nodata", "colnumbers", "sptablerotate"), 0),
+    **dict.fromkeys(
+        ("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1
+    ),
+    # struts
+    **dict.fromkeys(("T", "B", "Tstrut", "Bstrut", "TBstrut", "bigstrut", "topstrut", "bottomstrut"), 0),
+    "footnotemark": 0,
+    "specialrule": 3,
+    # colours, boxes and spaces, whose argument is no text; what they colour or box is
+    **dict.fromkeys(("rowcolor", "cellcolor", "columncolor", "color", "textcolor", "colorbox"), 1),
+    **dict.fromkeys(("hspace", "vspace", "hskip", "vskip", "phantom", "hphantom", "vphantom", "label"), 1),
+    **dict.fromkeys(("rotatebox", "scalebox", "raisebox", "parbox", "includegraphics", "href", "gape"), 1),
+    **dict.fromkeys(("rule", "resizebox", "fontsize", "setlength", "addtolength", "fcolorbox"), 2),
+    **dict.fromkeys(("rowcolors", "setcounter", "renewcommand", "newcommand", "definecolor"), 3),
+}
+"""Macros that leave nothing, with how many arguments vanish with them (optional ones always do)."""
+
+NAMES_OF_SWITCHES = """
+    textbf textit textsl textsc texttt textrm textsf textup textmd textnormal text emph underline
+    mathbf mathrm mathit mathsf mathtt mathcal mathbb bm boldsymbol
+    bf it rm sf tt sc em bfseries itshape slshape scshape upshape mdseries rmfamily sffamily ttfamily
+    normalfont tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge boldmath
+    centering raggedright raggedleft arraybackslash centerline noindent strut quad qquad enspace thinspace
+    displaystyle textstyle limits nolimits left right big Big bigg Bigg par newline linebreak nobreak
+    protect relax leavevmode null hfill vfill smallskip medskip bigskip maketitle unskip ignorespaces
+    endhead endfirsthead endfoot endlastfoot
+"""
+SWITCHES = frozenset(NAMES_OF_SWITCHES.split())
+"""Macros that only change how things look, be there braces around what follows or not; those that space
+things out leave a space."""
+SPACES = frozenset({"quad", "qquad", "enspace", "thinspace", "newline", "linebreak", "par", "hfill"})
+
+KEPT = frozenset({"binom"})
+"""Macros that stay though a group follows: without them their two arguments would be one number."""
+FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "nicefrac", "sfrac"})
+
+UNITS = {
+    "kilo": "k", "mega": "M", "giga": "G", "tera": "T", "centi": "c", "milli": "m", "micro": "μ", "nano": "n",
+    "meter": "m", "metre": "m", "gram": "g", "second": "s", "minute": "min", "hour": "h", "hertz": "Hz", "watt": "W",
+    "volt": "V", "ampere": "A", "ohm": "Ω", "joule": "J", "newton": "N", "pascal": "Pa", "kelvin": "K", "mole": "mol",
+    "celsius": "°C", "degreeCelsius": "°C", "liter": "L", "litre": "L", "byte": "B", "bit": "bit", "decibel": "dB",
+    "electronvolt": "eV", "per": "/", "squared": "2", "cubed": "3",
+}  # fmt: skip
+"""Units of siunitx: `\\SI{5}{\\kilo\\gram}`."""
+CHARACTERS = {
+    **UNITS,
+    "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å", "AA": "Å",
+    "l": "ł", "L": "Ł", "i": "ı", "j": "ȷ", "dag": "†", "ddag": "‡", "S": "§", "P": "¶", "pounds": "£",
+    "copyright": "©", "textregistered": "®", "texttrademark": "™", "euro": "€", "texteuro": "€",
+    "dots": "…", "ldots": "…", "cdots": "…", "textellipsis": "…", "times": "×", "div": "÷", "pm": "±",
+    "mp": "∓", "cdot": "·", "textperiodcentered": "·", "degree": "°", "textdegree": "°", "circ": "∘",
+    "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠", "ne": "≠", "approx": "≈", "sim": "∼",
+    "infty": "∞", "to": "→", "rightarrow": "→", "leftarrow": "←", "uparrow": "↑", "downarrow": "↓",
+    "checkmark": "✓", "bullet": "•", "textbullet": "•", "star": "⋆", "ast": "∗", "textbar": "|",
+    "textless": "<", "textgreater": ">", "textbackslash": "\\", "textasciitilde": "~", "lbrace": "{",
+    "rbrace": "}", "textasciicircum": "^", "textunderscore": "_", "textendash": "–", "textemdash": "—",
+    "textquoteright": "’", "textquoteleft": "‘", "textpm": "±", "texttimes": "×", "mu": "μ",
+    "textmu": "μ", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "lambda": "λ",
+    "sigma": "σ", "theta": "θ", "pi": "π", "tau": "τ", "phi": "φ", "omega": "ω", "Delta": "Δ", "Omega": "Ω",
+    "varepsilon": "ε", "zeta": "ζ", "eta": "η", "iota": "ι", "kappa": "κ", "nu": "ν", "xi": "ξ", "rho": "ρ",
+    "upsilon": "υ", "chi": "χ", "psi": "ψ", "varphi": "φ", "vartheta": "θ", "Gamma": "Γ", "Theta": "Θ",
+    "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "ell": "ℓ", "mid": "|",
+    "Uparrow": "⇑", "Downarrow": "⇓", "nearrow": "↗", "searrow": "↘", "leftrightarrow": "↔", "prime": "′",
+    "percent": "%", "textpercent": "%", "textasteriskcentered": "*", "dagger": "†", "ddagger": "‡",
+    "xmark": "✗", "cmark": "✓", "textsuperscript": "", "textsubscript": "", "textquotedbl": '"',
+    "textquotedblleft": "“", "textquotedblright": "”", "textrightarrow": "→", "triangle": "△", "cdotp": "·",
+    "textonehalf": "½", "propto": "∝", "partial": "∂", "nabla": "∇", "sum": "∑", "in": "∈", "cup": "∪",
+    "cap": "∩", "subset": "⊂", "emptyset": "∅", "neg": "¬", "land": "∧", "lor": "∨", "forall": "∀",
+    "wedge": "∧", "vee": "∨", "oplus": "⊕", "otimes": "⊗", "diamond": "⋄", "circledR": "®",
+}  # fmt: skip
+"""Macros that are one character. Any other macro vanishes if a group follows, which is then text like any
+other (`\\textbf{...}`), and else stays as it was written."""
+
+SIGN_SPACES = frozenset(" ,;:/\n\t")
+SIGN_NOTHING = frozenset("!-()[]@")
+ACCENTS = {
+    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
+}  # fmt: skip
+LETTER_ACCENTS = {
+    "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "k": "\u0328", "r": "\u030a", "d": "\u0323",
+}  # fmt: skip
+"""Accents by the sign or letter of their macro, as characters that combine with the one before them."""
+
+
+TokenKind = Literal[
+    "begin", "end", "macro", "sign", "open", "close", "ampersand", "text", "verbatim", "blank"
+]
+TOKEN = re.compile(
+    r"""(?P<comment>%[^\n]*(?:\n[ \t]*)?)
+    |\\begin[ \t]*\{(?P<begin>[^{}\\]*)\}
+    |\\end[ \t]*\{(?P<end>[^{}\\]*)\}
+    |\\verb\*?(?P<bar>[^a-zA-Z@\s*{}\\])(?P<verbatim>[^\n]{0,200}?)(?P=bar)
+    |\\(?P<macro>[a-zA-Z@]+)[ \t]*\n?
+    |\\(?P<sign>.)
+    |(?P<open>\{)
+    |(?P<close>\})
+    |(?P<ampersand>&)
+    |(?P<dollar>\$+)
+    |(?P<blank>[~\s]+)
+    |(?P<text>[^\\%{}&$~\s\[\]()]+|[\[\]()]|\\)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+IGNORED = frozenset({"comment", "dollar"})
+PAIRED = frozenset({"begin", "end", "open", "close"})
+LONGEST_OPTION = 40
+
+
+class Token(NamedTuple):
+    """A piece of LaTeX.
+
+    Attributes:
+        kind: `sign` is a macro of one character that is no letter; a bracket is a `text` of its own.
+        value: of macros the name without backslash, of `begin` and `end` that of the environment, else the
+            characters themselves.
+        start: its place in the text.
+        end: the place after it.
+    """
+
+    kind: TokenKind
+    value: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class LatexSource:
+    """A text in tokens.
+
+    Attributes:
+        text: the whole.
+        tokens: without comments and dollar signs.
+        partner: the place of the closing token for each opening one that has one, and the other way round;
+            for an environment that does not end, where it is taken to end.
+    """
+
+    text: str
+    tokens: list[Token] = field(init=False)
+    partner: dict[int, int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.tokens = list(_tokens(self.text))
+        self._pair()
+
+    def _pair(self) -> None:
+        waiting: list[int] = []
+        environments: Counter[str] = Counter()
+        for place, token in enumerate(self.tokens):
+            if token.kind not in PAIRED:
+                continue
+            if token.kind in {"open", "begin"}:
+                waiting.append(place)
+                environments[token.value] += 1
+            elif token.kind == "close" and waiting and self.tokens[waiting[-1]].kind == "open":
+                environments["{"] -= 1
+                self._join(waiting.pop(), place)
+            elif token.kind == "end" and environments[token.value]:
+                self._close(waiting, environments, place)
+        for begin in waiting:
+            if self.tokens[begin].kind == "begin":
+                self.partner[begin] = len(self.tokens)
+
+    def _close(self, waiting: list[int], environments: Counter[str], end: int) -> None:
+        """Ends an environment, and those within it that were not ended."""
+        while True:
+            begin = waiting.pop()
+            opening = self.tokens[begin]
+            environments[opening.value] -= 1
+            if opening.kind == "begin" and opening.value == self.tokens[end].value:
+                self._join(begin, end)
+                return
+            if opening.kind == "begin":
+                self.partner[begin] = end
+
+    def _join(self, first: int, last: int) -> None:
+        self.partner[first], self.partner[last] = last, first
+
+    def is_mention(self, place: int) -> bool:
+        """Whether the environment that begins here is only spoken of: it has no argument and no end."""
+        return self.group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
+
+    def group_end(self, place: int) -> int:
+        """The place after the group that starts here, blanks before it skipped; `place` itself if none does."""
+        at = self.after_blank(place)
+        if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
+            return self.partner[at] + 1
+        return place
+
+    def group_text(self, place: int) -> str:
+        """The raw text of the group that starts here, without its braces; empty if none does."""
+        end = self.group_end(place)
+        if end == place:
+            return ""
+        return self.text[self.tokens[self.after_blank(place)].end : self.tokens[end - 1].start]
+
+    def arguments(self, place: int, count: int) -> tuple[list[str], int]:
+        r"""The raw texts of this many arguments, empty where one is missing, and the place after them.
+
+        Optional ones before and after are passed over. An argument of one character needs no braces: the star
+        of `\multirow{2}*{...}` is one.
+        """
+        texts: list[str] = []
+        place = self.option_end(place)
+        while len(texts) < count:
+            at, end = self.after_blank(place), self.group_end(place)
+            if end > place:
+                texts.append(self.group_text(place))
+            elif self._is_text_of(at, count - len(texts)):
+                texts, end = [*texts, *self.tokens[at].value], at + 1
+            else:
+                break
+            place = self.option_end(end)
+        return [*texts, *[""] * (count - len(texts))], place
+
+    def _is_text_of(self, place: int, longest: int) -> bool:
+        """Whether the token here is text of so few characters that each can be an argument."""
+        if place >= len(self.tokens) or self.tokens[place].kind != "text":
+            return False
+        return len(self.tokens[place].value) <= longest
+
+    def option_end(self, place: int, brackets: str = "[]") -> int:
+        """The place after the optional argument that starts here; `place` itself if none does.
+
+        It must end within a few tokens: a bracket that stays open is text.
+        """
+        at = self.after_blank(place)
+        if at >= len(self.tokens) or self.tokens[at].value != brackets[0]:
+            return place
+        for _ in range(LONGEST_OPTION):
+            at += 1
+            if at >= len(self.tokens) or self.tokens[at].kind in {"ampersand", "begin", "end"}:
+                break
+            if self.tokens[at].value == brackets[1]:
+                return at + 1
+            if self.tokens[at].kind == "open":
+                at = self.partner.get(at, at)
+        return place
+
+    def after_star(self, place: int) -> int:
+        """This place, or the next if a star stands here."""
+        return place + (place < len(self.tokens) and self.tokens[place].value == "*")
+
+    def after_blank(self, place: int) -> int:
+        """This place, or the next if white space stands here."""
+        return place + (place < len(self.tokens) and self.tokens[place].kind == "blank")
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    for match in TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind and kind not in IGNORED:
+            yield Token(cast("TokenKind", kind), match[kind].strip() or " ", match.start(), match.end())
+
+
+TABULARS = frozenset({
+    "tabular", "tabular*", "tabularx", "tabulary", "xltabular", "longtable", "longtable*", "supertabular",
+    "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular", "tabu", "longtabu", "tblr", "longtblr",
+    "talltblr", "NiceTabular", "NiceTabular*", "NiceTabularX", "NiceArray", "array", "deluxetable", "deluxetable*",
+    "tabbing",
+})  # fmt: skip
+WIDTH_FIRST = frozenset({
+    "tabular*", "tabularx", "tabulary", "xltabular", "supertabular*", "xtabular*", "NiceTabular*", "NiceTabularX",
+})  # fmt: skip
+TABULARRAY = frozenset({"tblr", "longtblr", "talltblr"})
+"""Their cells under a span are written, and blank; their columns may be one of several settings."""
+NICE = frozenset({"NiceTabular", "NiceTabular*", "NiceTabularX", "NiceArray"})
+"""Their options may stand after their columns."""
+COLUMN_SETTING = re.compile(r"colspec\s*=\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^,]*))")
+FARTHEST_COLUMNS = 8
+"""Tokens that may stand between `tabu` and its columns: `\\begin{tabu} to 0.5\\textwidth {lc}`."""
+DEEPEST_FRACTION = 8
+
+
+class TextReader:
+    """Collects text, token by token.
+
+    Args:
+        source: what is read.
+
+    Attributes:
+        has_text: whether anything but white space was collected.
+    """
+
+    def __init__(self, source: LatexSource) -> None:
+        self.source = source
+        self._pieces: list[str] = []
+        self.has_text = False
+        self._accent = ""
+        self._fractions = 0
+
+    def take(self) -> str:
+        """What was collected, tidy; collecting starts anew."""
+        text = tidy("".join(self._pieces))
+        self._pieces.clear()
+        self._accent, self.has_text = "", False
+        return text
+
+    def read_all(self, place: int, end: int) -> str:
+        """The text of a range of tokens."""
+        while place < end:
+            place = self.read(place)
+        return self.take()
+
+    def read(self, place: int) -> int:
+        """Reads the token at this place, with those of its arguments that are no text.
+
+        Returns:
+            The place after them.
+        """
+        token = self.source.tokens[place]
+        if token.kind in {"text", "verbatim"}:
+            self._add(token.value)
+        elif token.kind in {"blank", "ampersand", "end"}:
+            self._add(" ")
+        elif token.kind == "sign":
+            self._read_sign(token.value)
+        elif token.kind == "macro":
+            return self._read_macro(token.value, place + 1)
+        elif token.kind == "begin":
+            self._add(" ")
+            return self._after_environment_arguments(token.value, place + 1)
+        return place + 1
+
+    def _add(self, text: str) -> None:
+        if self._accent and text.strip():
+            text, self._accent = text[0] + self._accent + text[1:], ""
+        if not self.has_text and text and not text.isspace():
+            self.has_text = True
+        self._pieces.append(text)
+
+    def _read_sign(self, sign: str) -> None:
+        if sign in ACCENTS:
+            self._accent = ACCENTS[sign]
+        elif sign == "\\" or sign in SIGN_SPACES:
+            self._add(" ")
+        elif sign not in SIGN_NOTHING:
+            self._add(sign)
+
+    def _read_macro(self, name: str, place: int) -> int:
+        if (
+            name in FRACTIONS
+            and self._fractions < DEEPEST_FRACTION
+            and (end := self.source.group_end(place)) > place
+        ):
+            return self._read_fraction(place, end)
+        if name in CHARACTERS:
+            self._add(CHARACTERS[name])
+        elif name in SILENT:
+            return self._after_arguments(place, SILENT[name])
+        elif name in SWITCHES or name in ROW_END_MACROS:
+            self._add(" " if name in SPACES else "")
+        elif name in LETTER_ACCENTS:
+            self._accent = LETTER_ACCENTS[name]
+        else:
+            return self._read_unknown(name, place)
+        return place
+
+    def _read_fraction(self, place: int, middle: int) -> int:
+        """Both arguments with a stroke between them: without it one half would be twelve."""
+        end = self.source.group_end(middle)
+        self._fractions += 1
+        for start, stop in ((place, middle), (middle, end)):
+            at = self.source.after_blank(start) + 1
+            while at < stop - 1:
+                at = self.read(at)
+            if start == place:
+                self._add("/")
+        self._fractions -= 1
+        return max(end, middle)
+
+    def _read_unknown(self, name: str, place: int) -> int:
+        after = self.source.after_star(place)
+        after = self.source.option_end(after)
+        if self.source.group_end(after) == after or name in KEPT:
+            self._add(f"\\{name} ")
+            return place
+        return after
+
+    def _after_arguments(self, place: int, groups: int) -> int:
+        place = self.source.option_end(self.source.option_end(self.source.after_star(place)), "()")
+        for _ in range(groups):
+            place = self.source.option_end(self.source.group_end(place))
+        return place
+
+    def _after_environment_arguments(self, name: str, place: int) -> int:
+        if name in TABULARS:
+            return self.after_columns(name, place)[1]
+        if name in {"minipage", "adjustbox", "threeparttable"}:
+            return self.source.group_end(self.source.option_end(place))
+        return place
+
+    def after_columns(self, name: str, place: int) -> tuple[str, int]:
+        """The column specification of a tabular, raw, and the place where its body starts."""
+        if name == "tabbing":
+            return "", place
+        place = self.source.option_end(place)
+        if name in WIDTH_FIRST:
+            place = self.source.option_end(self.source.group_end(place))
+        if name in {"tabu", "longtabu"}:
+            ahead = range(place, place + FARTHEST_COLUMNS)
+            place = next((at for at in ahead if self.source.group_end(at) > at), place)
+        columns, end = self.source.group_text(place), self.source.group_end(place)
+        if name in TABULARRAY and "=" in columns:
+            setting = COLUMN_SETTING.search(columns)
+            columns = (setting[1] or setting[2] or "") if setting else ""
+        return columns, self.source.option_end(end) if name in NICE else end
+
+
+def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
+    r"""The caption whose macro stands here, and the place after it; `\captionof` names its kind first."""
+    reader = TextReader(source)
+    start = source.after_star(place + 1)
+    if source.tokens[place].value == "captionof":
+        start = source.group_end(start)
+    start = source.option_end(start)
+    end = source.group_end(start)
+    return reader.read_all(start, end), max(end, place + 1)

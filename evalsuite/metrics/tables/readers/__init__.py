@@ -1,1 +1,0 @@
-"""Read tables in raw text, HTML and LaTeX as grids of cell texts."""
