@@ -58,10 +58,10 @@ class Finding:
 
 
 def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
-    """Checks everything that a run with these settings would need.
+    """Check everything that a run with these settings would need.
 
     Args:
-        settings: of the run.
+        settings: the run's.
         root: what relative paths are relative to.
         programs: whether a missing sandbox is a fault.
     """
@@ -105,7 +105,7 @@ def _model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]
         return
     key = credentials.access(name, base_url)
     yield Finding(f"{role}'s key", *_key(key.key is not None, key.key_name))
-    yield asyncio.run(_listed(role, name, backend))
+    yield asyncio.run(_check_listing(role, name, backend))
 
 
 def _key(is_set: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private, and plain where it is called
@@ -114,8 +114,8 @@ def _key(is_set: bool, name: str) -> tuple[str, str]:  # noqa: FBT001 - private,
     )
 
 
-async def _listed(role: str, name: str, backend: Any) -> Finding:
-    """Whether the server can be reached, accepts the key, and offers the model."""
+async def _check_listing(role: str, name: str, backend: Any) -> Finding:
+    """Check that the server can be reached, accepts the key, and offers the model."""
     try:
         offered = await backend.offers()
     except Exception as error:  # noqa: BLE001 - signs for the gateway and errors alike: all of them mean that it fails

@@ -52,7 +52,7 @@ class RunSpec:
         command: the command, without secrets.
         selection: the tests that the command asks for, for a run that resumes this one.
         lease: the lease on the run that is resumed; None for a new run.
-        quarantine: cases that decide nothing until a date; None if there is no file of them.
+        quarantine: cases that decide nothing until a date; None without a file of them.
     """
 
     settings: Settings
@@ -98,7 +98,7 @@ def prepare_run(
         root: relative paths are relative to it.
         command: the command, without secrets.
         selection: the tests that the command asks for, if it picks any.
-        named: which models the command itself names, and so means for this run.
+        named: the models that the command itself names, and so means for this run.
         runs: whether cases will run; False only collects them.
 
     Raises:
@@ -146,7 +146,7 @@ def take_over_run(
     """Take settings and selection over from the resumed or replayed run, unless they are given.
 
     Raises:
-        RunError: there is no such run.
+        RunError: the run does not exist.
         SettingsError: the run asked another model, or something must be given again that a folder cannot decide.
     """
     name = settings.resume or settings.replay
@@ -195,10 +195,10 @@ def options_to_repeat(settings: Mapping[str, Any]) -> str:
     Args:
         settings: those in the run's folder.
     """
-    return "".join(f" {shlex.quote(option)}" for option in _repeated(settings))
+    return "".join(f" {shlex.quote(option)}" for option in _list_repeated(settings))
 
 
-def _repeated(settings: Mapping[str, Any]) -> Iterator[str]:
+def _list_repeated(settings: Mapping[str, Any]) -> Iterator[str]:
     for option in (*MODELS, "model_base_url", "judge_base_url", "user_base_url"):
         value = str(settings.get(option) or "")
         if value.startswith(CODE) or HIDDEN in value:
@@ -236,7 +236,7 @@ def _prepare_programs(settings: Settings) -> None:
     """Build the named environment of programs before any process needs it.
 
     Raises:
-        SettingsError: there is no environment of that name, or programs run where another one is installed.
+        SettingsError: the environment is unknown, or programs run elsewhere, with other packages.
         SandboxUnavailable: it cannot be built.
     """
     usual = Settings()

@@ -31,7 +31,7 @@ class RunGateway:
         reports: the folder of all runs, in which the replayed run is found.
         journal: the run's journal, which keeps the answers.
         give_up: receives an error after which no call can succeed.
-        on_detached: with --detach, receives a description of what the session does not wait for.
+        on_detached: receives, with --detach, a description of what the session does not wait for.
 
     Attributes:
         background: the event loop of the gateway.

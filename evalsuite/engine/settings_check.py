@@ -30,7 +30,7 @@ def demand_model(name: str | None) -> str:
     """Return the model's name.
 
     Raises:
-        SettingsError: there is no name; the message says how to name or install a model.
+        SettingsError: no model is named or installed; the message says how to name or install a model.
     """
     if name is None:
         raise SettingsError(NO_MODEL)
@@ -47,7 +47,7 @@ def check_before_cases(settings: Settings, model: str | None, *, has_keys: bool)
             missing when a case asks.
 
     Raises:
-        SettingsError: there is no model, or its name is of an unknown kind.
+        SettingsError: no model is named, or its name is of an unknown kind.
         BackendUnavailable: an extra, a key or a file is missing.
     """
     if settings.replay or runs_other_code(model or ""):
@@ -70,7 +70,7 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     Args:
         settings: the run's.
         root: relative paths are relative to it.
-        named: which models the command names, and so means for this session.
+        named: the models that the command names, and so means for this session.
 
     Raises:
         EvalsuiteError: the message names the option and the remedy.

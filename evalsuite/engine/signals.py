@@ -33,7 +33,7 @@ def handle_signals(*names: str, end: Callable[[str, int], None]) -> dict[int, An
     """Handle signals for which nobody else has set a handler.
 
     Args:
-        names: as in the module `signal`; not every system has each.
+        names: names of the module `signal`; not every system has each.
         end: ends the process after any signal but SIGINT; receives a message and the exit status.
 
     Returns:

@@ -34,7 +34,7 @@ class Solved:
     """A case whose transcript is made and judged; its test comes next.
 
     Attributes:
-        transcript: None if solving failed, or if there is no solver.
+        transcript: None if solving failed, or without a solver.
         judged: scores that took a call or other waiting, by name, as each scorer gave them.
         error: why solving or judging failed; None if it did not.
         logs: answers of judges that failed, kept because they were paid for.

@@ -166,7 +166,7 @@ def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Check that the chosen cases have the judge and the sandboxes that they need.
 
     Raises:
-        pytest.UsageError: one is missing, or all cases are skipped and there is no other test (see `_refuse`).
+        pytest.UsageError: one is missing, or all cases are skipped and nothing else was collected (see `_refuse`).
     """
     if items and all(map(is_left_out, items)):
         _refuse(session, items, str(next(items[0].iter_markers("skip")).args[0]))

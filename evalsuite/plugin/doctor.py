@@ -19,13 +19,13 @@ WIDTH = 100
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The command's own option."""
+    """Declare the command's own option."""
     parser.getgroup("evalsuite").addoption("--doctor-without-programs", action="store_true")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int:
-    """Prints the table; no session begins."""
+    """Print the table; no session begins."""
     from evalsuite.plugin.options import settings_of
 
     try:

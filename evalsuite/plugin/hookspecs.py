@@ -76,14 +76,14 @@ class HookWatchers:
         if self._wants_records:
             from evalsuite.core.json_codec import decode_record
 
-            with self._guarded("pytest_evalsuite_record"):
+            with self._guard("pytest_evalsuite_record"):
                 record = decode_record(line)
                 self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
 
     def sections(self, run: Run, verdict: Verdict) -> list[Section]:
         """Return the sections to add to the report."""
         sections: list[Section] = []
-        with self._guarded("pytest_evalsuite_report"):
+        with self._guard("pytest_evalsuite_report"):
             for added in self._config.hook.pytest_evalsuite_report(
                 run=run, verdict=verdict, config=self._config
             ):
@@ -92,11 +92,11 @@ class HookWatchers:
 
     def verdict(self, verdict: Verdict, folder: Path) -> None:
         """Pass on the verdict."""
-        with self._guarded("pytest_evalsuite_verdict"):
+        with self._guard("pytest_evalsuite_verdict"):
             self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
 
     @contextmanager
-    def _guarded(self, hook: str) -> Iterator[None]:
+    def _guard(self, hook: str) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:

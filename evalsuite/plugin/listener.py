@@ -38,7 +38,7 @@ class Listener:
 
     Attributes:
         planned: how many cases there are, as far as is known.
-        broken: why there is no report; empty if nothing went wrong.
+        broken: why a report cannot be written; empty if nothing went wrong.
         status: the exit status that the verdict gave.
         handlers: handlers of signals, to be restored.
         live: the benchmarks that this process has collected, by the node id of the test function.

@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from evalsuite.plugin.listener import Listener
 
 INTERVAL = 0.2
-"""Seconds between two looks."""
+"""Seconds between two updates."""
 
 SPAN = 10.0
-"""Seconds over which tokens a second are taken."""
+"""Seconds over which the speed in tokens per second is measured."""
 
 FIRST, EVERY = 8.0, 30.0
-"""Seconds until the first line where there is no terminal, and between two of them."""
+"""Seconds before the first line and between lines, if the output is not a terminal."""
 
 USUAL_WIDTH = 80
-"""Columns of a terminal that does not say how many it has."""
+"""Columns of a terminal that does not report its width."""
 
 LONGEST = 1000
-"""Characters of a line where there is no terminal."""
+"""Maximum characters of a line, if the output is not a terminal."""
 
 COLLECTING = "evalsuite: the cases are being collected"
 
 ENOUGH = 5
-"""Cases that must be done before the time that is left is taken from them rather than from answers."""
+"""Number of finished cases from which the time left is estimated; before, answers are counted."""
 
-# Control sequences of ECMA-48 and of the VT100, which every terminal of today knows.
+# Control sequences of ECMA-48 and of the VT100, which every current terminal supports.
 ERASE_BELOW = "\x1b[J"
-MAKE_ROOM = "\x1bD\x1b[1A"  # a line below there is, even on the last row
+MAKE_ROOM = "\x1bD\x1b[1A"  # a line below exists, even on the last row
 BELOW, BACK = "\x1b7\x1b[1B\r\x1b[2K", "\x1b8"
 
 
 class StatusFile:
-    """Stands before the terminal's file: what pytest writes first erases the line below.
+    """Wraps the terminal's file, so that pytest's output first erases the line below it.
 
-    While a test runs, pytest's capture has put a file of its own in the terminal's place, and what is painted then
-    would be taken for the test's output. So the line goes through a duplicate of the descriptor, made before.
+    While a test runs, pytest captures the terminal's file, and a painted line would count as the test's output. So
+    the line is written to a duplicate of the descriptor, made before.
 
     Args:
         file: the terminal's own.
@@ -57,50 +57,50 @@ class StatusFile:
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._way = os.dup(file.fileno())
+        self._descriptor = os.dup(file.fileno())
         self._lock = threading.Lock()
         self._painted = False
 
     @property
     def is_terminal(self) -> bool:
         """Whether a line can be painted over."""
-        return os.isatty(self._way)
+        return os.isatty(self._descriptor)
 
     @property
     def width(self) -> int:
-        """Columns of the terminal; what pytest asks is a file of its own while a test runs."""
+        """Columns of the terminal."""
         try:
-            return os.get_terminal_size(self._way).columns or USUAL_WIDTH
+            return os.get_terminal_size(self._descriptor).columns or USUAL_WIDTH
         except OSError:
             return USUAL_WIDTH
 
     def write(self, text: str) -> int:
-        """Writes what pytest has to say."""
+        """Write pytest's output."""
         with self._lock:
             erase = ERASE_BELOW if self._painted else ""
             self._painted = False
             return self._file.write(erase + text)
 
     def paint(self, line: str) -> None:
-        """Shows a line below the cursor, which stays where it is."""
+        """Show a line below the cursor, which does not move."""
         with self._lock:
             self._send(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
             self._painted = True
 
     def print(self, line: str) -> None:
-        """Writes a line of its own."""
+        """Write a separate line."""
         with self._lock:
             erase = ERASE_BELOW if self._painted else ""
             self._painted = False
             self._send(f"{erase}\n{line}\n")
 
     def _send(self, text: str) -> None:
-        os.write(self._way, text.encode(self._file.encoding or "utf-8", "replace"))
+        os.write(self._descriptor, text.encode(self._file.encoding or "utf-8", "replace"))
 
-    def let_go(self) -> None:
-        """Erases the line and closes the way to the terminal."""
+    def release(self) -> None:
+        """Erase the line and close the duplicate."""
         self.write("")
-        os.close(self._way)
+        os.close(self._descriptor)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -110,8 +110,8 @@ class LiveLine:
     """Shows the line while cases run.
 
     Args:
-        listener: knows what is going on.
-        terminal: pytest's own reporter, which does the writing.
+        listener: has the run and its gateway.
+        terminal: pytest's own reporter.
     """
 
     def __init__(self, listener: Listener, terminal: pytest.TerminalReporter) -> None:
@@ -125,26 +125,26 @@ class LiveLine:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """How many tests there are, as the workers found."""
+        """Note the number of tests that the workers collected."""
         self._total = len(ids)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """How many tests there are, without workers."""
+        """Note the number of tests, without workers."""
         self._total = len(session.items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Without a terminal, nobody else says that a large suite is still being collected."""
+        """Say, without a terminal, that a large suite is being collected, because pytest does not."""
         if not self._terminal.isatty:
             self._open()
 
     def pytest_runtest_logfinish(self) -> None:
-        """A test is done."""
+        """Count a finished test."""
         self._done += 1
         self._begin()
 
     def pytest_runtest_logstart(self) -> None:
-        """A test begins."""
+        """Open the line with the first case."""
         self._begin()
 
     def _begin(self) -> None:
@@ -159,7 +159,7 @@ class LiveLine:
         try:
             self._file = StatusFile(terminal_file(self._terminal))
         except (OSError, ValueError):
-            # Output goes to what is no file, as where pytest runs within a program.
+            # The output is not a file, for example if pytest runs within a program.
             self._ended.set()
         else:
             if self._file.is_terminal:
@@ -168,13 +168,13 @@ class LiveLine:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """The line goes."""
+        """Remove the line."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
         if self._file is not None:
             self._announce(self._file)
-            self._file.let_go()
+            self._file.release()
 
     @property
     def _asking(self) -> bool:
@@ -202,7 +202,7 @@ class LiveLine:
                 file.print(fit(self.parts(now), LONGEST) if self._asking else COLLECTING)
 
     def _announce(self, file: StatusFile) -> None:
-        """Prints what the gateway has reported since the last look: outages, fewer connections than asked for."""
+        """Print what the gateway reported since the last update: outages, fewer connections than requested."""
         if self._asking:
             notices = self._listener.run.access.gateway.notices
             while self._announced < len(notices):
@@ -210,10 +210,10 @@ class LiveLine:
                 file.print(for_terminal(notices[self._announced - 1]))
 
     def parts(self, now: float) -> list[tuple[int, str]]:
-        """What is shown, each part with its rank: the greater it is, the sooner a narrow terminal goes without."""
+        """Return the parts of the line with their ranks; a narrow terminal drops the greatest ranks first."""
         gateway = self._listener.run.access.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
-        # Of this session: what earlier ones of a resumed run paid is taken over without its calls.
+        # Only this session's, because a resumed run takes over the cost of earlier sessions without their calls.
         answers = paid.calls
         parts = [
             (0, f"evalsuite {self._done}/{number_of(self._total, 'case')}"),
@@ -229,14 +229,14 @@ class LiveLine:
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
         parts += [(7, f"held to {_frequency(rate)}") for rate in gateway.rates()]
-        seconds = left(now - self._started, self._done, answers, self._total)
+        seconds = estimate_left(now - self._started, self._done, answers, self._total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
         return parts
 
     def _speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
-        # Lines that are further apart than the span need the one before.
+        # If lines are further apart than the span, the line before is needed.
         while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
             self._tokens.popleft()
         since, before = self._tokens[0]
@@ -247,17 +247,17 @@ def _frequency(rate: float) -> str:
     return f"{rate:.0f} requests/s" if rate >= 2 else f"{number_of(round(60 * rate), 'request')}/min"
 
 
-def left(seconds: float, done: int, answers: int, total: int) -> float | None:
-    """Seconds that are left, in proportion to what is done; None where nothing can be said.
+def estimate_left(seconds: float, done: int, answers: int, total: int) -> float | None:
+    """Estimate the seconds left from the share done; None if that is unknown.
 
-    Until some cases are done, answers stand for them: many are asked before the first case ends.
+    Until some cases are done, answers are counted instead, because many arrive before the first case ends.
     """
     progress = done if done >= ENOUGH else min(max(done, answers), total)
     return seconds / progress * (total - progress) if 0 < progress < total else None
 
 
 def fit(parts: Sequence[tuple[int, str]], width: int) -> str:
-    """The parts as one line, without those of the greatest rank until it fits."""
+    """Join the parts in one line, and drop those of the greatest rank until it fits."""
     kept = list(parts)
     while len(kept) > 1 and len(_line(kept)) > width:
         kept.remove(max(kept, key=lambda part: part[0]))
@@ -271,7 +271,7 @@ def _line(parts: Sequence[tuple[int, str]]) -> str:
 def show_progress(config: pytest.Config, listener: Listener) -> None:
     """Show progress in the controlling process, unless pytest is to be quiet.
 
-    Where tests write to the terminal themselves (`-s`), nothing is painted over what they write.
+    If tests write to the terminal themselves (`-s`), no line is shown.
     """
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     # A line that is drawn anew would break the debugger's prompt.

@@ -20,7 +20,7 @@ INI: dict[type, Literal["string", "int", "float", "bool"]] = {
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declares every option on the command line and as an ini key."""
+    """Declare every option on the command line and as an ini key."""
     group = parser.getgroup("evalsuite", "evalsuite: language-model benchmarks as cases")
     for option in OPTIONS:
         taken: dict[str, Any] = {"action": "store_true"}
@@ -48,7 +48,7 @@ def is_asked_for(config: pytest.Config) -> bool:
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """The settings that the user gave; the command line takes precedence over ini files.
+    """Read the settings that the user gave; the command line takes precedence over ini files.
 
     Raises:
         SettingsError: a value is malformed.

@@ -67,7 +67,7 @@ def _keep_record(item: pytest.Item) -> None:
 
 
 def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
-    """With --pdb, make `pp evalsuite_case` show the sample, the transcript and the scores in every frame."""
+    """Make `pp evalsuite_case` show sample, transcript and scores in every frame, with --pdb."""
     case = case_of(node) if isinstance(node, pytest.Item) else None
     if not isinstance(node, pytest.Item) or case is None or not node.config.option.usepdb:
         return (yield)

@@ -1,4 +1,4 @@
-"""The plugin's state in one process: settings and, once a case needs them, event loop, models and cases in flight."""
+"""The plugin's state in one process: settings and, when a case first needs them, event loop, models and cases."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class Process:
 
     Args:
         settings: the run's.
-        model: the model's name, with the default filled in; None if there is none.
-        quarantine: cases that decide nothing until a date; None if there is no file of them.
+        model: the model's name, with the default filled in; None without one.
+        quarantine: cases that decide nothing until a date; None without a file of them.
         workers: how many processes run tests.
         background: makes or returns the event loop.
         connect: makes the connection to the gateway.

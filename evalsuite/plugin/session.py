@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def only_plan(config: pytest.Config) -> None:
-    """With --plan, run nothing."""
+    """Run nothing, with --plan."""
     if config.getoption("evalsuite_plan"):
         config.option.collectonly = True
 
@@ -107,7 +107,7 @@ def _new_loop() -> BackgroundLoop:
 
 
 def send_plan(session: pytest.Session) -> None:
-    """On a worker: report how many cases there are and, if asked to, send them before any of them begins."""
+    """Report, on a worker, how many cases there are and, if asked to, send them before any of them begins."""
     if not is_worker(session.config):
         return
     report_planned(session.config, len(cases_of(session.items)))
@@ -172,11 +172,11 @@ def _interruption(session: pytest.Session, run: OpenRun) -> str | None:
     stopped = False if run.early.ended else session.shouldfail or session.shouldstop
     stopped = stopped or ending_signal()
     if not (stopped or run.early.ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
-        stopped = _uncollected(session.config) or "interrupted from the keyboard"
+        stopped = _describe_uncollected(session.config) or "interrupted from the keyboard"
     return str(stopped) if stopped else None
 
 
-def _uncollected(config: pytest.Config) -> str:
+def _describe_uncollected(config: pytest.Config) -> str:
     """Describe what could not be collected, which ends a session like an interruption; empty if all could be."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     errors: Sequence[object] = terminal.stats.get("error", ()) if terminal is not None else ()

@@ -35,7 +35,7 @@ MOST_REASONS = 5
 
 
 def show_broken(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Show why there is no report."""
+    """Show why a report is missing."""
     terminal.section("evalsuite", sep="=", red=True)
     terminal.write_line(for_terminal(reason), red=True)
     terminal.write_line("nothing kept so far is lost: fix this, then continue with --resume last")
@@ -84,7 +84,7 @@ def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> No
 
 
 def _annotate(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
-    """On GitHub's CI, write a line per reason and per failed case, which GitHub shows beside the change."""
+    """Write a line per reason and failed case, which GitHub's CI shows beside the change."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     reasons = [_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.plugin.live_line import fit, left
+from evalsuite.plugin.live_line import estimate_left, fit
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -77,7 +77,7 @@ def test_it_never_takes_more_than_the_width(width: int) -> None:
 
 
 def test_the_time_left_comes_from_answers_until_cases_are_done() -> None:
-    assert left(10.0, 0, 0, 100) is None
-    assert left(10.0, 0, 20, 100) == pytest.approx(40.0)
-    assert left(10.0, 10, 80, 100) == pytest.approx(90.0)
-    assert left(10.0, 0, 300, 100) is None
+    assert estimate_left(10.0, 0, 0, 100) is None
+    assert estimate_left(10.0, 0, 20, 100) == pytest.approx(40.0)
+    assert estimate_left(10.0, 10, 80, 100) == pytest.approx(90.0)
+    assert estimate_left(10.0, 0, 300, 100) is None
