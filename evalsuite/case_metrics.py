@@ -1,6 +1,6 @@
 """Metrics over all cases of a benchmark, for `@benchmark(..., metrics=[...])`."""
 
-from evalsuite.output.reports.case_metrics import (
+from evalsuite.output.reports.generic import (
     auroc,
     calibration_error,
     confusion_matrix,

@@ -110,7 +110,6 @@ UNFINISHED = {
     "judges",
     "metaeval",
     "metrics",
-    "output",
     "results",
     "service",
     "solvers",

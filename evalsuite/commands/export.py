@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import encode_record
-from evalsuite.output.exports.inspect_log import file_name, inspect_log
-from evalsuite.output.exports.latex import latex_table
-from evalsuite.output.exports.lm_eval import lm_eval_results
-from evalsuite.output.exports.spreadsheets import inert
+from evalsuite.output.exports import inert, inspect_file_name, inspect_log, lm_eval_results
+from evalsuite.output.paper import latex_table
 from evalsuite.output.reports.compare import GLANCE, compare_runs, label_runs
 from evalsuite.output.reports.section import Table
 from evalsuite.results.flat_rows import columns_of, flat_row
@@ -116,7 +114,7 @@ def _write_inspect(runs: Sequence[Run], target: Path) -> list[Path]:
     files = []
     for run in runs:
         for name in run.benchmarks:
-            file = target / file_name(run, name)
+            file = target / inspect_file_name(run, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(inspect_log(run, name), indent=1, default=dict), "utf-8")
             files.append(file)

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     from evalsuite.decisions.history import trace
     from evalsuite.decisions.verdict import comparison_rules
     from evalsuite.output.page.write import COMPARISON
-    from evalsuite.output.reports.history import write_history
+    from evalsuite.output.reports.compare import write_history
     from evalsuite.output.reports.markdown import in_terminal
 
     runs = _releases(options)

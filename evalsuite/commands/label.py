@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.core.errors import RunError
-from evalsuite.output.exports.spreadsheets import inert
+from evalsuite.output.exports import inert
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 

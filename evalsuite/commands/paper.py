@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
 from evalsuite.core.errors import RunError
-from evalsuite.output.exports.paper import write_paper
+from evalsuite.output.paper import write_paper
 from evalsuite.output.reports.compare import label_runs
 from evalsuite.output.reports.plots import can_draw
 from evalsuite.results.run_folders import find_folder

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.commands.runs import newest_first
-from evalsuite.output.page.live import goes_on
-from evalsuite.output.page.run_index import all_runs
+from evalsuite.output.page.view import all_runs, goes_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import add_reports_folder
 from evalsuite.core.errors import RunError
-from evalsuite.output.page.run_index import all_runs
+from evalsuite.output.page.view import all_runs
 from evalsuite.output.reports.markdown import terminal_table
 from evalsuite.output.reports.section import Column, Table
 from evalsuite.results.run_folders import SUMMARY, begun

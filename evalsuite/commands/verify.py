@@ -83,8 +83,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 def check_report(folder: RunFolder) -> Iterator[tuple[str, str]]:
     """`summary.json` and the report's text against what the records come to now."""
-    from evalsuite.output.reports.summary import summarise
-    from evalsuite.output.reports.write import heading, make_report
+    from evalsuite.output.reports.write import heading, make_report, summarise
     from evalsuite.results.run_folders import REPORT, SUMMARY
     from evalsuite.results.runs import load_run
 

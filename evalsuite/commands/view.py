@@ -41,8 +41,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         RunError: there is no such run, or none at all.
     """
-    from evalsuite.output.page.live import goes_on, page_of
-    from evalsuite.output.page.run_index import all_runs, write_index
+    from evalsuite.output.page.view import all_runs, goes_on, page_of, write_index
 
     folders = [find_folder(options.reports, name) for name in options.names] or all_runs(options.reports)
     if not folders:
@@ -63,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _make_page(folder: RunFolder, *, live: bool) -> None:
-    from evalsuite.output.page.live import write_live_page
+    from evalsuite.output.page.view import write_live_page
     from evalsuite.output.page.write import PAGE
     from evalsuite.output.reports.write import write_run
 
@@ -74,7 +73,7 @@ def _make_page(folder: RunFolder, *, live: bool) -> None:
 
 
 def _follow(folder: RunFolder) -> None:
-    from evalsuite.output.page.live import follow
+    from evalsuite.output.page.view import follow
 
     def tell(cases: int) -> None:
         sys.stdout.write(

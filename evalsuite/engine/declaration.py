@@ -23,7 +23,7 @@ from evalsuite.solvers.fixed_answer import answer_of, fixed_answer
 if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer
     from evalsuite.core.types import Sample
-    from evalsuite.output.reports.case_metrics import CaseMetric, Measure
+    from evalsuite.output.reports.generic import CaseMetric, Measure
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
@@ -191,7 +191,7 @@ def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[
     """Make the parts of a `Benchmark` that come from metrics over all its cases."""
     if not metrics:
         return {}
-    from evalsuite.output.reports.case_metrics import as_case_metric, report_with
+    from evalsuite.output.reports.generic import as_case_metric, report_with
 
     read = list(map(as_case_metric, metrics))
     return {

@@ -172,7 +172,7 @@ class EvaluatedRun(Run):
 
     def _repr_html_(self) -> str:
         """Show verdict and metrics in a notebook."""
-        from evalsuite.output.page.first_screen import first_screen
+        from evalsuite.output.reports.write import first_screen
 
         return first_screen(self.wait(), self.report)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.errors import for_terminal
-from evalsuite.output.reports.failed_cases import blocks, cases_behind
+from evalsuite.output.reports.case_block import blocks, cases_behind
 from evalsuite.output.reports.markdown import measured_line
 from evalsuite.plugin.pytest_internals import remember_failures
 from evalsuite.results.run_folders import interruption

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.history import trace
-from evalsuite.output.reports.history import write_history
+from evalsuite.output.reports.compare import write_history
 from evalsuite.results.runs import INSTALLED, load_run
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.core.types import Message, ToolCall, Transcript
-from evalsuite.output.page.run_index import all_runs, write_index
+from evalsuite.output.page.view import all_runs, write_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

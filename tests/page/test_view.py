@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.output.page.live import follow, goes_on, write_live_page
+from evalsuite.output.page.view import follow, goes_on, write_live_page
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import INSTALLED
 

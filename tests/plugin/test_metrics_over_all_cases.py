@@ -10,7 +10,7 @@ import pytest
 from evalsuite.case_metrics import auroc, calibration_error, macro_f1, micro_f1, spearman
 
 if TYPE_CHECKING:
-    from evalsuite.output.reports.case_metrics import CaseMetric
+    from evalsuite.output.reports.generic import CaseMetric
     from tests.plugin.conftest import Suite
 
 CASES = """

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.studies import studies
 from evalsuite.core.counted_nouns import number_of
-from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
-from evalsuite.output.reports.table_rows import lines_of
+from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.output.reports.table_rows import LabelledCases
+    from evalsuite.output.reports.section import Block, Cell, LabelledCases
     from evalsuite.results.tally import Estimate, RunView, Tally
 
 TITLE = "Head-to-Tail: what is known of the popular and of the rest"

@@ -18,15 +18,13 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     table_10,
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
-from evalsuite.output.reports.section import Column, Table
-from evalsuite.output.reports.table_rows import lines_of
+from evalsuite.output.reports.section import Column, Table, lines_of
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.output.reports.table_rows import LabelledCases
+    from evalsuite.output.reports.section import Block, Cell, LabelledCases
     from evalsuite.results.tally import Row, RunView
 
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}

@@ -19,16 +19,23 @@ from evalsuite.benchmarks.struc_bench.scoring import (
     TABLE_SCORE,
     corpus_bleu,
 )
-from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
-from evalsuite.output.reports.table_rows import LabelledCases, lines_of
-from evalsuite.output.reports.truncation_note import cut_off
+from evalsuite.output.reports.generic import cut_off
+from evalsuite.output.reports.section import (
+    Chart,
+    Column,
+    LabelledCases,
+    Passage,
+    Section,
+    Series,
+    Table,
+    lines_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalsuite.core.types import Record
-    from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.output.reports.table_rows import LabelledCases
+    from evalsuite.output.reports.section import Block, Cell, LabelledCases
     from evalsuite.results.tally import Row, RunView, Tally
 
 

@@ -16,15 +16,13 @@ from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, R
 from evalsuite.benchmarks.tool_eyes.dataset import SCENARIOS
 from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.shortening import beginning
-from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
-from evalsuite.output.reports.table_rows import lines_of
+from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Record, Transcript
-    from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.output.reports.table_rows import LabelledCases
+    from evalsuite.output.reports.section import Block, Cell, LabelledCases
     from evalsuite.results.tally import Row, RunView, Tally
 
 _TITLE = "ToolEyes: using tools, from the form of a call to the answer"

@@ -18,8 +18,8 @@ from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.averages import METRICS, RELEASED, column_mean, columns_of, overall
 from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.core.errors import SettingsError
+from evalsuite.output.reports.generic import cut_off
 from evalsuite.output.reports.section import Chart, Column, Section, Series, Table
-from evalsuite.output.reports.truncation_note import cut_off
 from evalsuite.results.artefacts import FOLDER
 
 if TYPE_CHECKING:

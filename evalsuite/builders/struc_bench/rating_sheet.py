@@ -18,7 +18,7 @@ from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, text_of
 from evalsuite.builders.building import building, ending_cleanly, write
 from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.metrics.tables import FORMATS
-from evalsuite.output.exports.spreadsheets import inert
+from evalsuite.output.exports import inert
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 

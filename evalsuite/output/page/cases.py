@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
+from array import array
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from types import TracebackType
+    from typing import Self
 
-    from evalsuite.output.page.case_table import CaseTable, PageRow
-    from evalsuite.output.page.chunks import Chunks
+    from evalsuite.output.page.document import Chunks
+
 
 CHUNK = 1 << 20
 """Bytes of records in a chunk: what is loaded to show one case."""
@@ -33,14 +38,14 @@ def read_cases(
     table: CaseTable,
     keep: Callable[[PageRow], bool] = lambda _row: True,
 ) -> None:
-    """Reads a run's records into rows and chunks.
+    """Read a run's records into rows and chunks.
 
     Args:
         file: the records.
-        number: of the run in the page, from 0.
-        chunks: take the records.
-        table: takes the rows.
-        keep: whether a case's record goes into the page.
+        number: the run's place in the page, from 0.
+        chunks: they receive the records.
+        table: it receives the rows.
+        keep: tells whether a case's record goes into the page.
     """
     lines: list[bytes] = []
     size = chunk = 0
@@ -61,7 +66,7 @@ def read_cases(
 
 
 def _whole_lines(file: Path) -> Iterator[bytes]:
-    """Lines with an end; one without is being written, or its run died."""
+    """Yield complete lines; one without an end is being written, or its run died."""
     with file.open("rb") as stream:
         yield from (line for line in stream if line.endswith(b"\n"))
 
@@ -93,7 +98,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _start(text: Any, longest: int) -> str:
-    """The beginning of a text, in one line."""
+    """Cut a text to its beginning, on one line."""
     if text is None:
         return ""
     shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
@@ -101,5 +106,212 @@ def _start(text: Any, longest: int) -> str:
 
 
 def has_changed(row: PageRow, other: PageRow | None) -> bool:
-    """Whether a case came to something else in another run."""
+    """Return whether a case has another outcome or other scores in another run."""
     return other is not None and (row["outcome"], row["scores"]) != (other["outcome"], other["scores"])
+
+
+PageRow = dict[str, Any]
+
+PLAIN = ("sample", "epoch", "outcome", "seconds", "tokens", "cost", "asked", "answered", "expected")
+"""Parts of a row that become a column each, as they are."""
+
+IN_MEMORY = 1 << 18
+"""Bytes of a column before it goes into a file."""
+
+AT_ONCE = 200
+"""Values that are written together: one at a time costs five times as much."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class CaseTable:
+    """Rows by case id; of a case that is added twice, the later row stays. Closed when its `with` block ends."""
+
+    def __init__(self) -> None:
+        # A database without a name is a temporary file, of which a few megabytes are in memory.
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute(
+            'CREATE TABLE cases ("case" BLOB PRIMARY KEY, benchmark BLOB, row TEXT) WITHOUT ROWID'
+        )
+        self._database.execute("BEGIN")
+
+    def __enter__(self) -> Self:
+        """Return the table itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Drop the rows."""
+        self._database.close()
+
+    def add(self, row: PageRow) -> None:
+        """Add a row."""
+        # Escaped, since SQLite takes no half of a surrogate pair.
+        values = _key(row["case"]), _key(row["benchmark"]), json.dumps(row)
+        self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
+
+    def get(self, case: str) -> PageRow | None:
+        """Return the row of a case, or None."""
+        stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_key(case),)).fetchone()
+        return json.loads(stored[0]) if stored else None
+
+    def columns(self) -> Iterator[str]:
+        """Yield JSON in pieces: one table of columns per benchmark, its cases in the order of their ids."""
+        names = self._database.execute("SELECT DISTINCT benchmark FROM cases ORDER BY benchmark").fetchall()
+        yield "["
+        for place, (name,) in enumerate(names):
+            yield "," if place else ""
+            yield from self._table(name)
+        yield "]"
+
+    def _table(self, name: bytes) -> Iterator[str]:
+        first, last, count = self._database.execute(
+            'SELECT min("case"), max("case"), count(*) FROM cases WHERE benchmark = ?', (name,)
+        ).fetchone()
+        # Ids differ at their ends; their common beginning is stored once.
+        prefix = _common_start(_text(first), _text(last)) if count > 1 else ""
+        columns = _Columns(len(prefix))
+        rows = self._database.execute('SELECT row FROM cases WHERE benchmark = ? ORDER BY "case"', (name,))
+        for (row,) in rows:
+            columns.add(json.loads(row))
+        yield f'{{"benchmark":{_encode(_text(name))},"prefix":{_encode(prefix)},'
+        yield from columns.pieces()
+        yield "}"
+
+
+def _key(text: str) -> bytes:
+    return str(text).encode("utf-8", "surrogatepass")
+
+
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "surrogatepass")
+
+
+def _common_start(first: str, last: str) -> str:
+    """Return the common beginning of sorted texts, given the first and the last."""
+    differing = (place for place, letter in enumerate(first) if letter != last[place : place + 1])
+    return first[: next(differing, len(first))]
+
+
+class _ValueColumn:
+    """Values of one column as JSON; a long one is in a file."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", errors="surrogatepass")  # noqa: SIM115 - closed by `pieces`
+        self._count, self._waiting = 0, list[Any]()
+
+    def add(self, value: Any) -> None:
+        self._waiting.append(value)
+        self._count += 1
+        if len(self._waiting) == AT_ONCE:
+            self._write()
+
+    def _write(self) -> None:
+        separator = "," if self._count > len(self._waiting) else ""
+        self._file.write(separator + _encode(self._waiting)[1:-1])
+        self._waiting = []
+
+    def fill(self, count: int) -> None:
+        """Add nulls up to this number of values."""
+        for _ in range(count - self._count):
+            self.add(None)
+
+    def pieces(self, name: str) -> Iterator[str]:
+        """Yield the column as a member of a JSON object and close its file."""
+        if self._waiting:
+            self._write()
+        yield f"{_encode(name)}:["
+        self._file.seek(0)
+        while piece := self._file.read(IN_MEMORY):
+            yield piece
+        self._file.close()
+        yield "]"
+
+
+class _WordColumn:
+    """Words that repeat, each once, and their numbers; -1 where there is none."""
+
+    def __init__(self) -> None:
+        self._numbers, self._codes = dict[str, int](), array("i")
+
+    def add(self, word: str | None) -> None:
+        self._codes.append(-1 if word is None else self._numbers.setdefault(word, len(self._numbers)))
+
+    def fill(self, count: int) -> None:
+        """Add missing values up to this number of rows."""
+        self._codes.extend([-1] * (count - len(self._codes)))
+
+    def pieces(self, name: str) -> Iterator[str]:
+        """Yield the column as a member of a JSON object."""
+        words = sorted(self._numbers)
+        places = {self._numbers[word]: place for place, word in enumerate(words)} | {-1: -1}
+        yield f'{_encode(name)}:{{"words":{_encode(words)},"codes":['
+        yield ",".join(str(places[code]) for code in self._codes)
+        yield "]}"
+
+
+class _Columns:
+    """One benchmark's columns, filled row by row."""
+
+    def __init__(self, prefix: int) -> None:
+        self._prefix, self._count = prefix, 0
+        self._plain = {name: _ValueColumn() for name in ("case", *PLAIN, "chunk", "line")}
+        self._cause = _WordColumn()
+        self._tags, self._scores = dict[str, _WordColumn](), dict[str, _ValueColumn]()
+        self._needed: _ValueColumn | None = None
+
+    def add(self, row: PageRow) -> None:
+        plain, at = self._plain, row["at"] or (-1, -1)
+        plain["case"].add(row["case"][self._prefix :])
+        for name in PLAIN:
+            plain[name].add(row[name])
+        if row["needed"] is not None:
+            self._needed = self._needed or _ValueColumn()
+            self._needed.fill(self._count)
+            self._needed.add(row["needed"])
+        plain["chunk"].add(at[0])
+        plain["line"].add(at[1])
+        self._cause.add(row["cause"])
+        for tag, value in row["tags"].items():
+            words = self._tags.setdefault(tag, _WordColumn())
+            words.fill(self._count)
+            words.add(value)
+        for metric, score in row["scores"].items():
+            if metric not in self._scores:
+                self._scores[metric] = _ValueColumn()
+            self._scores[metric].fill(self._count)
+            self._scores[metric].add(score)
+        self._count += 1
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the columns as members of a JSON object."""
+        for words in self._tags.values():
+            words.fill(self._count)
+        for values in (*self._scores.values(), *((self._needed,) if self._needed else ())):
+            values.fill(self._count)
+        first = [self._plain[name].pieces(name) for name in ("case", *PLAIN)]
+        tags = [self._tags[tag].pieces(tag) for tag in sorted(self._tags)]
+        scores = [column.pieces(metric) for metric, column in self._scores.items()]
+        members: Sequence[Iterable[str]] = [
+            *first,
+            *((self._needed.pieces("needed"),) if self._needed else ()),
+            self._cause.pieces("cause"),
+            _object("tags", tags),
+            _object("scores", scores),
+            self._plain["chunk"].pieces("chunk"),
+            self._plain["line"].pieces("line"),
+        ]
+        yield from _join(members)
+
+
+def _join(members: Sequence[Iterable[str]]) -> Iterator[str]:
+    for place, member in enumerate(members):
+        yield "," if place else ""
+        yield from member
+
+
+def _object(name: str, members: Sequence[Iterable[str]]) -> Iterator[str]:
+    yield f"{_encode(name)}:{{"
+    yield from _join(members)
+    yield "}"

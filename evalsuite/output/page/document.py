@@ -6,13 +6,20 @@ import base64
 import hashlib
 import html
 import json
+import os
 import re
+import zlib
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from concurrent.futures import Future
+    from types import TracebackType
+
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
@@ -40,11 +47,11 @@ SCRIPTS = (
 
 
 def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:
-    """The page's text.
+    """Build the page's HTML.
 
     Args:
         title: what the browser's window is called.
-        overview: what the page knows at once.
+        overview: data that the page needs at once.
         chunks: name and text of the compressed chunks that are in the page itself.
     """
     style, frame_style, script = asset("style.css"), asset("frame.css"), program()
@@ -64,18 +71,18 @@ def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, st
 
 @cache
 def asset(name: str) -> str:
-    """A hand-written part."""
+    """Read a hand-written part."""
     return (ASSETS / name).read_text("utf-8")
 
 
 @cache
 def program() -> str:
-    """All scripts as one."""
+    """Join all scripts."""
     return '"use strict";\n' + "\n".join(asset(name) for name in SCRIPTS)
 
 
 def policy(script: str, *styles: str) -> str:
-    """The content security policy: this script with the chunks that it loads, these styles, and nothing else."""
+    """Build the content security policy: this script and its chunks, these styles, and nothing else."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -93,7 +100,103 @@ def _hash(text: str) -> str:
 
 
 def inert_json(value: Any) -> str:
-    """JSON that can stand inside a script element, whatever a model wrote into it."""
+    """Encode JSON that is safe inside a script element, whatever a model wrote into it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+FOLDER = "page"
+"""Name of the folder beside the page that holds the chunks of a large run."""
+
+LEVEL = 1
+"""Of zlib: each step up costs as much time again and saves a few percent."""
+
+IN_FLIGHT = 8
+"""Chunks that wait for their compression, at most; it bounds memory."""
+
+
+def pack(data: bytes) -> str:
+    """Compress data into text that is safe inside a script."""
+    return base64.b64encode(zlib.compress(data, LEVEL)).decode("ascii")
+
+
+def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
+    """Do what `pack` does, piece by piece."""
+    compressor, left = zlib.compressobj(LEVEL), b""
+    for piece in pieces:
+        left += compressor.compress(piece.encode("utf-8", "replace"))
+        # Three bytes make four letters, so that only the last piece is padded.
+        whole = len(left) - len(left) % 3
+        yield base64.b64encode(left[:whole]).decode("ascii")
+        left = left[whole:]
+    yield base64.b64encode(left + compressor.flush()).decode("ascii")
+
+
+class Chunks:
+    """Takes chunks and puts them into the page or beside it; compresses several at a time.
+
+    Args:
+        folder: the page's; chunks of an earlier page are replaced.
+        beside: whether the chunks are files beside the page.
+    """
+
+    def __init__(self, folder: Path, *, beside: bool) -> None:
+        self._folder, self._beside = folder / FOLDER, beside
+        self._inside: list[tuple[str, str]] = []
+        self._waiting: deque[tuple[str, Future[str]]] = deque()
+        # zlib works outside of the interpreter's lock.
+        self._pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
+
+    def __enter__(self) -> Self:
+        """Remove the chunks of an earlier page."""
+        for stale in self._folder.glob("*.js"):
+            stale.unlink()
+        if self._beside:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        elif self._folder.is_dir() and not any(self._folder.iterdir()):
+            self._folder.rmdir()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def add(self, name: str, data: bytes) -> None:
+        """Add a chunk under a name of letters, digits and `-`."""
+        self._waiting.append((name, self._pool.submit(pack, data)))
+        while len(self._waiting) > IN_FLIGHT:
+            self._keep_first()
+
+    def add_pieces(self, name: str, pieces: Iterable[str]) -> None:
+        """Add a chunk piece by piece; only a few pieces are in memory if it is stored beside the page."""
+        if self._beside:
+            self._write(name, _pack_pieces(pieces))
+        else:
+            self.add(name, "".join(pieces).encode("utf-8", "replace"))
+
+    def _keep_first(self) -> None:
+        name, packed = self._waiting.popleft()
+        if self._beside:
+            self._write(name, [packed.result()])
+        else:
+            self._inside.append((name, packed.result()))
+
+    def _write(self, name: str, packed: Iterable[str]) -> None:
+        """Write a chunk's file atomically."""
+        file = self._folder / f"{name}.js"
+        draft = file.with_name(f".{file.name}.draft")
+        with draft.open("w", encoding="ascii") as stream:
+            stream.write(f'keepChunk({json.dumps(name)},"')
+            # What is packed is letters, digits and a few signs that mean nothing within quotes.
+            stream.writelines(packed)
+            stream.write('")\n')
+        draft.replace(file)
+
+    def finish(self) -> Iterator[tuple[str, str]]:
+        """Wait for all chunks and yield name and text of those inside the page."""
+        while self._waiting:
+            self._keep_first()
+        yield from self._inside

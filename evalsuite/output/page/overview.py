@@ -10,9 +10,7 @@ from evalsuite.decisions.compared_metrics import declared, own_margin
 from evalsuite.decisions.conditions import gates_of
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.reports.markdown import plain_text
-from evalsuite.output.reports.section import Chart, Section, Table
-from evalsuite.output.reports.summary import plain_cell
-from evalsuite.output.reports.table_looks import without_unmeasured
+from evalsuite.output.reports.section import Chart, Section, Table, plain_cell, without_unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +32,7 @@ NOT_REPEATED = {
 
 
 def run_facts(run: Run, label: str) -> dict[str, Any]:
-    """What was asked, when, with which options, and at what cost."""
+    """Describe a run: model, time, options and cost."""
     info = run.info
     settings = info.get("settings", {})
     return {
@@ -55,7 +53,7 @@ def run_facts(run: Run, label: str) -> dict[str, Any]:
 
 
 def _options(settings: Mapping[str, Any]) -> list[str]:
-    """The command-line options that a case of this run needs to be asked the same again."""
+    """List the command-line options that repeat a case of this run."""
     options = []
     for name in settings.get("given", ()):
         value = settings.get(name)
@@ -67,7 +65,7 @@ def _options(settings: Mapping[str, Any]) -> list[str]:
 
 
 def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
-    """The run's verdict with everything it rests on."""
+    """Describe the verdict with its gates and baselines."""
     return {
         "status": int(verdict.status),
         "id": verdict.id,
@@ -109,7 +107,7 @@ def _against(run: Run, against: Against) -> dict[str, Any]:
 
 
 def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
-    """The loss that matters, on the metric's own scale."""
+    """Return the loss that matters, on the metric's own scale."""
     own = own_margin(subject, against.rules)
     if own is not None:
         return own
@@ -118,7 +116,7 @@ def _margin(run: Run, subject: ComparedMetric, against: Against) -> float:
 
 
 def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
-    """One row per benchmark."""
+    """Make one row per benchmark."""
     rows = []
     for name, bench in run.benchmarks.items():
         estimate = measured[name].estimate(bench.primary, bench.tally) if bench.primary else None
@@ -135,7 +133,7 @@ def benchmark_facts(run: Run, measured: Mapping[str, Measured]) -> list[dict[str
 
 
 def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """One row per benchmark that any of the runs has, with each run's estimate."""
+    """Make one row per benchmark that any of the runs has, with each run's estimate."""
     rows = []
     for name in sorted({name for run in runs for name in run.benchmarks}):
         benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
@@ -152,7 +150,7 @@ def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def falling_metrics(runs: Iterable[Run]) -> list[str]:
-    """Metrics of which less is better, as `benchmark.metric`: by their benchmark, or by a gate on them."""
+    """List metrics of which less is better, as `benchmark.metric`, by their declaration or by a gate."""
     names = set()
     for run in runs:
         gates = gates_of(run)
@@ -168,7 +166,7 @@ def falling_metrics(runs: Iterable[Run]) -> list[str]:
 
 
 def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
-    """The declared bounds of scores, as `benchmark.metric`; where runs disagree, those of the first."""
+    """Map `benchmark.metric` to the declared bounds; if runs disagree, to those of the first."""
     ranges: dict[str, tuple[float, float]] = {}
     for run in runs:
         for name, bench in run.benchmarks.items():
@@ -180,7 +178,7 @@ def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
 
 
 def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
-    """The report's sections, their numbers already rounded as the report prints them."""
+    """Convert the report's sections, their numbers rounded as the report prints them."""
     left_out = set(apart)
     return [
         {"title": section.title, "blocks": [_block(block) for block in section.blocks]}
@@ -224,7 +222,7 @@ def _chart(chart: Chart) -> dict[str, Any]:
 
 
 def _point(value: Any) -> Any:
-    """A value as an object with its interval; None where nothing was measured."""
+    """Convert a value to an object with its interval; None if nothing was measured."""
     if value is None or isinstance(value, float | int):
         return None if value is None or not math.isfinite(value) else {"value": value}
     return plain_cell(value)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.output.page.case_table import CaseTable
-from evalsuite.output.page.cases import has_changed, read_cases
-from evalsuite.output.page.chunks import Chunks
-from evalsuite.output.page.document import page
+from evalsuite.output.page.cases import CaseTable, has_changed, read_cases
+from evalsuite.output.page.document import Chunks, page
 from evalsuite.output.page.overview import (
     benchmark_facts,
     compared_benchmarks,
@@ -45,16 +43,16 @@ def write_page(
     target: Path,
     live: int | None = None,
 ) -> Path:
-    """Writes the page of one run; of its baseline it takes the scores, and the texts of cases that changed.
+    """Write the page of one run, with its baseline's scores and the texts of cases that changed.
 
     Args:
-        run: whose page it is.
-        verdict: what it comes to.
+        run: the run to show.
+        verdict: its verdict.
         measured: its benchmarks' metrics.
-        sections: of its report.
-        baseline: what it is compared with.
-        target: the folder that the page goes into.
-        live: how many cases there are so far, if the run is still in progress.
+        sections: its report's.
+        baseline: the run that it is compared with.
+        target: the page's folder.
+        live: the number of cases so far, if the run is still in progress.
     """
     runs = [run] if baseline is None else [run, baseline]
     overview = {
@@ -81,15 +79,15 @@ def write_comparison_page(
     target: Path,
     history: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
-    """Writes the page of several runs into a folder.
+    """Write the page of several runs into a folder.
 
     Args:
         runs: the first is the baseline.
-        labels: of the runs.
-        sections: of the report.
+        labels: the runs' names.
+        sections: the report's.
         target: the folder.
-        history: where the runs are a history of releases, what has drifted, a line each: `drifts` of all of them
-            and `latest` of the newest; the sections then come first.
+        history: a history of releases has one line per drift: `drifts` of all and `latest` of the newest; the
+            sections then come first.
     """
     overview: dict[str, Any] = {
         "kind": "comparison",
@@ -108,14 +106,14 @@ def write_comparison_page(
 
 
 def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
-    """Writes page and chunks.
+    """Write page and chunks.
 
     Args:
-        file: of the page.
-        title: of the page.
-        overview: what the page knows at once.
-        runs: whose cases it lists.
-        whole: how many of them it takes all records of; of the others, those of cases that changed.
+        file: the page.
+        title: the page's.
+        overview: data that the page needs at once.
+        runs: the runs whose cases the page lists.
+        whole: number of runs with all records in the page; of later runs only those of cases that changed.
     """
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
@@ -133,7 +131,7 @@ def _write(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run]
 
 
 def _read(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
-    """Reads a run's cases; where they stand for comparison only, with the records of those that changed."""
+    """Read a run's cases; for a run to compare with, keep only the records of cases that changed."""
     if not path.is_file():
         return
     if first is None:

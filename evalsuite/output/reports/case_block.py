@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import for_terminal
 from evalsuite.core.shortening import beginning_and_length
+from evalsuite.decisions.measured import score_of, select
 from evalsuite.output.reports.markdown import number
 from evalsuite.output.reports.section import Column
 from evalsuite.results.judge_labels import scores_by_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from evalsuite.core.types import Record
+    from evalsuite.core.types import Outcome, Record
+    from evalsuite.decisions.gates import GateDecision
+    from evalsuite.decisions.verdict import Verdict
+    from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Row
+
 
 MOST = 1000
 """Characters of each text; `evalsuite report case --full` prints all of them."""
@@ -24,20 +31,20 @@ NUMBER = Column("", "number", 4)
 
 
 def case_block(record: Record, *, most: int | None = MOST) -> str:
-    """The block of one case, safe to print on a terminal.
+    """Write the block of one case, safe to print on a terminal.
 
     Args:
-        record: of the case.
-        most: characters of each text at most; None for all.
+        record: the case's.
+        most: maximum characters of each text; None for all.
     """
-    return "\n".join(_labelled(label, text, most) for label, text in _parts(record))
+    return "\n".join(_label(label, text, most) for label, text in _parts(record))
 
 
 def baseline_line(record: Record, *, most: int | None = MOST) -> str:
-    """What the baseline answered to the same case, as a further line of its block."""
+    """Write the baseline's answer to the same case, as a further line of its block."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     scores = ", ".join(f"{name} {number(value, NUMBER)}" for name, value in record.scores.items())
-    return _labelled("baseline", f"{answer}\n({scores or record.outcome})", most)
+    return _label("baseline", f"{answer}\n({scores or record.outcome})", most)
 
 
 def _parts(record: Record) -> Iterator[tuple[str, str]]:
@@ -56,8 +63,61 @@ def _parts(record: Record) -> Iterator[tuple[str, str]]:
         yield "error", f"{record.cause}: {record.error}"
 
 
-def _labelled(label: str, text: str, most: int | None) -> str:
+def _label(label: str, text: str, most: int | None) -> str:
     if most is not None and len(text) > most:
         text = beginning_and_length(text, most)
     lines = for_terminal(text).splitlines() or [""]
     return "\n".join(f"{label if at == 0 else '':{INDENT}}{line}".rstrip() for at, line in enumerate(lines))
+
+
+OF_ONE_GATE = 3
+"""Cases shown behind one missed gate."""
+
+LONGEST_TEXT = 400
+"""Characters of each text in a block."""
+
+
+def cases_behind(decision: GateDecision, run: Run) -> list[str]:
+    """List the worst cases that a gate covers: those below their threshold, else the lowest scores."""
+    gate = decision.gate
+    metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
+    rows = [
+        row
+        for name, bench in run.benchmarks.items()
+        if gate.covers(name) and decision.subject.startswith((f"{name}.", f"{name}["))
+        for row in select(bench.tally, gate.tag, gate.value)
+    ]
+
+    def worst_first(row: Row) -> tuple[float, str]:
+        score = score_of(row, metric) or 0.0
+        return (score if gate.wants_more else -score), row.case
+
+    failed = [row for row in rows if row.outcome == "failed"]
+    measured = failed or [row for row in rows if score_of(row, metric) is not None]
+    return [row.case for row in sorted(measured, key=worst_first)[:OF_ONE_GATE]]
+
+
+def cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
+    """List the cases behind missed gates, then failures that no gate covers, then errors."""
+    missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
+    behind = [case for decision in missed for case in cases_behind(decision, run)]
+    uncovered = chain.from_iterable(_list_uncovered(run, outcome) for outcome in ("failed", "error"))
+    # Each case behind a gate may be among the others, too.
+    return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
+
+
+def _list_uncovered(run: Run, outcome: Outcome) -> Iterator[str]:
+    return (row.case for row in run.all_rows() if row.outcome == outcome and row.excused is None)
+
+
+def blocks(cases: Sequence[str], run: Run, baseline: Run | None) -> Iterator[tuple[str, str]]:
+    """Yield name with outcome, and block, of each case, with the baseline's answer."""
+    for case in cases:
+        record = run.read(case)
+        lines = [case_block(record, most=LONGEST_TEXT)]
+        if baseline is not None and case in baseline.offsets:
+            lines.append(baseline_line(baseline.read(case), most=LONGEST_TEXT))
+        yield f"{case.rpartition('::')[2]}: {OUTCOMES[record.outcome]}", "\n".join(lines)
+
+
+OUTCOMES = {"passed": "passed", "failed": "below threshold", "error": "error", "skipped": "skipped"}

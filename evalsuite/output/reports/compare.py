@@ -6,34 +6,47 @@ import hashlib
 import itertools
 import json
 import math
+import re
 import struct
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
+from evalsuite.decisions.flaky import flaky_cases
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.page.overview import metric_ranges
 from evalsuite.output.page.write import write_comparison_page
-from evalsuite.output.reports.markdown import render, terminal_table
+from evalsuite.output.reports.markdown import escape, render, terminal_table
 from evalsuite.output.reports.plots import draw_all
-from evalsuite.output.reports.radar import radar
 from evalsuite.output.reports.report import benchmark_section, view
-from evalsuite.output.reports.section import Block, Cell, Chart, Column, Section, Table
-from evalsuite.output.reports.summary import plain_tables
-from evalsuite.output.reports.table_looks import best_of, distinct
+from evalsuite.output.reports.section import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Section,
+    Series,
+    Table,
+    best_of,
+    distinct,
+    plain_tables,
+)
 from evalsuite.results.run_folders import replace_text
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from evalsuite.core.declarations import Declarations
+    from evalsuite.decisions.flaky import FlakyCase
+    from evalsuite.decisions.history import Course, Release
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Bench, Run
-    from evalsuite.results.tally import Question, Tally
+    from evalsuite.results.tally import Question, RunView, Tally
+
 
 GLANCE = "At a glance"
 
@@ -53,7 +66,7 @@ class Comparison:
     sections: Sequence[Section]
 
     def at_a_glance(self) -> str:
-        """The table of runs side by side, for a terminal."""
+        """Render the table of runs side by side for a terminal."""
         return "\n\n".join(
             terminal_table(block)
             for section in self.sections
@@ -66,13 +79,13 @@ class Comparison:
 def write_comparison(
     folders: Sequence[RunFolder], target: Path, declarations: Declarations, names: Sequence[str] = ()
 ) -> Comparison:
-    """Writes `comparison.md`, its page, `comparison.json` and its pictures into a folder.
+    """Write `comparison.md`, its page, `comparison.json` and its pictures into a folder.
 
     Args:
-        folders: of the runs, the first being the baseline.
+        folders: the runs'; the first is the baseline.
         target: the folder.
         declarations: finds the benchmarks that the records name.
-        names: what the runs are called, one each; empty for their models.
+        names: the runs' labels, one each; empty for their models.
 
     Raises:
         RunError: a run cannot be read or is named twice, or there is only one.
@@ -100,13 +113,13 @@ def write_comparison(
 
 
 def label_runs(runs: Sequence[Run]) -> list[str]:
-    """The models; if two runs share a model, the names of all runs."""
+    """Label runs by model, or by run name if two runs share a model."""
     models = [str(run.info.get("model")) for run in runs]
     return models if len(set(models)) == len(runs) else [run.folder.name for run in runs]
 
 
 def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
-    """The comparison's sections."""
+    """Build the comparison's sections."""
     names = sorted({name for run in runs for name in run.benchmarks})
     sections = [_runs(runs, labels), _at_a_glance(runs, labels, names)]
     for name in names:
@@ -123,18 +136,18 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
 
 
 def _bench(runs: Sequence[Run], name: str) -> Bench:
-    """A benchmark as the first run has it that knows its code, or the first that has it at all."""
+    """Return the benchmark of the first run that has its code, or else of the first that has it."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
 
 def _falls(runs: Sequence[Run], name: str, metric: str) -> bool:
-    """Whether less of a metric is better, as any of the runs knows."""
+    """Return whether less of a metric is better, according to any of the runs."""
     return any(run.lower_is_better(name, metric) for run in runs if name in run.benchmarks)
 
 
 def _at_a_glance(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
-    """One row per benchmark with its primary metric, one column per run."""
+    """Make one row per benchmark with its primary metric, one column per run."""
     rows: list[list[Cell]] = []
     best: list[float | None] = []
     for name in names:
@@ -175,7 +188,7 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     rows: list[list[Cell]] = []
     for metric in _primary_first(metrics, _bench(runs, name).primary):
         rows += [
-            [other, base, *_paired(before, after, metric, ranges.get(f"{name}.{metric}"), comparisons)]
+            [other, base, *_pair(before, after, metric, ranges.get(f"{name}.{metric}"), comparisons)]
             for (base, before), (other, after) in itertools.combinations(tallies, 2)
         ]
     columns = [
@@ -203,7 +216,7 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
 
 
 def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
-    """The metrics that differ in some case of some run, and a line for each that repeats another."""
+    """List the metrics with values of their own, and a line for each that repeats another."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
     return distinct(metrics, [[_digest(tallies, metric)] for metric in metrics])
 
@@ -233,7 +246,7 @@ def pair(base: Tally, other: Tally, metric: str) -> list[tuple[str, float, float
 
 
 def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, str, float]]:
-    """Each question with the cluster of its first case and its mean over epochs."""
+    """Map each question to the cluster of its first case and its mean over epochs."""
     scored = tally.scored(metric)
     scores: dict[Question, float | list[float]] = {}
     clusters: dict[Question, str] = {}
@@ -248,7 +261,7 @@ def _by_question(tally: Tally, metric: str) -> Iterator[tuple[Question, str, flo
         yield question, clusters[question], math.fsum(own) / len(own) if isinstance(own, list) else own
 
 
-def _paired(
+def _pair(
     base: Tally, other: Tally, metric: str, bounds: tuple[float, float] | None, comparisons: int
 ) -> list[Cell]:
     """Cells of one pair of runs, p and interval corrected for so many comparisons."""
@@ -278,3 +291,173 @@ def _paired(
         Estimate(difference.difference, difference.low, difference.high, len(pairs)),
         min(1.0, comparisons * (stats.mcnemar(before, after) if binary else difference.pvalue)),
     ]
+
+
+FEWEST, MOST = 3, 12
+"""Spokes of a radar that can be read."""
+
+
+def radar(
+    name: str,
+    views: Sequence[RunView],
+    section: Section,
+    primary: str | None,
+    falls: Callable[[str], bool] = lambda _metric: False,
+) -> Chart | None:
+    """Draw one polygon per run; None if the section has a radar already, or nothing has enough spokes.
+
+    Further out is better on every spoke: metrics of which less is better are left out.
+
+    The spokes are the metrics that are shares in every run; where these are too few, the values of the first tag
+    that has enough of them, with the mean of the primary metric.
+    """
+    drawn = any(
+        isinstance(block, Chart) and block.kind == "radar" and _is_seen(block) for block in section.blocks
+    )
+    if drawn:
+        return None
+    if len(metrics := [metric for metric in _shares(views) if not falls(metric)][:MOST]) >= FEWEST:
+        series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
+        return _draw_radar(name, metrics, series, f"{name}: means of its metrics, in percent")
+    for tag, values in _groups(views).items():
+        if primary and FEWEST <= len(values) <= MOST:
+            series = [Series(view.label, _means(view.tally, tag, values, primary)) for view in views]
+            return _draw_radar(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
+    return None
+
+
+def _is_seen(chart: Chart) -> bool:
+    return any(value is not None for series in chart.series for value in series.values)
+
+
+def _shares(views: Sequence[RunView]) -> list[str]:
+    """List the metrics that every run has and whose values lie in [0, 1]."""
+    return [
+        metric
+        for metric in views[0].tally.metrics()
+        if all(view.tally.values(metric) for view in views)
+        and all(0 <= value <= 1 for view in views for value in view.tally.values(metric))
+    ]
+
+
+def _groups(views: Sequence[RunView]) -> dict[str, list[str]]:
+    tags = sorted({tag for view in views for row in view.tally for tag in row.tags})
+    return {tag: sorted({value for view in views for value in view.tally.groups(tag)}) for tag in tags}
+
+
+def _means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[float | None]:
+    groups = tally.groups(tag)
+    return [groups[value].mean(metric) if value in groups else None for value in values]
+
+
+def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
+    # The name is a file's.
+    file = re.sub(r"\W+", "_", f"{name}_runs")
+    return Chart(
+        "radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0)
+    )
+
+
+HISTORY = "history.md"
+
+MOST_FLAKY = 20
+"""Flaky cases shown, the most undecided first."""
+
+
+def write_history(runs: Sequence[Run], courses: Sequence[Course], target: Path) -> Path:
+    """Write history.md, its page and pictures into a folder.
+
+    Args:
+        runs: the releases.
+        courses: their metrics' courses.
+        target: the folder.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    sections = [*history_sections(courses), *_flaky_section(flaky_cases(runs))]
+    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
+    pictures = draw_all(charts, target)
+    file = target / HISTORY
+    replace_text(file, f"# {len(runs)} releases\n\n{findings(courses)}\n\n{render(sections, pictures)}\n")
+    drifts = {
+        "drifts": [line for course in courses for line in course.drifts()],
+        "latest": [line for course in courses for line in course.drifts(latest_only=True)],
+    }
+    write_comparison_page(runs, [run.folder.name for run in runs], sections, target, drifts)
+    return file
+
+
+def findings(courses: Sequence[Course]) -> str:
+    """List the metrics that have drifted, or say that none has."""
+    lines = [line for course in courses for line in course.drifts()]
+    return "\n".join(f"- {escape(line)}" for line in lines) or "No drift from a reference is shown."
+
+
+def history_sections(courses: Sequence[Course]) -> list[Section]:
+    """Make a section for each metric: its picture, and a row for each release."""
+    return [Section(str(course.subject), [_draw_course(course), _course_table(course)]) for course in courses]
+
+
+def _flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
+    """Cases that flip between epochs or runs of one model; nothing where none does."""
+    if not cases:
+        return []
+    columns = [
+        Column("benchmark"),
+        Column("sample"),
+        Column("model"),
+        Column("passed", "count"),
+        Column("failed", "count"),
+    ]
+    rows: list[list[Cell]] = [
+        [case.benchmark, case.sample, case.model, case.passed, case.failed] for case in cases[:MOST_FLAKY]
+    ]
+    note = f"{len(cases)} questions passed and failed when asked the same way of the same model."
+    return [Section("Flaky cases", [Table("", columns, rows, note)])]
+
+
+def _course_table(course: Course) -> Table:
+    references = list(dict.fromkeys(name for release in course.releases for name in release.standings))
+    columns = [
+        Column("release"),
+        Column("started"),
+        Column("model"),
+        Column("value with 95% interval", "number", 4),
+    ]
+    for name in references:
+        columns += [
+            Column(f"against {name}", "number", 4),
+            Column("p", "pvalue"),
+            Column("level", "pvalue"),
+            Column(""),
+        ]
+    rows = [_release_row(release, references) for release in course.releases]
+    note = (
+        "Every release is compared with the same reference, paired by question. `drift`: a fall is shown at a level "
+        "that, summed over all looks and metrics, stays at 5%, and a loss of the margin is not excluded."
+    )
+    return Table("", columns, rows, note if references else "")
+
+
+def _release_row(release: Release, references: Sequence[str]) -> list[Cell]:
+    row: list[Cell] = [release.run, release.started[:16].replace("T", " "), release.model, release.estimate]
+    for name in references:
+        standing = release.standings.get(name)
+        result = standing.result if standing else None
+        if standing is None or result is None:
+            row += [None, None, None, f"not compared: {standing.reason}" if standing else None]
+            continue
+        difference = Estimate(result.difference, result.low, result.high, result.n)
+        row += [difference, result.pvalue, standing.level, "drift" if standing.drifted else ""]
+    return row
+
+
+def _draw_course(course: Course) -> Chart:
+    name = re.sub(r"\W+", "_", str(course.subject)).strip("_")
+    return Chart(
+        "lines",
+        f"history_{name}",
+        str(course.subject),
+        [release.run for release in course.releases],
+        [Series("value", [release.estimate for release in course.releases])],
+        y_title="mean, 95% interval",
+    )

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import SHARE
+from evalsuite.metrics import classification
 from evalsuite.output.reports.judges import judge_blocks
 from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
+from evalsuite.results.built_in import built_in
 from evalsuite.results.runs import failure_of
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from evalsuite.results.tally import Estimate, RunView, Tally
+    from evalsuite.results.tally import RunView, Tally
 
     DerivedMetric = Callable[[Tally], Estimate | None]
 
+
 EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
 MOST_VALUES = 20
-"""A tag with more values than this is no group but a name."""
+"""A tag with more values than this names cases and does not group them."""
 
 MOST_CHARTED = 4
 """Metrics in one chart."""
@@ -33,15 +42,15 @@ def generic_section(
     derived: Mapping[str, DerivedMetric] = EMPTY,
     primary: str | None = None,
 ) -> Section:
-    """Every metric with its interval; rows are runs or, for a single run, the values of each tag as well.
+    """Show every metric with its interval, per run and, for a single run, per tag value.
 
     Where judges left their ballots, their biases and agreement follow.
 
     Args:
         title: heading.
-        name: of the benchmark; the names of its pictures begin with it.
-        runs: that ran it.
-        derived: metrics that are no mean over cases, by name.
+        name: the benchmark's; its pictures' names begin with it.
+        runs: those that ran it.
+        derived: metrics that are not means over cases, by name.
         primary: the metric that matters most, which comes first; None keeps the order of the scores.
     """
     metrics = _primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
@@ -68,7 +77,7 @@ def _overall(
     measures: dict[str, Callable[[RunView], Estimate | None]] = {
         metric: partial(_estimate, metric) for metric in metrics
     }
-    measures |= {metric: partial(_derived, measure) for metric, measure in derived.items()}
+    measures |= {metric: partial(_measure_derived, measure) for metric, measure in derived.items()}
     ordered = _primary_first(measures, first)
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
     rows = [[run.label, len(run.tally), *(measures[metric](run) for metric in ordered)] for run in runs]
@@ -79,7 +88,7 @@ def _estimate(metric: str, run: RunView) -> Estimate | None:
     return run.estimate(metric, run.tally)
 
 
-def _derived(measure: DerivedMetric, run: RunView) -> Estimate | None:
+def _measure_derived(measure: DerivedMetric, run: RunView) -> Estimate | None:
     return measure(run.tally)
 
 
@@ -97,7 +106,6 @@ def _by_tags(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table 
 
 
 def _failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
-    """A line for each derived metric whose function failed on the cases of the last run."""
     reasons = {name: failure_of(metric) for name, metric in derived.items()}
     return [Passage("", f"{name} is not measured: {why}.") for name, why in reasons.items() if why]
 
@@ -109,7 +117,7 @@ def _tags(tally: Tally) -> list[str]:
 
 
 def _chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
-    """The first metric, and others beside it where all of them are shares: one axis has one scale."""
+    """Draw the first metric, and others beside it only if all are shares, because one axis has one scale."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(
@@ -125,8 +133,281 @@ def _chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Ma
 
 
 def _is_share(run: RunView, metric: str) -> bool:
-    """Whether a metric is declared to lie from 0 to 1 or, without a declaration, does."""
+    """Return whether a metric is declared to lie from 0 to 1 or, without a declaration, does."""
     declared = run.declared.get(metric)
     if declared is not None and declared.range is not None:
         return declared.range == (0.0, 1.0)
     return all(0 <= value <= 1 for value in run.tally.values(metric))
+
+
+MOST_ATTEMPTS = 5
+"""Attempts up to which there is a column each."""
+
+
+def attempts_table(views: Sequence[RunView]) -> Table | None:
+    """Tabulate pass@k and pass^k with intervals for every k that the epochs allow; None without repetition."""
+    most = min(MOST_ATTEMPTS, max(map(_fewest_attempts, (view.tally for view in views)), default=0))
+    if most < 2:
+        return None
+    kinds = [("at", "@"), ("hat", "^")]
+    columns = [Column("run"), Column("pass@1", "percent")]
+    columns += [Column(f"pass{sign}{k}", "percent") for _, sign in kinds for k in range(2, most + 1)]
+    names = ["pass_at_1", *(f"pass_{kind}_{k}" for kind, _ in kinds for k in range(2, most + 1))]
+    rows: list[list[Cell]] = [
+        [view.label, *(_pass_metric(name, view.tally) for name in names)] for view in views
+    ]
+    note = (
+        "The chance that one of k attempts at a sample passes its test (pass@k), and that all of them do (pass^k); a "
+        "dash where a sample has fewer attempts. Gates can name them: pass_at_2, pass_hat_2."
+    )
+    return Table("Repeated attempts", columns, rows, note)
+
+
+def _fewest_attempts(tally: Tally) -> int:
+    attempts = Counter(row.sample for row in tally.ran())
+    return min(attempts.values(), default=0)
+
+
+def _pass_metric(name: str, tally: Tally) -> Cell:
+    metric = built_in(name)
+    return metric(tally) if metric else None
+
+
+def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
+    """Warn about cases whose last answer met the limit on tokens: their scores say little about the model.
+
+    Args:
+        label: the run's.
+        tally: its cases, with the fact `finish`.
+        declared: the benchmark's name where it is declared, as in `@benchmark(TREB)`.
+    """
+    cut = sum(row.facts.get("finish") == "length" for row in tally)
+    if cut:
+        yield Passage(
+            "",
+            f"{label}: in {cut} of {len(tally)} cases the last answer was cut off at the limit on tokens, which "
+            f"costs score. `@benchmark({declared}, max_tokens=...)` sets it.",
+        )
+
+
+def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
+    """Warn about judges' answers that were cut off; such an answer is never read as a score.
+
+    Args:
+        label: the run's or the judge's.
+        tally: its cases, with the fact `cut_off` where an answer of a judge was.
+    """
+    cut = sum(bool(row.facts.get("cut_off")) for row in tally)
+    if cut:
+        yield Passage(
+            "",
+            f"{label}: in {cut} of {len(tally)} cases an answer of the judge was cut off at the limit on tokens. "
+            "What was cut is not read as a score: the judge was asked again, or gave no verdict. Give it more room "
+            "with max_tokens where the judge is declared.",
+        )
+
+
+Measure = Callable[["Tally"], "Estimate | float | None"]
+_Draw = Callable[[str, "RunView"], "Sequence[Table | Chart]"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseMetric:
+    """A metric that is not a mean over cases.
+
+    Attributes:
+        name: as gates and tables have it.
+        measure: reads it off a tally; None where it cannot be had.
+        draw: makes further tables and charts of a benchmark's name and a run; None for none.
+        lower_is_better: whether less is better.
+        range: its least and greatest value, which a loss against a baseline is a share of; None where it has none.
+    """
+
+    name: str
+    measure: Measure
+    draw: _Draw | None = None
+    lower_is_better: bool = False
+    range: tuple[float, float] | None = None
+
+    def __call__(self, tally: Tally) -> Estimate | None:
+        """Measure the metric on these cases."""
+        value = self.measure(tally)
+        return value if isinstance(value, Estimate | None) else Estimate(float(value), n=len(tally))
+
+
+def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
+    """Return a metric as it is, or make one of a function of a tally, with the function's name.
+
+    Raises:
+        SettingsError: it is not a named function.
+    """
+    if isinstance(metric, CaseMetric):
+        return metric
+    name = str(getattr(metric, "__name__", "<"))
+    if not name.isidentifier():
+        raise SettingsError(
+            f"metrics: {metric!r} is not a metric; give macro_f1() or the like, or a named function"
+        )
+    return CaseMetric(name, metric)
+
+
+def report_with(
+    metrics: Sequence[CaseMetric], title: str, name: str
+) -> Callable[[Sequence[RunView]], Section]:
+    """Make a benchmark's report: its metrics and tags, and the tables and charts of these metrics."""
+    return partial(_make_report, tuple(metrics), title, name)
+
+
+def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Sequence[RunView]) -> Section:
+    section = generic_section(title, name, runs, {metric.name: metric for metric in metrics})
+    drawn = [
+        _of_run(block, run, number if len(runs) > 1 else 0)
+        for metric in metrics
+        if metric.draw
+        for number, run in enumerate(runs, 1)
+        for block in metric.draw(name, run)
+    ]
+    return Section(section.title, [*section.blocks, *drawn])
+
+
+def _of_run(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
+    """Add the run to the title of a table or chart; `number` is 0 for a single run."""
+    if not number:
+        return block
+    title = f"{block.title}: {run.label}"
+    if isinstance(block, Chart):
+        return replace(block, title=title, name=f"{block.name}_{number}")
+    return replace(block, title=title)
+
+
+def _labels(tally: Tally) -> tuple[list[str], list[str]]:
+    """Read target labels and answered labels from the facts that the scorer `one_of` writes."""
+    rows = [row for row in tally if row.outcome != "error" and row.facts.get("target_label")]
+    return [str(row.facts["target_label"]) for row in rows], [str(row.facts.get("label", "")) for row in rows]
+
+
+def _of_labels(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
+    targets, labels = _labels(tally)
+    return Estimate(function(targets, labels), n=len(targets)) if targets else None
+
+
+def macro_f1() -> CaseMetric:
+    """`macro_f1`: the plain mean of the F1 of the labels that `one_of` reads; in [0, 1]."""
+    return CaseMetric("macro_f1", partial(_of_labels, classification.macro_f1), range=SHARE.range)
+
+
+def micro_f1() -> CaseMetric:
+    """`micro_f1`: the F1 of all labels that `one_of` reads, together; in [0, 1]."""
+    return CaseMetric("micro_f1", partial(_of_labels, classification.micro_f1), range=SHARE.range)
+
+
+def confusion_matrix() -> CaseMetric:
+    """`labels_confused`: cases with another label than the target's; the report draws the matrix.
+
+    Rows are targets, columns what `one_of` read; the last column is answers that named no label.
+    """
+    return CaseMetric("labels_confused", _count_confused, _draw_confusion, lower_is_better=True)
+
+
+def _count_confused(tally: Tally) -> Estimate | None:
+    targets, labels = _labels(tally)
+    wrong = sum(target != label for target, label in zip(targets, labels, strict=True))
+    return Estimate(float(wrong), n=len(targets)) if targets else None
+
+
+def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
+    """Targets, labels (the empty one last, where it occurs), and how often each met each."""
+    targets, labels = _labels(tally)
+    rows = sorted(set(targets) | set(labels) - {""})
+    columns = [*rows, *([""] if "" in labels else [])]
+    counts = Counter(zip(targets, labels, strict=True))
+    return rows, columns, [[counts[row, column] for column in columns] for row in rows]
+
+
+def _draw_confusion(name: str, run: RunView) -> Sequence[Table | Chart]:
+    rows, columns, counts = confusion_counts(run.tally)
+    heads = [column or "(none)" for column in columns]
+    table = Table(
+        "Confusion matrix",
+        [Column("target"), *(Column(head, "count") for head in heads)],
+        [[row, *line] for row, line in zip(rows, counts, strict=True)],
+        "Rows are targets, columns the labels that the answers named.",
+    )
+    series = [Series(row, list(map(float, line))) for row, line in zip(rows, counts, strict=True)]
+    chart = Chart(
+        "heatmap", f"{name}_confusion", f"{name}: confusion matrix", heads, series, "count", x_title="answer"
+    )
+    return [table, chart] if rows else []
+
+
+def _both(tally: Tally, first: str, second: str) -> tuple[list[float], list[float]]:
+    rows = [row for row in tally.scored(first) if second in row.scores]
+    return [row.scores[first] for row in rows], [row.scores[second] for row in rows]
+
+
+def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMetric:
+    """`calibration_error`: expected calibration error of two scores; in [0, 1], 0 is best.
+
+    Args:
+        confidence: name of the score that says how sure the model was, in [0, 1].
+        right: name of the score that says whether it was right.
+        bins: number of bins of equal width.
+    """
+
+    def measure(tally: Tally) -> Estimate | None:
+        sure, correct = _both(tally, confidence, right)
+        if not sure:
+            return None
+        return Estimate(classification.expected_calibration_error(sure, correct, bins), n=len(sure))
+
+    def draw(name: str, run: RunView) -> Sequence[Table | Chart]:
+        rows = classification.reliability(*_both(run.tally, confidence, right), bins)
+        labels = [f"{sure:.2f}" for sure, _, _ in rows]
+        series = [
+            Series("right", [share for _, share, _ in rows]),
+            Series("sure", [sure for sure, _, _ in rows]),
+        ]
+        chart = Chart(
+            "lines",
+            f"{name}_calibration",
+            f"{name}: calibration",
+            labels,
+            series,
+            limits=(0.0, 1.0),
+            x_title=confidence,
+        )
+        return [chart] if rows else []
+
+    return CaseMetric("calibration_error", measure, draw, lower_is_better=True, range=SHARE.range)
+
+
+def auroc(score: str, positive: str) -> CaseMetric:
+    """`auroc`: the chance that a score ranks a positive case above a negative one; in [0, 1].
+
+    Args:
+        score: name of the score that ranks.
+        positive: name of the score that is 1 for positive cases, else 0.
+    """
+
+    def measure(tally: Tally) -> Estimate | None:
+        scores, marks = _both(tally, score, positive)
+        if not 0 < sum(mark > 0.5 for mark in marks) < len(marks):
+            return None
+        return Estimate(classification.area_under_roc(scores, [mark > 0.5 for mark in marks]), n=len(scores))
+
+    return CaseMetric("auroc", measure, range=SHARE.range)
+
+
+def spearman(first: str, second: str) -> CaseMetric:
+    """`spearman`: rank correlation of two scores, by their names; in [-1, 1]."""
+
+    def measure(tally: Tally) -> Estimate | None:
+        from evalsuite import stats
+
+        a, b = _both(tally, first, second)
+        if len(set(a)) < 2 or len(set(b)) < 2:
+            return None
+        result: Any = stats.spearman(a, b)
+        return Estimate(float(result.statistic), n=len(a))
+
+    return CaseMetric("spearman", measure, range=(-1.0, 1.0))

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import CONTROL, for_terminal
 from evalsuite.core.shortening import both_ends
-from evalsuite.output.reports.section import Block, Cell, Chart, Column, Passage, Section, Table
-from evalsuite.output.reports.table_looks import without_unmeasured
+from evalsuite.output.reports.section import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Passage,
+    Section,
+    Table,
+    without_unmeasured,
+)
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -30,11 +38,11 @@ LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
 
 
 def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
-    """A document of sections.
+    """Render sections as a document.
 
     Args:
-        sections: in order.
-        pictures: names of the charts that were drawn; the others are passed over.
+        sections: the sections in order.
+        pictures: names of the charts that were drawn; others are omitted.
     """
     parts = []
     for section in sections:
@@ -60,14 +68,14 @@ def _render_block(block: Block, pictures: Sequence[str]) -> str:
 
 
 def render_table(table: Table) -> str:
-    """A table with its title and note."""
+    """Render a table with its title and note."""
     if not table.rows:
         return ""
     from tabulate import tabulate
 
     table = without_unmeasured(table)
     rows = [
-        [_emphasised(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
+        [_emphasise(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
         for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
     ]
     text = tabulate(
@@ -82,7 +90,7 @@ def render_table(table: Table) -> str:
 
 
 def terminal_table(table: Table) -> str:
-    """A table for a terminal, without control characters; the best of a row is followed by that word."""
+    """Render a table for a terminal, without control characters; `best` follows the best value of a row."""
     from tabulate import tabulate
 
     table = without_unmeasured(table)
@@ -106,7 +114,7 @@ def _with_best_named(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def render_passage(passage: Passage) -> str:
-    """A paragraph, or words of others: closed, cut to size unless wanted whole, and nothing but text."""
+    """Render a paragraph, or a model's text: closed, verbatim, and cut to size unless wanted whole."""
     if not passage.folded:
         heading = f"### {escape(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text
@@ -123,31 +131,31 @@ def _picture(chart: Chart) -> str:
 
 
 def show(cell: Cell, column: Column) -> str:
-    """A cell as its column prints it, in Markdown."""
-    # Brackets around an interval are no link; the sign of a small p-value would begin a tag.
+    """Print a cell as Markdown."""
+    # An interval's brackets do not make a link; a small p-value's `<` would begin a tag.
     text = plain_text(cell, column)
     return escape(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
 
-def _emphasised(cell: Cell, column: Column, best: float | None) -> str:
+def _emphasise(cell: Cell, column: Column, best: float | None) -> str:
     value = cell.value if isinstance(cell, Estimate) else cell
     is_best = best is not None and column.style != "text" and value == best
     return f"**{show(cell, column)}**" if is_best else show(cell, column)
 
 
 def contents(sections: Sequence[Section]) -> str:
-    """A line of links to the sections, as GitHub names their anchors."""
+    """Link to the sections by GitHub's anchors, on one line."""
     links = [f"[{escape(section.title)}](#{anchor(section.title)})" for section in sections]
     return " · ".join(links)
 
 
 def anchor(title: str) -> str:
-    """A heading's anchor: lower case, hyphens for spaces, no other marks."""
+    """Return a heading's anchor: lower case, hyphens for spaces, no other punctuation."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def plain_text(cell: Cell, column: Column) -> str:
-    """A cell as its column prints it; text stays as it is."""
+    """Print a cell by its column's style; text stays as it is."""
     if cell is None:
         return ABSENT
     if isinstance(cell, str):
@@ -161,7 +169,7 @@ def plain_text(cell: Cell, column: Column) -> str:
 
 
 def number(value: float, column: Column) -> str:
-    """A number, rounded to the column's digits; percent without its sign, which the heading has."""
+    """Round a number to the column's digits; the percent sign is in the heading."""
     if column.style == "pvalue":
         return "<0.0001" if value < 0.0001 else f"{value:.4f}"
     scaled = value * 100 if column.style == "percent" else value
@@ -171,13 +179,13 @@ def number(value: float, column: Column) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text in one line: single blanks between its words, no control characters."""
+    """Put text on one line: single spaces between its words, no control characters."""
     words = (CONTROL.sub("", word) for word in text.split())
     return " ".join(word for word in words if word)
 
 
 def escape(text: str) -> str:
-    """Text that a model or a dataset wrote, so that it stays in its cell and is no markup."""
+    """Escape text of a model or a dataset, so that it stays in its cell and is never markup."""
     quoted = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # Nobody is notified, and no address becomes a link, because a model says so.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
@@ -185,12 +193,12 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """What `escape` made safe, as it was."""
+    """Undo `escape`."""
     return html.unescape(re.sub(r"\\([\\`*_\[\]|~!])", r"\1", text))
 
 
 def in_terminal(text: str) -> str:
-    """A rendered document for people at a terminal: no escapes, pictures, tags or links within the page.
+    """Convert a rendered document for a terminal: no escapes, pictures, tags or internal links.
 
     What is fenced stays as it is, since nothing is escaped there.
     """
@@ -214,18 +222,18 @@ def _plain_line(line: str) -> str:
 
 
 def _plain_cell(cell: str) -> str:
-    """A table's cell, as wide as before and on the same side."""
+    """Unescape a table's cell, keeping its width and alignment."""
     plain = unescape(cell)
     return plain.rjust(len(cell)) if cell.startswith("  ") else plain.ljust(len(cell))
 
 
 def decision_line(decision: GateDecision) -> str:
-    """A gate's decision for a terminal."""
+    """Print a gate's decision for a terminal."""
     return f"{decision.verdict:>8}  {decision.gate.text}   {measured_line(decision)}"
 
 
 def measured_line(decision: GateDecision) -> str:
-    """What a gate looked at, with the value that it found there or the reason why there is none."""
+    """Print what a gate covers, with the value that it found or the reason why there is none."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
         reason = f"{show(estimate, Column('', 'number', 4))} {reason}".rstrip()

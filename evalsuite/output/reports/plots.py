@@ -27,12 +27,12 @@ LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is there."""
+    """Return whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def draw_all(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
-    """Draws charts into a folder, each as `<name>.<kind>`, and gives the names of those that were drawn.
+    """Draw charts into a folder, each as `<name>.<kind>`, and return the names of those that were drawn.
 
     One that cannot be drawn is passed over: its numbers are in the report's tables.
     """
@@ -60,7 +60,7 @@ def _has_values(chart: Chart) -> bool:
 
 
 def draw(chart: Chart, file: Path) -> None:
-    """Draws one chart, as SVG, PDF or PNG by the end of the file's name."""
+    """Draw one chart, as SVG, PDF or PNG by the file's suffix."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -69,7 +69,7 @@ def draw(chart: Chart, file: Path) -> None:
         "svg.hashsalt": "evalsuite",
         "svg.fonttype": "none",
         "font.size": 10,
-        # A tag with a dollar in it is no formula.
+        # A tag with a dollar in it is not a formula.
         "text.parse_math": False,
         "axes.axisbelow": True,
     }
@@ -98,7 +98,7 @@ def _width(chart: Chart) -> float:
     return 2.0 + 0.35 * marks
 
 
-def _scaled(chart: Chart, value: float) -> float:
+def _scale(chart: Chart, value: float) -> float:
     return value * 100 if chart.unit == "percent" else value
 
 
@@ -107,14 +107,14 @@ def _points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[li
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
         estimate = Estimate(value) if isinstance(value, (int, float)) else value
-        point = math.nan if estimate is None else _scaled(chart, estimate.value)
+        point = math.nan if estimate is None else _scale(chart, estimate.value)
         middle.append(point)
         if estimate is None or estimate.low is None or estimate.high is None:
             # Not 0: a mark of no length would look like an interval, and a sharp one.
             below = above = math.nan
         else:
-            below = max(0.0, point - _scaled(chart, estimate.low))
-            above = max(0.0, _scaled(chart, estimate.high) - point)
+            below = max(0.0, point - _scale(chart, estimate.low))
+            above = max(0.0, _scale(chart, estimate.high) - point)
         reach[0].append(below)
         reach[1].append(above)
     return middle, reach
@@ -125,7 +125,7 @@ def _axes(chart: Chart, figure: Any) -> Any:
     axes.set_xlabel(chart.x_title)
     axes.set_ylabel(chart.y_title + (" (%)" if chart.unit == "percent" else ""))
     if chart.limits:
-        axes.set_ylim(*(_scaled(chart, limit) for limit in chart.limits))
+        axes.set_ylim(*(_scale(chart, limit) for limit in chart.limits))
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
@@ -142,7 +142,7 @@ def _name_labels(chart: Chart, axes: Any) -> None:
 
 
 def _legend(chart: Chart, figure: Any) -> None:
-    """Below the axes, where even long names leave them their width."""
+    """Put the legend below the axes, so that long names leave them their width."""
     if len(chart.series) > 1:
         columns = _legend_columns(chart, figure.get_figwidth())
         figure.legend(frameon=False, loc="outside lower center", ncols=columns)
@@ -218,7 +218,7 @@ def _radar(chart: Chart, figure: Any) -> None:
         side = math.sin(turn)
         label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
     if chart.limits:
-        axes.set_ylim(*(_scaled(chart, limit) for limit in chart.limits))
+        axes.set_ylim(*(_scale(chart, limit) for limit in chart.limits))
     axes.grid(color="#dddddd", linewidth=0.6)
     _legend(chart, figure)
 
@@ -226,7 +226,7 @@ def _radar(chart: Chart, figure: Any) -> None:
 def _heatmap(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot()
     cells = [_points(chart, series.values)[0] for series in chart.series]
-    low, high = (_scaled(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
+    low, high = (_scale(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
     image = axes.imshow(
         cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto"
     )
@@ -243,7 +243,7 @@ def _heatmap(chart: Chart, figure: Any) -> None:
 
 
 def _is_dark(colour: Sequence[float]) -> bool:
-    """Whether white is easier to read on a colour than black, by its relative luminance (WCAG 2)."""
+    """Return whether white is easier to read on a colour than black, by its relative luminance (WCAG 2)."""
     channels = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
     luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
     return luminance < 0.179

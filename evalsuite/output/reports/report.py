@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from heapq import nsmallest
@@ -11,24 +12,23 @@ from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.shortening import both_ends
 from evalsuite.core.types import SHARE, Usage
-from evalsuite.output.reports.attempts import attempts_table
-from evalsuite.output.reports.baseline_section import baseline_section
 from evalsuite.output.reports.case_block import case_block
-from evalsuite.output.reports.generic import generic_section
-from evalsuite.output.reports.judges.signatures import signatures_table
+from evalsuite.output.reports.generic import attempts_table, generic_section, judges_cut_off
+from evalsuite.output.reports.judges import signatures_table
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
-from evalsuite.output.reports.truncation_note import judges_cut_off
-from evalsuite.results.tally import RunView
+from evalsuite.results.tally import Estimate, RunView
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Record
+    from evalsuite.decisions.baseline_result import Against
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Bench, Run
     from evalsuite.results.tally import Tally
+
 
 LOWEST = 3
 """Cases that are shown of each benchmark, those with the lowest scores."""
@@ -40,14 +40,14 @@ MOST_CAUSES = 20
 
 
 def view(run: Run, name: str, label: str) -> RunView:
-    """One benchmark of a run, for its section."""
+    """View one benchmark of a run, for its section."""
     bench = run.benchmarks[name]
     judge = run.info.get("settings", {}).get("judge_model")
     return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name))
 
 
 def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
-    """A benchmark's section, with its judges' signatures and cut-off answers, and how repeated attempts fare."""
+    """Build a benchmark's section, with judges' signatures, cut-off answers and repeated attempts."""
     section = _own_section(name, views, bench)
     cut = [note for view in views for note in judges_cut_off(view.label, view.tally)]
     added = [table for table in (signatures_table(views), attempts_table(views)) if table is not None]
@@ -55,14 +55,14 @@ def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Sect
 
 
 def _before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Block]:
-    """The blocks with further tables among those that are shown at once."""
+    """Insert further tables before the first folded block."""
     folded = (at for at, block in enumerate(blocks) if block.folded)
     first = next(folded, len(blocks))
     return [*blocks[:first], *added, *blocks[first:]]
 
 
 def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
-    """A benchmark's own section, or the generic one, which says so where the benchmark's own cannot be had."""
+    """Build the benchmark's own section or, with the reason, the generic one."""
     declared, why = bench.benchmark, bench.gone
     if declared is not None and declared.report is not None:
         try:
@@ -79,7 +79,7 @@ def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
 
 
 def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -> list[Section]:
-    """All sections but the heading."""
+    """Build all sections after the heading."""
     sections = [_facts(run, verdict)]
     if verdict.decisions:
         sections.append(_gates(verdict.decisions))
@@ -98,18 +98,22 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
 
 
 def _facts(run: Run, verdict: Verdict) -> Section:
-    """What was asked, when, and what it took."""
     info, settings = run.info, run.info.get("settings", {})
     usage = info.get("usage") or {}
     rows: list[list[Cell]] = [
-        ["model", _called(info.get("model"), settings.get("model_base_url"), settings.get("model_param"))],
+        [
+            "model",
+            _describe_model(info.get("model"), settings.get("model_base_url"), settings.get("model_param")),
+        ],
         [
             "judge",
-            _called(settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")),
+            _describe_model(
+                settings.get("judge_model"), settings.get("judge_base_url"), settings.get("judge_param")
+            ),
         ],
         *_of_user(settings),
         ["date", str(info.get("started", ""))],
-        ["cases", _counted(verdict)],
+        ["cases", _count_outcomes(verdict)],
         ["tokens", _tokens(usage)],
         [
             "cost",
@@ -122,13 +126,12 @@ def _facts(run: Run, verdict: Verdict) -> Section:
 
 
 def _of_user(settings: Mapping[str, Any]) -> list[list[Cell]]:
-    """The model that played users, where one was named for it."""
     named = settings.get("user_model")
-    return [["user", _called(named, settings.get("user_base_url"), None)]] if named else []
+    return [["user", _describe_model(named, settings.get("user_base_url"), None)]] if named else []
 
 
 def _of_judge(run: Run) -> list[list[Cell]]:
-    """The judge's part of what all cases used, stored answers included."""
+    """Sum the judge's usage over all cases, stored answers included."""
     usage = sum((row.judge_usage for row in run.all_rows() if row.judge_usage.calls), Usage())
     if not usage.calls:
         return []
@@ -136,13 +139,13 @@ def _of_judge(run: Run) -> list[list[Cell]]:
     return [["of these, for judging", f"{_tokens(encode_usage(usage))}{cost}"]]
 
 
-def _called(model: str | None, base_url: str | None, params: Sequence[str] | None) -> str:
+def _describe_model(model: str | None, base_url: str | None, params: Sequence[str] | None) -> str:
     where = f" at {base_url}" if base_url else ""
     with_ = f" with {', '.join(params)}" if params else ""
     return f"{model or 'none'}{where}{with_}"
 
 
-def _counted(verdict: Verdict) -> str:
+def _count_outcomes(verdict: Verdict) -> str:
     errors = "error" if verdict.counts.get("error") == 1 else "errors"
     words = {"passed": "passed", "failed": "below threshold", "error": errors, "skipped": "skipped"}
     total = sum(verdict.counts.values())
@@ -199,7 +202,7 @@ def _overview(run: Run, measured: Mapping[str, Measured]) -> Section:
 
 
 def _errors(run: Run) -> list[Section]:
-    """Errors, those of one cause together, with the message of the first."""
+    """Group errors by cause, with the message of the first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in run.all_rows():
         if row.outcome == "error":
@@ -220,17 +223,17 @@ def _errors(run: Run) -> list[Section]:
 
 
 def _same_words(message: str) -> str:
-    """A message without what differs from case to case: numbers, addresses, long quotations."""
+    """Remove what differs from case to case: numbers, addresses, long quotations."""
     return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
 
 
 def _shows_cases(section: Section) -> bool:
-    """Whether a benchmark's own section shows what was said in its worst cases."""
+    """Return whether a benchmark's own section shows texts of its worst cases."""
     return any(isinstance(block, Passage) and block.folded for block in section.blocks)
 
 
 def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
-    """The cases that one would look at first, of benchmarks whose own sections have not shown theirs."""
+    """Show the worst cases of benchmarks whose own sections show none."""
     blocks: list[Block] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
@@ -239,7 +242,7 @@ def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
         falls = run.lower_is_better(name, primary)
         low, high = (run.metrics(name).get(primary) or SHARE).range or (0.0, 1.0)
         best = low if falls else high
-        lowest = nsmallest(LOWEST, _ranked(bench.tally.scored(primary), primary, best, falls=falls))
+        lowest = nsmallest(LOWEST, _rank(bench.tally.scored(primary), primary, best, falls=falls))
         for *_, case in lowest:
             record = run.read(case)
             blocks += [_passage(record, primary), *_judgements(record)]
@@ -248,7 +251,7 @@ def _lowest(run: Run, shown: Collection[str]) -> list[Section]:
     return [Section("Lowest scores", blocks)]
 
 
-def _ranked(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
+def _rank(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
     """Order the cases without the best score: those below their threshold first, then from the worst score on."""
     return (
         (row.outcome != "failed", -score if falls else score, row.case)
@@ -263,7 +266,7 @@ def _passage(record: Record, metric: str) -> Passage:
 
 
 def _judgements(record: Record) -> list[Passage]:
-    """What judges said of a case, whole."""
+    """Show the judges' messages of a case, uncut."""
     if not record.logs:
         return []
     from evalsuite.output.reports.judges.ballots import write_log
@@ -276,7 +279,6 @@ def _judgements(record: Record) -> list[Passage]:
 
 
 def _signature(run: Run) -> Section:
-    """What is needed to make this run again."""
     info, versions = run.info, run.info.get("versions", {})
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
     sources = "; ".join(f"{name}: {bench.source}" for name, bench in run.benchmarks.items())
@@ -285,3 +287,95 @@ def _signature(run: Run) -> Section:
         f"The same answers again, without a model: `pytest ... --replay {run.folder.name}`."
     )
     return Section("Signature", [Passage("", text)])
+
+
+MOST_SLICES = 5
+"""Slices shown, the greatest losses first."""
+
+MOST_FLIPS = 12
+"""Cases shown whose score changed, the greatest losses first."""
+
+
+def baseline_section(against: Against) -> Section:
+    """Build the report's section on a baseline."""
+    words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
+    rows: list[list[Cell]] = [
+        [
+            words[verdict],
+            str(subject),
+            comparison.n,
+            comparison.baseline,
+            comparison.candidate,
+            Estimate(comparison.difference, comparison.low, comparison.high, comparison.n),
+            comparison.pvalue,
+            comparison.detectable if math.isfinite(comparison.detectable) else None,
+        ]
+        for subject, comparison, verdict in against.found
+    ]
+    columns = [
+        Column("verdict"),
+        Column("metric"),
+        Column("cases", "count"),
+        Column("baseline", "number", 4),
+        Column("now", "number", 4),
+        Column("difference with 95% interval", "number", 4),
+        Column("p", "pvalue"),
+        Column("could have shown (power 80%)", "number", 4),
+    ]
+    note = (
+        f"Paired by question, epochs averaged. `no worse`: a loss of {against.margin:g} of the metric's range or "
+        "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
+        "number of rows, as far as they differ. " + _left_out(against)
+    )
+    shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
+    return Section(f"Against {against.name}", [shown, *_slices_table(against), *_flips_table(against)])
+
+
+def _left_out(against: Against) -> str:
+    parts = [
+        f"Left out: {number_of(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' if len(cases) > 5 else ''})."
+        for side, cases in against.left_out.items()
+        if cases
+    ]
+    parts += [f"Not compared: {subject}; {reason}." for subject, reason in against.not_compared.items()]
+    parts += [f"{line}." for line in against.remarks()]
+    return " ".join(parts)
+
+
+def _slices_table(against: Against) -> list[Table]:
+    lost = [loss_slice for loss_slice in against.slices if loss_slice.loss > 0]
+    if not lost:
+        return []
+    rows: list[list[Cell]] = [
+        [
+            f"{tag_slice.tag}={tag_slice.value}",
+            str(tag_slice.subject),
+            tag_slice.n,
+            tag_slice.before,
+            tag_slice.after,
+            tag_slice.pvalue,
+        ]
+        for tag_slice in lost[:MOST_SLICES]
+    ]
+    columns = [
+        Column("slice"),
+        Column("metric"),
+        Column("questions", "count"),
+        Column("baseline", "number", 3),
+        Column("now", "number", 3),
+        Column("p, corrected", "pvalue"),
+    ]
+    note = f"Corrected by Holm's method for all {len(against.slices)} slices that were looked at."
+    return [Table("Slices that lost most", columns, rows, note)]
+
+
+def _flips_table(against: Against) -> list[Table]:
+    if not against.flips:
+        return []
+    rows: list[list[Cell]] = [
+        [flip.case, str(flip.subject), flip.before, flip.after] for flip in against.flips[:MOST_FLIPS]
+    ]
+    columns = [Column("case"), Column("metric"), Column("baseline", "number", 3), Column("now", "number", 3)]
+    more = len(against.flips) - len(rows)
+    note = f"{more} more changed." if more > 0 else ""
+    return [Table("Cases that changed, the greatest losses first", columns, rows, note)]

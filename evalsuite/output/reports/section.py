@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from evalsuite.results.tally import RunView, Tally
+
 
 Style = Literal["text", "count", "percent", "number", "pvalue"]
 ChartKind = Literal["bars", "lines", "radar", "heatmap"]
@@ -58,7 +62,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, set of bars, polygon or heat-map row; None where there is no value."""
+    """One line, set of bars, polygon or heat-map row; None if a value is missing."""
 
     name: str
     values: Sequence[float | Estimate | None]
@@ -119,3 +123,95 @@ class Section:
 
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+def plain_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
+    """Convert all tables of a report."""
+    return [
+        {"section": section.title, "title": block.title, **plain_table(block)}
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, Table)
+    ]
+
+
+def plain_table(table: Table) -> dict[str, Any]:
+    """Convert a table's headings and cells."""
+    return {
+        "columns": [column.title for column in table.columns],
+        "rows": [[plain_cell(cell) for cell in row] for row in table.rows],
+    }
+
+
+def plain_cell(cell: Cell) -> Any:
+    """Convert a cell: an estimate to an object; a number that JSON cannot express, such as infinity, to None."""
+    if isinstance(cell, Estimate):
+        parts = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
+        return {name: plain_cell(value) for name, value in parts.items()}
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+def without_unmeasured(table: Table) -> Table:
+    """Remove columns that hold nothing but dashes; a note names them.
+
+    Where nothing at all was measured they stay: a table without them would not say so.
+    """
+    empty = [
+        place
+        for place, column in enumerate(table.columns)
+        if column.style != "text" and all(row[place] is None for row in table.rows)
+    ]
+    if not empty or not table.rows or len(empty) == sum(column.style != "text" for column in table.columns):
+        return table
+    names = ", ".join(table.columns[place].title for place in empty)
+    kept = [place for place in range(len(table.columns)) if place not in empty]
+    return replace(
+        table,
+        columns=[table.columns[place] for place in kept],
+        rows=[[row[place] for place in kept] for row in table.rows],
+        note=f"{table.note} Not measured: {names}.".strip(),
+    )
+
+
+def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
+    """Return the best number, unrounded; None if fewer than two were measured, or all are the same."""
+    values = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
+    numbers = [value for value in values if isinstance(value, float | int)]
+    if len(numbers) < 2 or min(numbers) == max(numbers):
+        return None
+    return min(numbers) if lower_is_better else max(numbers)
+
+
+def distinct(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tuple[list[str], list[str]]:
+    """Separate metrics with values of their own from those that repeat another, with a line for each repeat.
+
+    Args:
+        metrics: their names.
+        values: all values of each, in one order.
+    """
+    kept: dict[tuple[object, ...], str] = {}
+    repeated = []
+    for metric, its in zip(metrics, values, strict=True):
+        first = kept.setdefault(tuple(its), metric)
+        if first != metric:
+            repeated.append(f"{metric} has the values of {first}")
+    return list(kept.values()), repeated
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledCases:
+    """One row: its heading, its cases, and the run that they are of."""
+
+    label: str
+    tally: Tally
+    view: RunView
+
+
+def lines_of(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
+    """Yield a run's rows: one, or one per mode; labels omit the run if it is `alone`."""
+    modes = view.tally.groups("mode")
+    if len(modes) < 2:
+        yield LabelledCases(view.label, view.tally, view)
+        return
+    for mode, tally in modes.items():
+        yield LabelledCases(mode if alone else f"{view.label}, {mode}", tally, view)

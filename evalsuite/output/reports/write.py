@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import in_words
 from evalsuite.core.shortening import both_ends
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.output.page.write import PAGE, write_page
-from evalsuite.output.reports.failed_cases import blocks, cases_to_show
-from evalsuite.output.reports.markdown import contents, escape, render, render_passage
+from evalsuite.output.reports.case_block import blocks, cases_to_show
+from evalsuite.output.reports.markdown import (
+    contents,
+    decision_line,
+    escape,
+    plain_text,
+    render,
+    render_passage,
+)
 from evalsuite.output.reports.plots import can_draw, draw_all
 from evalsuite.output.reports.report import build_report
-from evalsuite.output.reports.section import Chart, Passage
-from evalsuite.output.reports.summary import summarise
+from evalsuite.output.reports.section import Chart, Passage, Table, plain_cell, plain_tables
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder, replace_text
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.core.declarations import Declarations
+    from evalsuite.decisions.baseline_result import Against
     from evalsuite.decisions.measured import Measured
     from evalsuite.output.reports.section import Section
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Tally
 
     MoreSections = Callable[[Run, Verdict], Sequence[Section]]
+
 
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}
@@ -66,7 +76,7 @@ class RunReport:
         baselines: the runs that it is compared with.
         verdict: what its gates and its baseline come to.
         measured: each benchmark's metrics.
-        sections: of the report.
+        sections: the report's.
     """
 
     run: Run
@@ -76,7 +86,7 @@ class RunReport:
     sections: Sequence[Section]
 
     def text(self, pictures: Sequence[str] = ()) -> str:
-        """The report as Markdown, with those pictures that were drawn."""
+        """Render the report as Markdown, with those pictures that were drawn."""
         text = "\n\n".join((self.top, contents(self.sections), render(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
 
@@ -134,7 +144,7 @@ def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections 
     """Judges a run that has ended, and writes what there is to say of it into its folder.
 
     Args:
-        folder: of the run.
+        folder: the run's.
         declarations: finds the benchmarks that the records name.
         more: gives the sections that are added before the last.
 
@@ -147,16 +157,16 @@ def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections 
 
 
 def find_baselines(run: Run) -> list[Run]:
-    """The baselines that the run names, read.
+    """Read the baselines that the run names.
 
     Raises:
-        RunError: there is no such run.
+        RunError: a run does not exist.
     """
     return [load_run(find_folder(run.folder.path.parent, name)) for name in run.baselines]
 
 
 def comment(report: RunReport) -> str:
-    """The report's first screen and some failed cases, small enough for a comment on a pull request."""
+    """Write the report's first screen and some failed cases, small enough for a comment on a pull request."""
     text = report.top
     for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
@@ -174,7 +184,7 @@ def comment(report: RunReport) -> str:
 
 
 def heading(verdict: Verdict, model: str | None) -> str:
-    """The report's first lines: verdict, reasons and remarks."""
+    """Write the report's first lines: verdict, reasons and remarks."""
     lines = [f"# {MARKS.get(verdict.status, '❌')} {escape(model or 'no model')}: {verdict.headline}"]
     reasons = [*verdict.reasons, *verdict.remarks]
     lines += [f"- {_one_line(line)}" for line in reasons[:MOST_REASONS]]
@@ -184,12 +194,12 @@ def heading(verdict: Verdict, model: str | None) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A reason as a line; a server's error page in it stays text."""
+    """Escape a reason on one line, because a server's error page may be in it."""
     return escape(both_ends(text, LONGEST_REASON))
 
 
 def append_step_summary(text: str, short: str) -> str:
-    """On GitHub's CI, shows the report on the job's page; pictures stay in the run's folder.
+    """Show the report on the job's page of GitHub's CI; pictures stay in the run's folder.
 
     Args:
         text: the report.
@@ -207,7 +217,7 @@ def append_step_summary(text: str, short: str) -> str:
 
 
 def append_step_output(verdict: Verdict) -> str:
-    """On GitHub's CI, gives later steps the verdict's id as the output `verdict`; returns what stood in the way."""
+    """Give later steps of GitHub's CI the verdict's id as the output `verdict`; return what prevented it."""
     target = os.environ.get("GITHUB_OUTPUT")
     return _append(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
 
@@ -219,3 +229,116 @@ def _append(file: str, text: str, otherwise: str) -> str:
     except OSError as error:
         return f"{otherwise}: {in_words(error)}"
     return ""
+
+
+VERSION = 1
+"""Of the form of `summary.json`, which `schemas/summary.json` describes."""
+
+
+def summarise(
+    run: Run, verdict: Verdict, measured: Mapping[str, Measured], sections: Iterable[Section]
+) -> dict[str, Any]:
+    """Convert the run's results to plain data."""
+    return {
+        "version": VERSION,
+        "run": run.folder.name,
+        "status": int(verdict.status),
+        "verdict": verdict.headline,
+        "verdict_id": verdict.id,
+        "reasons": list(verdict.reasons),
+        "model": run.info.get("model"),
+        "judge": run.info.get("settings", {}).get("judge_model"),
+        "shortened": verdict.shortened,
+        "remarks": verdict.remarks,
+        "baselines": [_summarise_baseline(against) for against in verdict.against],
+        "cases": dict(sorted(verdict.counts.items())),
+        "usage": run.info.get("usage"),
+        "seconds": run.info.get("seconds"),
+        "gates": [
+            {
+                "gate": decision.gate.text,
+                "subject": decision.subject,
+                "verdict": decision.verdict,
+                "reason": decision.reason,
+                "found": plain_cell(decision.estimate),
+            }
+            for decision in verdict.decisions
+        ],
+        "benchmarks": {
+            name: {"primary": run.benchmarks[name].primary, **_summarise_benchmark(metrics)}
+            for name, metrics in measured.items()
+        },
+        "tables": plain_tables(sections),
+    }
+
+
+def _summarise_baseline(against: Against) -> dict[str, Any]:
+    return {
+        "baseline": against.name,
+        "margin": against.margin,
+        "metrics": [
+            {"metric": str(subject), "verdict": verdict, **{k: plain_cell(v) for k, v in asdict(one).items()}}
+            for subject, one, verdict in against.found
+        ],
+        "left_out": {side: list(cases) for side, cases in against.left_out.items()},
+    }
+
+
+def _summarise_benchmark(measured: Measured) -> dict[str, Any]:
+    tags = sorted({tag for row in measured.tally for tag in row.tags})
+    metrics = _plain_metrics(measured, measured.tally)
+    # Read before the tags: a derived metric keeps the failure of its last computation alone.
+    failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}
+    return {
+        "cases": len(measured.tally),
+        "errors": measured.tally.count("error"),
+        "metrics": metrics,
+        **({"failed_metrics": failed} if failed else {}),
+        "tags": {
+            tag: {value: _plain_metrics(measured, cases) for value, cases in groups.items()}
+            for tag in tags
+            # A tag with a value for almost every case is a name, not a group.
+            if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
+        },
+    }
+
+
+def _plain_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
+    return {metric: plain_cell(measured.estimate(metric, cases)) for metric in measured.metrics()}
+
+
+def first_screen(report: RunReport, file: Path) -> str:
+    """Make the HTML. It has no script, and everything that a model may have said is escaped.
+
+    Args:
+        report: the run's.
+        file: the report on disk, to which a line points.
+    """
+    verdict = report.verdict
+    colour = "green" if verdict.status is Status.GOOD else "red"
+    lines = [f'<p><strong style="color:{colour}">{html.escape(verdict.headline)}</strong></p>']
+    decided = [*map(decision_line, verdict.decisions), *verdict.reasons, *verdict.remarks]
+    if decided:
+        lines.append(f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in decided)}</ul>")
+    benches = report.run.benchmarks.items()
+    shown = {bench.benchmark.title if bench.benchmark else name for name, bench in benches} | {"Errors"}
+    for section in report.sections:
+        tables = [block for block in section.blocks if isinstance(block, Table) and not block.folded]
+        if section.title in shown and tables:
+            lines.append(_html_table(tables[0]))
+    lines.append(f"<p>{html.escape(str(file))}</p>")
+    return "\n".join(lines)
+
+
+def _html_table(table: Table) -> str:
+    head = "".join(f"<th>{html.escape(column.title)}</th>" for column in table.columns)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td>{html.escape(plain_text(cell, column))}</td>"
+            for cell, column in zip(row, table.columns, strict=True)
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -16,8 +16,8 @@ from evalsuite.decisions.baseline_result import Against, ComparedMetric, Compari
 from evalsuite.decisions.compared_metrics import subjects
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.verdict import Status, judge_run
-from evalsuite.output.reports.baseline_section import baseline_section
 from evalsuite.output.reports.markdown import render
+from evalsuite.output.reports.report import baseline_section
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:

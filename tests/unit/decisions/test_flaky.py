@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.flaky import FlakyCase, flaky_cases
-from evalsuite.output.reports.history import write_history
+from evalsuite.output.reports.compare import write_history
 
 if TYPE_CHECKING:
     from pathlib import Path

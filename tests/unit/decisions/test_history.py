@@ -12,7 +12,7 @@ from evalsuite.cli import main
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.decisions.history import level_at, trace
-from evalsuite.output.reports.history import findings, write_history
+from evalsuite.output.reports.compare import findings, write_history
 from evalsuite.stats import mcnemar
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.conditions import parse_gate
 from evalsuite.engine.case_record import groups_in
-from evalsuite.output.reports.baseline_section import baseline_section
 from evalsuite.output.reports.markdown import render
+from evalsuite.output.reports.report import baseline_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

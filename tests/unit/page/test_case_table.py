@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.output.page.case_table import PLAIN, CaseTable
-from evalsuite.output.page.chunks import Chunks, pack
+from evalsuite.output.page.cases import PLAIN, CaseTable
+from evalsuite.output.page.document import Chunks, pack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsuite.output.reports.attempts import attempts_table
+from evalsuite.output.reports.generic import attempts_table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 

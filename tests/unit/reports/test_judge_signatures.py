@@ -6,7 +6,7 @@ from typing import Any
 
 from evalsuite.decisions.changed_signatures import changed_signatures
 from evalsuite.decisions.pairing import common_questions
-from evalsuite.output.reports.judges.signatures import signatures_table
+from evalsuite.output.reports.judges import signatures_table
 from evalsuite.results.judge_labels import SIGNATURES
 from evalsuite.results.tally import Row, RunView, Tally
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from evalsuite.output.reports.markdown import anchor, number, render_table, terminal_table
-from evalsuite.output.reports.section import Column, Table
-from evalsuite.output.reports.table_looks import best_of, distinct, without_unmeasured
+from evalsuite.output.reports.section import Column, Table, best_of, distinct, without_unmeasured
 from evalsuite.results.tally import Estimate
 
 COLUMNS = [Column("run"), Column("hit", "number", 2), Column("judge", "number", 2)]

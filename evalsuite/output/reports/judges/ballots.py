@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from evalsuite.output.reports.judges.estimates import share
+from evalsuite.output.reports.section import Column, Table
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from evalsuite.output.reports.section import Cell
     from evalsuite.results.tally import Row, Tally
 
 
@@ -116,3 +123,181 @@ def _write_message(entry: Mapping[str, Any]) -> str:
     reasoning = f"(reasoning) {entry['reasoning']}" if entry.get("reasoning") else ""
     others = [f"{name}: {value}" for name, value in entry.items() if name not in SHOWN_APART]
     return "\n".join(part for part in (reasoning, str(entry.get("content", "")).strip(), *others) if part)
+
+
+FAMILIES = {
+    "GPT": r"gpt|chatgpt|davinci|(?<![a-z])o[134](?![a-z0-9])",
+    "Claude": r"claude",
+    "Gemini": r"gemini|gemma|palm",
+    "Llama": r"llama|vicuna|alpaca",
+    "Mistral": r"mistral|mixtral",
+    "Qwen": r"qwen|qwq",
+    "DeepSeek": r"deepseek",
+    "SmolLM": r"smollm",
+}
+"""Patterns of model names, by family: models that share weights, data or makers."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedChoice:
+    """One decision in which a bias could show.
+
+    Attributes:
+        sample: the sample.
+        judge: 1.0 if the judge chose what the bias favours, otherwise 0.0.
+        people: the same for people; None without their verdict.
+    """
+
+    sample: str
+    judge: float
+    people: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """A measured bias.
+
+    Attributes:
+        name: the bias's name.
+        judge: the share of decisions in which the judge shows it.
+        expected: the share for an unbiased judge: people's on the same cases, or one half; None if there is neither.
+        excess: the difference, with its interval.
+    """
+
+    name: str
+    judge: Estimate | None
+    expected: float | None = None
+    excess: Estimate | None = None
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the excess's interval excludes zero."""
+        if self.excess is None or self.excess.low is None or self.excess.high is None:
+            return False
+        return not self.excess.low <= 0 <= self.excess.high
+
+
+def biases(cases: Sequence[Judged]) -> list[Bias]:
+    """Measure all four biases over comparisons; a bias that these cases cannot show has no numbers."""
+    compared = [case for case in cases if case.verdict is not None]
+    return [
+        _flips(compared),
+        _excess_bias("prefers the first place", list(_first_place(compared))),
+        _excess_bias("prefers the longer answer", list(_longer(compared))),
+        _excess_bias("prefers its own family", list(_own_family(compared))),
+    ]
+
+
+def bias_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
+    """Make one row per judge and bias.
+
+    Args:
+        title: the heading.
+        judges: names, each with the tally of its comparisons.
+        prefix: see `read_ballots`.
+    """
+    rows = [_bias_row(name, bias) for name, tally in judges for bias in biases(read_ballots(tally, prefix))]
+    columns = (
+        Column("Judge"),
+        Column("Bias"),
+        Column("How often (%)", "percent"),
+        Column("Unbiased (%)", "percent"),
+        Column("Excess (%)", "percent"),
+        Column("Cases", "count"),
+        Column("Flagged"),
+    )
+    return Table(title, columns, rows, BIAS_NOTE)
+
+
+BIAS_NOTE = (
+    "Flagged where the 95% interval of the excess leaves out zero. Unbiased: people's own choices on the "
+    "same cases where they are known, else one half. Changes with the order: verdicts of the same judge on "
+    "the same answers in both orders that differ. A dash: these cases cannot show it, as where nobody of the "
+    "judge's own family wrote one of two answers."
+)
+
+
+def _bias_row(judge: str, bias: Bias) -> tuple[Cell, ...]:
+    flagged = None if bias.excess is None else ("yes" if bias.flagged else "no")
+    cases = bias.judge.n if bias.judge else None
+    return (judge, bias.name, bias.judge, bias.expected, bias.excess, cases, flagged)
+
+
+def _flips(cases: Sequence[Judged]) -> Bias:
+    values, clusters = [], []
+    for case in cases:
+        verdicts = {(vote.judge, vote.swapped): vote.verdict for vote in case.votes}
+        for (judge, swapped), verdict in verdicts.items():
+            if not swapped and (judge, True) in verdicts:
+                values.append(float(verdict != verdicts[judge, True]))
+                clusters.append(case.sample)
+    return Bias("changes with the order", share(values, clusters))
+
+
+def _first_place(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
+    for case in cases:
+        # Only judges that saw both orders: otherwise the better answer may simply have been shown first.
+        both = {vote.judge for vote in case.votes if vote.swapped} & {
+            vote.judge for vote in case.votes if not vote.swapped
+        }
+        for vote in case.votes:
+            if vote.judge in both and vote.verdict != "tie":
+                yield PairedChoice(case.sample, float(vote.verdict == vote.first_shown))
+
+
+def _longer(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
+    for case in cases:
+        first, second = case.facts.get("lengths") or (0, 0)
+        if first != second:
+            yield from _chosen(case, "first" if first > second else "second")
+
+
+def _own_family(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
+    for case in cases:
+        families = [family(system) for system in case.facts.get("systems") or ()]
+        own = {family(vote.model) for vote in case.votes}
+        if len(own) == 1 and own != {None} and [found in own for found in families].count(True) == 1:
+            yield from _chosen(case, "first" if families[0] in own else "second")
+
+
+def _chosen(case: Judged, favoured: str) -> Iterator[PairedChoice]:
+    human = case.facts.get("human")
+    if case.verdict == "tie" or human == "tie":
+        return
+    people = None if human is None else float(human == favoured)
+    yield PairedChoice(case.sample, float(case.verdict == favoured), people)
+
+
+def _excess_bias(name: str, choices: Sequence[PairedChoice]) -> Bias:
+    chosen = share([choice.judge for choice in choices], [choice.sample for choice in choices])
+    people = [choice.people for choice in choices if choice.people is not None]
+    if chosen is None:
+        return Bias(name, None)
+    if len(people) < len(choices):
+        low, high = chosen.low, chosen.high
+        excess = Estimate(chosen.value - 0.5, low and low - 0.5, high and high - 0.5, chosen.n)
+        return Bias(name, chosen, 0.5, excess)
+    return Bias(name, chosen, math.fsum(people) / len(people), _over_people(choices, people))
+
+
+def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
+    from evalsuite.stats import paired_difference
+    from evalsuite.stats.paired_shares import tango_interval
+
+    judge, samples = [choice.judge for choice in choices], [choice.sample for choice in choices]
+    if len(set(samples)) == len(samples):
+        won = sum(one > other for one, other in zip(judge, people, strict=True))
+        lost = sum(one < other for one, other in zip(judge, people, strict=True))
+        interval = tango_interval(lost, won, len(samples))
+        return Estimate((won - lost) / len(samples), interval.low, interval.high, len(samples))
+    difference = paired_difference(people, judge, clusters=samples)
+    low, high = (bound if math.isfinite(bound) else None for bound in (difference.low, difference.high))
+    return Estimate(difference.difference, low, high, len(samples))
+
+
+def family(model: str) -> str | None:
+    """Find a model's family by its name; None if it is unknown."""
+    for name, pattern in FAMILIES.items():
+        if re.search(pattern, model.lower()):
+            return name
+    return None

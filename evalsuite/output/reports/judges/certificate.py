@@ -10,7 +10,7 @@ from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.output.reports.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.output.reports.judges.agreement import Rating, agreement_rows, measure_agreement
-from evalsuite.output.reports.judges.bias import bias_table
+from evalsuite.output.reports.judges.ballots import bias_table
 from evalsuite.output.reports.judges.estimates import (
     corrected_mean,
     kappa_gain,

@@ -10,7 +10,7 @@ import pytest
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 from evalsuite.benchmarks.chat_eval.agreement import correct_means, correlation, kappa
 from evalsuite.benchmarks.chat_eval.report import report
-from evalsuite.output.reports.judges.signatures import signatures_table
+from evalsuite.output.reports.judges import signatures_table
 from evalsuite.output.reports.section import Chart, Passage, Table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 from evalsuite.stats import cohen_kappa, kendall, spearman

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from evalsuite.output.reports.judges import bias_table
-from evalsuite.output.reports.judges.ballots import read_ballots
-from evalsuite.output.reports.judges.bias import Bias, biases, family
+from evalsuite.output.reports.judges.ballots import Bias, biases, family, read_ballots
 from evalsuite.output.reports.judges.estimates import share
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval

@@ -1,21 +1,100 @@
-"""What a paper that compares runs prints: tables with stars, vector figures, and how all of it was made."""
+"""Tables and figures of a report in LaTeX, for the packages booktabs and graphicx."""
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.core.json_codec import digest
-from evalsuite.output.exports.latex import escape, latex_figure, latex_table, latex_words
 from evalsuite.output.reports.compare import GLANCE, compare_runs, paired_table
+from evalsuite.output.reports.markdown import one_line, plain_text
 from evalsuite.output.reports.plots import draw_all
-from evalsuite.output.reports.section import Chart, Section, Table
+from evalsuite.output.reports.section import Chart, Section, Table, without_unmeasured
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from evalsuite.output.reports.section import Cell, Column
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
+
+
+NO_STARS: Mapping[tuple[str, str], str] = MappingProxyType({})
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def escape_latex(text: str) -> str:
+    """Escape text so that no character is a LaTeX command."""
+    return "".join(SPECIAL.get(sign, sign) for sign in one_line(text))
+
+
+def latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] = NO_STARS) -> str:
+    """Write a table with its caption and note; the best value of a row is bold.
+
+    Args:
+        table: what it shows.
+        caption: above it.
+        stars: marks of significance, by a row's first cell and a column's title.
+    """
+    table = without_unmeasured(table)
+    bests = table.best or [None] * len(table.rows)
+    rows = []
+    for row, best in zip(table.rows, bests, strict=True):
+        marks = (stars.get((str(row[0]), column.title), "") for column in table.columns)
+        cells = zip(row, table.columns, marks, strict=True)
+        rows.append(" & ".join(_latex_cell(cell, column, best) + mark for cell, column, mark in cells))
+    shape = "".join("l" if column.style == "text" else "r" for column in table.columns)
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escape_latex(caption)}}}",
+        rf"\begin{{tabular}}{{{shape}}}",
+        r"\toprule",
+        " & ".join(escape_latex(column.title) for column in table.columns) + r" \\",
+        r"\midrule",
+        *(rf"{row} \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *([rf"\par\smallskip\footnotesize {escape_latex(table.note)}"] if table.note else []),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_cell(cell: Cell, column: Column, best: float | None) -> str:
+    value = cell.value if isinstance(cell, Estimate) else cell
+    text = escape_latex(plain_text(cell, column))
+    bold = best is not None and column.style != "text" and value == best
+    return rf"\textbf{{{text}}}" if bold else text
+
+
+def latex_figure(name: str, caption: str) -> str:
+    """Write a figure, whose file is beside the document, with its caption."""
+    return (
+        "\\begin{figure}\n\\centering\n"
+        rf"\includegraphics[width=\linewidth]{{\evalsuitefigures {name}.pdf}}"
+        f"\n\\caption{{{escape_latex(caption)}}}\n\\end{{figure}}\n"
+    )
+
+
+def latex_words(text: str) -> str:
+    """Write text of several lines verbatim, in monospaced type."""
+    lines = (escape_latex(line) or r"\mbox{}" for line in text.splitlines())
+    return "\\begin{quote}\\small\\ttfamily\\raggedright\n" + "\\\\\n".join(lines) + "\n\\end{quote}"
+
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Below which p a difference from the first run gets how many stars."""
@@ -25,12 +104,12 @@ LONGEST_PROMPT = 3000
 
 
 def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> list[Path]:
-    """Writes tables.tex, figures.tex with a PDF for each figure, and appendix.tex.
+    """Write tables.tex, figures.tex with a PDF for each figure, and appendix.tex.
 
     Args:
         runs: the first is the baseline.
-        labels: what they are called, one each.
-        folder: is made where it is missing.
+        labels: the runs' names, one each.
+        folder: created if it is missing.
 
     Returns:
         The files to include in the paper's source.
@@ -48,7 +127,7 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
 
 
 def significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Stars by benchmark and run, from the p-values in the table of pairs: does it differ from the first run?"""
+    """Map benchmark and run to stars, by the p-value of the difference from the first run."""
     stars = {}
     for name in {name for run in runs for name in run.benchmarks}:
         table = paired_table(runs, labels, name)
@@ -102,18 +181,18 @@ def _made_with(run: Run, label: str) -> Iterator[str]:
     info, settings = run.info, run.info.get("settings", {})
     params = ", ".join(settings.get("model_param") or []) or "defaults"
     judge = settings.get("judge_model") or "none"
-    yield rf"\paragraph{{{escape(label)}}}"
+    yield rf"\paragraph{{{escape_latex(label)}}}"
     yield (
-        f"Run {escape(run.folder.name)}, begun {escape(str(info.get('started')))}: "
-        rf"\texttt{{{escape(str(info.get('command')))}}}. Model {escape(str(info.get('model')))}, parameters: "
-        f"{escape(params)}; judge: {escape(judge)}."
+        f"Run {escape_latex(run.folder.name)}, begun {escape_latex(str(info.get('started')))}: "
+        rf"\texttt{{{escape_latex(str(info.get('command')))}}}. Model {escape_latex(str(info.get('model')))}, "
+        f"parameters: {escape_latex(params)}; judge: {escape_latex(judge)}."
     )
     versions = ", ".join(f"{name} {version}" for name, version in sorted(info.get("versions", {}).items()))
-    yield f"Versions: {escape(versions)}."
+    yield f"Versions: {escape_latex(versions)}."
     for name, bench in run.benchmarks.items():
         yield (
-            f"{escape(name)}: {len(bench.tally)} cases of {escape(bench.source)}; SHA-256 (16 digits) "
-            f"{escape(_hashes(bench.tally))}."
+            f"{escape_latex(name)}: {len(bench.tally)} cases of {escape_latex(bench.source)}; SHA-256 (16 digits) "
+            f"{escape_latex(_hashes(bench.tally))}."
         )
 
 
@@ -124,14 +203,14 @@ def _hashes(tally: Tally) -> str:
 
 
 def _digest(tally: Tally, *names: str) -> str:
-    """One hash of these fingerprints of all cases; an older run may lack them."""
+    """Hash these fingerprints of all cases; an older run may lack them."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))
 
 
 def _prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
-    """What a benchmark's first case asked, of the first run that asked anything."""
+    """Write the prompt of a benchmark's first case, from the first run that sent one."""
     for run in runs:
         record = run.read(run.benchmarks[name].tally.rows[0].case)
         prompt = [] if record.transcript is None else list(record.transcript.messages)
@@ -140,6 +219,6 @@ def _prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
         )
         if ends:
             words = "\n".join(f"[{message.role}] {message.content}" for message in prompt[:ends])
-            yield rf"\paragraph{{Prompt of {escape(name)}}} Case {escape(record.sample)}:"
+            yield rf"\paragraph{{Prompt of {escape_latex(name)}}} Case {escape_latex(record.sample)}:"
             yield latex_words(words[:LONGEST_PROMPT])
             return

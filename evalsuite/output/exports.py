@@ -1,31 +1,85 @@
-"""A benchmark's records as a log of inspect, which its viewer and its `read_eval_log` open.
-
-Source of the format: `EvalLog`, version 2, in the reference of inspect_ai.log.
-"""
+"""Text that a spreadsheet takes for text."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.decisions.verdict import estimate_of
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Message, Record
     from evalsuite.results.runs import Run
+    from evalsuite.results.tally import Estimate
 
-FORMAT = 2
+
+Exported = TypeVar("Exported")
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet take a cell for a formula; such a text gets an apostrophe in front."""
+
+
+def inert(value: Exported) -> Exported | str:
+    """Escape a text that a spreadsheet would run as a formula; numbers stay numbers."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+WIDTH = 2 * NormalDist().inv_cdf(0.975)
+"""Standard errors that a 95% interval is wide."""
+
+
+def lm_eval_results(run: Run) -> dict[str, Any]:
+    """Convert all benchmarks of a run; standard errors come from the 95% intervals, so that clusters count."""
+    benches = run.benchmarks
+    return {
+        "results": {name: {"alias": name, **_lm_eval_values(run, name)} for name in benches},
+        "configs": {name: {"task": name, "dataset_path": bench.source} for name, bench in benches.items()},
+        "versions": dict.fromkeys(benches, 0),
+        "n-samples": {
+            name: {
+                "original": len(bench.tally),
+                "effective": sum(row.outcome != "error" for row in bench.tally),
+            }
+            for name, bench in benches.items()
+        },
+        "higher_is_better": {
+            name: {metric: not run.lower_is_better(name, metric) for metric in bench.tally.metrics()}
+            for name, bench in benches.items()
+        },
+        "config": {"model": run.info.get("model"), "evalsuite_version": version("evalsuite")},
+        "date": run.info.get("started"),
+    }
+
+
+def _lm_eval_values(run: Run, name: str) -> dict[str, float | str]:
+    values: dict[str, float | str] = {}
+    for metric in run.benchmarks[name].tally.metrics():
+        estimate = estimate_of(run, name, metric)
+        if estimate is not None:
+            values[f"{metric},none"] = estimate.value
+            values[f"{metric}_stderr,none"] = _standard_error(estimate)
+    return values
+
+
+def _standard_error(estimate: Estimate) -> float | str:
+    if estimate.low is None or estimate.high is None:
+        return "N/A"
+    return (estimate.high - estimate.low) / WIDTH
+
+
+INSPECT_FORMAT = 2
 
 
 def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
-    """The log of one benchmark of a run."""
+    """Convert one benchmark of a run."""
     bench = run.benchmarks[benchmark]
     records = [run.read(row.case) for row in bench.tally]
     started = str(run.info.get("started", ""))
     samples = list(dict.fromkeys(record.sample for record in records))
     errors = sum(record.outcome == "error" for record in records)
     return {
-        "version": FORMAT,
+        "version": INSPECT_FORMAT,
         "status": "success",
         "eval": {
             "eval_id": f"{run.folder.name}-{benchmark}",
@@ -46,21 +100,21 @@ def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
         "results": {
             "total_samples": len(records),
             "completed_samples": len(records) - errors,
-            "scores": [_score(run, benchmark, name) for name in bench.tally.metrics()],
+            "scores": [_inspect_score(run, benchmark, name) for name in bench.tally.metrics()],
         },
         "stats": {"started_at": started, "completed_at": started, "model_usage": _model_usage(records)},
-        "samples": [_sample(record) for record in records],
+        "samples": [_inspect_sample(record) for record in records],
     }
 
 
-def file_name(run: Run, benchmark: str) -> str:
-    """As inspect names its logs, time first: others its viewer passes over. Underscores divide the parts."""
+def inspect_file_name(run: Run, benchmark: str) -> str:
+    """Name the file as inspect does, time first, because its viewer ignores other names."""
     begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00").replace(":", "-")
     parts = [part.replace("_", "-") for part in (begun, benchmark, run.folder.name)]
     return f"{'_'.join(parts)}.json"
 
 
-def _score(run: Run, benchmark: str, name: str) -> dict[str, Any]:
+def _inspect_score(run: Run, benchmark: str, name: str) -> dict[str, Any]:
     estimate = estimate_of(run, benchmark, name)
     mean = {"name": "mean", "value": estimate.value if estimate else 0.0, "params": {}}
     return {"name": name, "scorer": name, "params": {}, "metrics": {"mean": mean}}
@@ -76,7 +130,7 @@ def _model_usage(records: list[Record]) -> dict[str, Any]:
     return usage
 
 
-def _sample(record: Record) -> dict[str, Any]:
+def _inspect_sample(record: Record) -> dict[str, Any]:
     transcript = record.transcript
     answer = transcript.answer if transcript else ""
     target = record.target if isinstance(record.target, list | tuple) else [record.target]
@@ -85,7 +139,7 @@ def _sample(record: Record) -> dict[str, Any]:
         "epoch": record.epoch,
         "input": record.input,
         "target": [str(value) for value in target if value is not None],
-        "messages": [_message(message, record.model) for message in transcript.messages]
+        "messages": [_inspect_message(message, record.model) for message in transcript.messages]
         if transcript
         else [],
         "output": {
@@ -111,7 +165,7 @@ def _sample(record: Record) -> dict[str, Any]:
     return sample
 
 
-def _message(message: Message, model: str) -> dict[str, Any]:
+def _inspect_message(message: Message, model: str) -> dict[str, Any]:
     role = "system" if message.role == "developer" else message.role
     plain: dict[str, Any] = {"role": role, "content": message.content}
     if role == "assistant":

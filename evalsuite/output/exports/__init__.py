@@ -1,1 +1,0 @@
-"""Runs in the formats of other tools: flat rows, LaTeX, inspect's log, lm-eval's results."""

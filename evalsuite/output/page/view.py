@@ -1,0 +1,197 @@
+"""The page of a run in progress: rewritten again and again, and reloaded by every browser that has it open."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from typing import TYPE_CHECKING, Any
+
+from evalsuite.core.errors import RunError
+from evalsuite.decisions.verdict import judge_run, measure
+from evalsuite.journal.lease import is_held
+from evalsuite.output.page.document import FOLDER, page
+from evalsuite.output.page.write import PAGE, write_page
+from evalsuite.output.reports.report import build_report
+from evalsuite.results.record_file import JOURNAL, RECORDS
+from evalsuite.results.run_folders import SUMMARY, RunFolder, interruption, is_run, replace_text
+from evalsuite.results.runs import load_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from evalsuite.core.declarations import Declarations
+
+
+LIVE = "live.js"
+"""A script beside the page whose content changes with it; the page in the browser asks for it."""
+
+QUIET = 600.0
+"""Seconds without a new record after which a run without an end counts as killed, where its lock cannot tell."""
+
+
+def goes_on(folder: RunFolder) -> bool:
+    """Return whether a run is being written to; a damaged one is not."""
+    try:
+        info = folder.info()
+    except RunError:
+        return False
+    if "seconds" in info or info.get("stopped"):
+        return False
+    held = is_held(folder.path, platform.node())
+    return time.time() - _last_written(folder) < QUIET if held is None else held
+
+
+def _last_written(folder: RunFolder) -> float:
+    """Return when a case last ended, by the journal or else the records; 0 without either."""
+    journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
+    files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
+    return max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)
+
+
+def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
+    """Write the page of the cases so far.
+
+    Returns:
+        How many there are.
+    """
+    run = load_run(folder, declarations)
+    cases = sum(len(bench.tally) for bench in run.benchmarks.values())
+    measured = measure(run)
+    verdict = judge_run(run)
+    write_page(run, verdict, measured, build_report(run, verdict, measured), None, folder.path, live=cases)
+    beside = folder.path / FOLDER
+    beside.mkdir(exist_ok=True)
+    replace_text(beside / LIVE, f"keepChunk('live',{json.dumps(str(cases))})\n")
+    return cases
+
+
+def follow(
+    folder: RunFolder,
+    declarations: Declarations,
+    tell: Callable[[int], None],
+    wait: Callable[[], None],
+) -> None:
+    """Update the page of a run until the run ends.
+
+    Args:
+        folder: the run's.
+        declarations: finds the benchmarks that the records name.
+        tell: called with the number of cases whenever the page was written.
+        wait: called between two checks.
+    """
+    shown = 0.0
+    while goes_on(folder):
+        written = _last_written(folder)
+        if written != shown:
+            shown = written
+            tell(write_live_page(folder, declarations))
+        wait()
+    # The run wrote its own page at its end, which ours may have replaced in the same moment.
+    finish(folder, declarations)
+
+
+def finish(folder: RunFolder, declarations: Declarations) -> None:
+    """Write the page of a run that has ended."""
+    run = load_run(folder, declarations)
+    measured = measure(run)
+    verdict = judge_run(run)
+    write_page(run, verdict, measured, build_report(run, verdict, measured), None, folder.path)
+    (folder.path / FOLDER / LIVE).unlink(missing_ok=True)
+
+
+def page_of(folder: RunFolder) -> str:
+    """Return the address of a run's page."""
+    return (folder.path / PAGE).absolute().as_uri()
+
+
+INDEX = "index.html"
+
+
+def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
+    """Write the index of runs into their folder; runs that cannot be read are listed with the reason."""
+    rows = sorted(
+        (_index_row(folder) for folder in folders), key=lambda row: (row["started"] or "", row["name"])
+    )
+    overview = {
+        "kind": "index",
+        "runs": rows,
+        "benchmarks": [],
+        "sections": [],
+        "lower_is_better": [],
+        "ranges": {},
+        "trends": _trends(rows),
+        "bytes": 0,
+    }
+    file = reports / INDEX
+    replace_text(file, page(f"Runs in {reports.absolute().name}", overview))
+    return file
+
+
+def all_runs(reports: Path) -> list[RunFolder]:
+    """List every run of a folder."""
+    return [RunFolder(path) for path in sorted(reports.glob("*")) if path.is_dir() and is_run(path)]
+
+
+def _index_row(folder: RunFolder) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": folder.name, "started": None, "page": (folder.path / PAGE).is_file()}
+    try:
+        info = folder.info()
+    except RunError as error:
+        return row | {"verdict": f"cannot be read: {error}", "status": None}
+    summary = _summary(folder)
+    return row | {
+        "model": info.get("model"),
+        "started": info.get("started"),
+        "seconds": info.get("seconds"),
+        "usage": info.get("usage"),
+        "status": summary.get("status"),
+        "verdict": summary.get("verdict") or interruption(info) or "no summary",
+        "counts": summary.get("cases", {}),
+        "metrics": {
+            f"{name}.{bench['primary']}": bench["metrics"].get(bench["primary"])
+            for name, bench in summary.get("benchmarks", {}).items()
+            if bench.get("primary")
+        },
+    }
+
+
+def _summary(folder: RunFolder) -> dict[str, Any]:
+    try:
+        summary: Any = json.loads((folder.path / SUMMARY).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return summary if isinstance(summary, dict) else {}
+
+
+def _trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make one line chart per metric that at least two runs have, with one line per model."""
+    charts = []
+    for metric in sorted({metric for row in rows for metric in row.get("metrics", {})}):
+        measured = [row for row in rows if row.get("metrics", {}).get(metric)]
+        if len(measured) < 2:
+            continue
+        models = list(dict.fromkeys(row["model"] for row in measured))
+        charts.append(
+            {
+                "kind": "lines",
+                "title": metric,
+                "labels": [row["name"] for row in measured],
+                "series": [
+                    {
+                        "name": model or "no model",
+                        "values": [
+                            row["metrics"][metric] if row["model"] == model else None for row in measured
+                        ],
+                    }
+                    for model in models
+                ],
+                "unit": "number",
+                "limits": None,
+                "x_title": "",
+                "y_title": f"{metric.rpartition('.')[2]}, 95% interval",
+                "joined": True,
+            }
+        )
+    return charts
