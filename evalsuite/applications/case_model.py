@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused
 from evalsuite.core.types import Message
-from evalsuite.core.vectors import decode_vector
 from evalsuite.gateway.handle import Effects, ModelHandle, read_prompt
 from evalsuite.gateway.loop import refuse_in_child
+from evalsuite.models.embeddings_format import decode_vector
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping, Sequence

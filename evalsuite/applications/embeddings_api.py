@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.http_answer import BadRequest
-from evalsuite.core.vectors import decode_vector
+from evalsuite.models.embeddings_format import decode_vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,8 +24,8 @@ from evalsuite.batches.server import (
     read_completion,
     read_lines,
 )
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
+from evalsuite.core.phrases import number_of
 from evalsuite.gateway.concealment import Vault, request_key
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient

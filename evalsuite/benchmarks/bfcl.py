@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json_lines, take
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
+from evalsuite.core.phrases import number_of
 from evalsuite.core.protocols import Benchmark, Dataset
 from evalsuite.core.types import SHARE, Message, Sample, Score, Transcript
 from evalsuite.scorers.trajectories import ToolUse, agrees, difference, pair, tool_uses

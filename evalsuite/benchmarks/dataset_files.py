@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.errors import DatasetError
-from evalsuite.core.shortening import beginning
+from evalsuite.core.phrases import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

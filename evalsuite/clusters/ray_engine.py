@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.clusters.shard import ShardJob, ShardResult, run_shard
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import BackendUnavailable, RunError
+from evalsuite.core.phrases import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

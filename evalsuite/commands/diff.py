@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import for_terminal
+from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.case_block import baseline_line, case_block
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.core.phrases import number_of
 from evalsuite.results.run_folders import INFO, RunFolder, find_folder, interruption
 from evalsuite.results.runs import load_run
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_model_options
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.phrases import number_of
 
 if TYPE_CHECKING:
     import argparse

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.commands.arguments import demand_suite, own_declarations
 from evalsuite.commands.gateway import SHARED
 from evalsuite.commands.verdict_lines import print_verdict
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.phrases import number_of
 from evalsuite.core.settings import OPTIONS
 
 if TYPE_CHECKING:

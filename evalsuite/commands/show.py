@@ -8,9 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.json_codec import encode_record
+from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.case_block import case_block
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run

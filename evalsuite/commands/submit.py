@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import RunError
+from evalsuite.core.phrases import number_of
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.phrases import number_of
 
 if TYPE_CHECKING:
     import argparse

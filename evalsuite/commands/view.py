@@ -8,8 +8,8 @@ import webbrowser
 from typing import TYPE_CHECKING
 
 from evalsuite.commands.arguments import add_reports_folder, own_declarations
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import RunError
+from evalsuite.core.phrases import number_of
 from evalsuite.results.run_folders import find_folder
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.phrases import number_of
 from evalsuite.decisions.conditions import JUDGE
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, all_tags, select
 from evalsuite.decisions.misspelt import near

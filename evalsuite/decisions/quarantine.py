@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.phrases import number_of
 from evalsuite.decisions.misspelt import near
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import NEVER_EXCUSED
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_margin
+from evalsuite.core.phrases import number_of
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.baseline_result import Against, ComparisonRules
 from evalsuite.decisions.conditions import JUDGE, Gate, gates_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import SandboxUnavailable
+from evalsuite.core.phrases import number_of
 from evalsuite.engine.scoring import asks_the_judge
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, SettingsError, SpendLimitReached
 from evalsuite.core.json_codec import decode_record, dumps, encode_record
+from evalsuite.core.phrases import number_of
 from evalsuite.core.types import Record
 from evalsuite.decisions.conditions import parse_gates
 from evalsuite.decisions.verdict import Status

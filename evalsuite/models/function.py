@@ -12,8 +12,8 @@ from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.json_codec import dumps, encode_request
 from evalsuite.core.threads import RaisedInThread, in_thread, is_async
 from evalsuite.core.types import Completion, TokenLogprob, ToolCall, Usage
-from evalsuite.core.vectors import encode_vector
 from evalsuite.models.chat_format import split_reasoning
+from evalsuite.models.embeddings_format import encode_vector
 from evalsuite.models.protocol import RateLimited, Transient
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import EvalsuiteError, RunError, for_terminal, in_words
+from evalsuite.core.phrases import number_of
 from evalsuite.engine.signals import handle_signals
 from evalsuite.plugin.items import RECORD, cases_of
 from evalsuite.plugin.options import is_asked_for

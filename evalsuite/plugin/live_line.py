@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import for_terminal
+from evalsuite.core.phrases import number_of
 from evalsuite.plugin.pytest_internals import replace_terminal_file, terminal_file
 
 if TYPE_CHECKING:

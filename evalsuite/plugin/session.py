@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.declarations import started_sessions
 from evalsuite.core.errors import EvalsuiteError, in_words
+from evalsuite.core.phrases import number_of
 from evalsuite.core.settings import restore
 from evalsuite.engine.preparation import MODELS, prepare_run, show_command
 from evalsuite.engine.signals import ending_signal, handle_signals, restore_signals

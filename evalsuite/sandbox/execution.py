@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.shortening import ending
+from evalsuite.core.phrases import ending
 from evalsuite.sandbox.inside.files import HEAD
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.shortening import beginning_and_length
+from evalsuite.core.phrases import beginning_and_length
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import Effects
 from evalsuite.tools.arguments import Fault

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.keywords import generation_params
-from evalsuite.core.shortening import both_ends
+from evalsuite.core.phrases import both_ends
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Execution, Sandbox

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.core.shortening import beginning, ends_of_line
+from evalsuite.core.phrases import beginning, ends_of_line
 from evalsuite.tools.literals import read_value
 
 if TYPE_CHECKING:

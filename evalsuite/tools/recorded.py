@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import RunError, ToolError
-from evalsuite.core.shortening import beginning
+from evalsuite.core.phrases import beginning
 from evalsuite.tools.documents import ASK_TO_USER, FINISH
 from evalsuite.tools.execution import ToolFailure
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.shortening import beginning
+from evalsuite.core.phrases import beginning
 from evalsuite.tools.arguments import LONGEST_NAME, Fault, check_arguments
 
 if TYPE_CHECKING:

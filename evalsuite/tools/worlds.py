@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import SettingsError, ToolError
+from evalsuite.core.phrases import number_of
 from evalsuite.core.threads import in_thread, is_async
 from evalsuite.gateway.handle import Effects
 from evalsuite.tools.faults import Injected

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import RatedResponses, dialogues, kappa, pairs
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
-from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.judges.ballots import read_ballots
 from evalsuite.output.reports.judges.estimates import gain, kappa_gain
 from evalsuite.output.reports.section import Chart, Column, Passage, Series, Table

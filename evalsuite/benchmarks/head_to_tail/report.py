@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.studies import studies
-from evalsuite.core.counted_nouns import number_of
+from evalsuite.core.phrases import number_of
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.capabilities import CAPABILITIES, OVERALL, RELEASED_MODES, RULES
 from evalsuite.benchmarks.tool_eyes.dataset import SCENARIOS
-from evalsuite.core.counted_nouns import number_of
-from evalsuite.core.shortening import beginning
+from evalsuite.core.phrases import beginning, number_of
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.core.errors import ScoringError
-from evalsuite.core.shortening import beginning
+from evalsuite.core.phrases import beginning
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Aspect, read_score

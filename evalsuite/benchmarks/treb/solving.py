@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT
 from evalsuite.benchmarks.treb.tables import TableCache
-from evalsuite.core.shortening import beginning
+from evalsuite.core.phrases import beginning
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox

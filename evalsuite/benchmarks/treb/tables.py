@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import DatasetError
+from evalsuite.core.phrases import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

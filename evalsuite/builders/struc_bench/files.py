@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.struc_bench.items import TableItem, format_of, items_json
 from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
+from evalsuite.core.phrases import number_of
 from evalsuite.metrics.tables import read_tables, table_score
 from evalsuite.metrics.tables.latex_text import TABULARS, LatexSource
 

@@ -11,8 +11,8 @@ from evalsuite.benchmarks.struc_bench.items import items_json, read_items
 from evalsuite.builders.building import BuildProgress, building, ending_cleanly, write
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.struc_bench.files import format_by_name, must_tell
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import EvalsuiteError, JudgeError
+from evalsuite.core.phrases import number_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -12,8 +12,8 @@ from evalsuite.benchmarks.struc_bench.items import TableItem, items_json
 from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
 from evalsuite.builders.struc_bench.box_scores import Game, is_large, read_box_scores, write_tables
 from evalsuite.builders.struc_bench.files import must_tell
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import DatasetError
+from evalsuite.core.phrases import number_of
 from evalsuite.metrics.tables import read_tables
 
 if TYPE_CHECKING:

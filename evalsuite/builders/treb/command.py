@@ -28,8 +28,8 @@ from evalsuite.builders.treb.model_pairs import (
     record,
 )
 from evalsuite.builders.treb.sheet import LONGEST, Sheet, find_fault
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.phrases import number_of
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox import TableFile as Sent
 

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import for_terminal
-from evalsuite.core.shortening import beginning_and_length
+from evalsuite.core.phrases import beginning_and_length
 from evalsuite.decisions.measured import score_of, select
 from evalsuite.output.reports.markdown import number
 from evalsuite.output.reports.section import Column

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import CONTROL, for_terminal
-from evalsuite.core.shortening import both_ends
+from evalsuite.core.phrases import both_ends
 from evalsuite.output.reports.section import (
     Block,
     Cell,

@@ -8,9 +8,8 @@ from collections import defaultdict
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.counted_nouns import number_of
 from evalsuite.core.json_codec import encode_usage
-from evalsuite.core.shortening import both_ends
+from evalsuite.core.phrases import both_ends, number_of
 from evalsuite.core.types import SHARE, Usage
 from evalsuite.output.reports.case_block import case_block
 from evalsuite.output.reports.generic import attempts_table, generic_section, judges_cut_off

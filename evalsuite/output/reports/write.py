@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import in_words
-from evalsuite.core.shortening import both_ends
+from evalsuite.core.phrases import both_ends
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.case_block import blocks, cases_to_show

@@ -1,8 +1,13 @@
-"""Long texts made short; a mark always shows where something is missing. All lengths are in characters."""
+"""Numbers with their nouns, and long texts shortened with a mark at the cut; lengths are in characters."""
 
 from __future__ import annotations
 
 MARK = " ..."
+
+
+def number_of(count: int, noun: str) -> str:
+    """Write a number with its noun: `1 case`, `2,000 cases`; for nouns with a plural in s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def beginning(text: str, longest: int) -> str:

@@ -1,4 +1,4 @@
-"""Every way to shorten a text keeps short texts as they are, and marks what is missing from long ones."""
+"""Counts have the right noun; every way to shorten a text keeps short texts and marks what is cut from long ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.core.shortening import beginning, beginning_and_length, both_ends, ending, ends_of_line
+from evalsuite.core.phrases import beginning, beginning_and_length, both_ends, ending, ends_of_line, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,3 +50,7 @@ def test_both_ends_of_a_text_stand_around_the_number_of_characters_left_out(text
         head, left, tail = longest * 2 // 3, len(text) - longest * 2 // 3 - longest // 3, longest // 3
         shown = f"{text[:head]}\n[... {left:,} characters ...]\n{text[len(text) - tail :]}"
         assert both_ends(text, longest) == shown
+
+
+def test_one_thing_is_singular_and_all_other_numbers_are_plural() -> None:
+    assert [number_of(count, "case") for count in (0, 1, 2000)] == ["0 cases", "1 case", "2,000 cases"]
