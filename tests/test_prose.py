@@ -104,12 +104,9 @@ ROOMS = sorted(
 UNFINISHED = {
     "applications",
     "benchmarks",
-    "builders",
     "commands",
     "decisions",
     "judges",
-    "metaeval",
-    "metrics",
     "results",
     "service",
     "solvers",

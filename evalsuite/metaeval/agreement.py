@@ -56,12 +56,12 @@ class MetricAgreement:
 
 
 def is_readable(rated: RatedTable) -> bool:
-    """Whether the prediction holds a table in any markup."""
+    """Tell whether the prediction holds a table in any markup."""
     return bool(read_all(rated.prediction, rated.format))
 
 
 def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
-    """All metrics of all predictions; NaN where a metric has no value for one."""
+    """Compute all metrics of all predictions; NaN where a metric has no value."""
     values = {name: [_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
     # What a file calls teds may be another implementation's.
@@ -77,7 +77,7 @@ def _value(metric: TableMetric, rated: RatedTable) -> float:
 
 
 def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
-    """Each metric against the ratings; outputs for one reference are drawn together."""
+    """Correlate each metric with the ratings; outputs for one reference are drawn together."""
     import numpy as np
 
     human = np.array([pair.human for pair in rated])

@@ -52,15 +52,15 @@ def diff_cells(score: TableScore) -> list[list[list[DiffCell]]]:
 
 
 def _diff(pair: TablePair) -> list[list[DiffCell]]:
-    columns = list(_merged(pair.columns, pair.left.width, pair.right.width))
-    rows = _merged(pair.rows, len(pair.left.rows), len(pair.right.rows))
+    columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
+    rows = _merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows))
     return [[_cell(pair, row, column) for column in columns] for row in rows]
 
 
-def _merged(
+def _merge_lines(
     pairs: Sequence[tuple[int, int]], height: int, other: int
 ) -> Iterator[tuple[int | None, int | None]]:
-    """All lines of both sides: aligned ones together, and before them what each side alone has."""
+    """Return all lines of both sides: aligned ones together, and before them what each side alone has."""
     one = two = 0
     taken = {here for here, _ in pairs}
     for here, there in [*sorted(pairs, key=lambda pair: pair[1]), (height, other)]:
@@ -89,7 +89,7 @@ def _text(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
 
 
 def show_cell(cell: DiffCell, *, colour: bool) -> str:
-    """A cell for the terminal; what is read of a file may hold control characters, which are left out."""
+    """Format a cell for the terminal, without control characters."""
     wanted, predicted = (
         "".join(char if char.isprintable() else " " for char in text)
         for text in (cell.wanted, cell.predicted)
@@ -104,7 +104,7 @@ def show_cell(cell: DiffCell, *, colour: bool) -> str:
 
 
 def diff_page(tables: Sequence[Sequence[Sequence[DiffCell]]], score: TableScore) -> str:
-    """The same as a page of its own."""
+    """Format the comparison as an HTML page."""
     facts = "".join(
         f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(fact.text)}</li>"
         for fact in score.facts

@@ -24,11 +24,11 @@ UNREAD = float("nan")
 
 
 def judged(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
-    """The P-Scores of content and of format, from 0 to 10; NaN where the judge gave no readable mark.
+    """Return the P-Scores of content and of format, from 0 to 10; NaN where the judge gave no readable mark.
 
     Args:
         rated: what is judged, each in both orders.
-        settings: which model, and the limits.
+        settings: the model and its limits.
         store: the SQLite file that keeps its answers.
 
     Raises:

@@ -44,7 +44,7 @@ class RatedTable:
 
 
 def read_rated_tables(path: Path) -> list[RatedTable]:
-    """Reads a JSON list, JSON lines, or `{references, columns, rows}` as table studies publish it.
+    """Read a JSON list, JSON lines, or `{references, columns, rows}` as table studies publish it.
 
     Raises:
         DatasetError: it is of none of these forms.

@@ -24,7 +24,7 @@ TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
 def rewrites(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """The table in other ways of writing that look the same to a reader, each with its name."""
+    """Return the table in other ways of writing that look the same to a reader, each with its name."""
     if written == "latex":
         booktabs = RULES.search(table) is not None
         yield (
@@ -45,7 +45,7 @@ def rewrites(table: str, written: Format) -> Iterator[tuple[str, str]]:
 
 
 def spelled_out(table: str, written: Format) -> str:
-    """The table with each cell that spans others written out in all its places, one table below the other."""
+    """Return the table with each cell that spans others written out in all its places, one table below the other."""
     grids = read_wanted(table, written).tables
     return "\n\n".join(_write([list(row) for row in grid.rows], written, grid.name) for grid in grids)
 
@@ -75,7 +75,7 @@ def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
     cells = sum(bool(cell) for rows in grids for row in rows for cell in row)
     draw = random.Random(0)  # noqa: S311 - the same changes each time
 
-    def changed(change: Callable[[Rows], Rows]) -> str:
+    def change_table(change: Callable[[Rows], Rows]) -> str:
         return "\n\n".join(
             _write(change([[*row] for row in rows]), written, name)
             for rows, name in zip(grids, names, strict=True)
@@ -89,10 +89,10 @@ def corruptions(table: str, written: Format) -> Iterator[tuple[str, str]]:
     )
     yield "one wrong cell", _once(grids, names, written, lambda cell: _nonsense(cell, draw) if cell else None)
     if cells >= 20:
-        yield "a tenth wrong", changed(lambda rows: _wrong(rows, 0.1, draw))
-    yield "half of the rows missing", changed(lambda rows: rows[: max(1, len(rows) // 2)])
-    yield "nine tenths wrong", changed(lambda rows: _wrong(rows, 0.9, draw))
-    yield "all wrong", changed(lambda rows: _wrong(rows, 1.0, draw))
+        yield "a tenth wrong", change_table(lambda rows: _wrong(rows, 0.1, draw))
+    yield "half of the rows missing", change_table(lambda rows: rows[: max(1, len(rows) // 2)])
+    yield "nine tenths wrong", change_table(lambda rows: _wrong(rows, 0.9, draw))
+    yield "all wrong", change_table(lambda rows: _wrong(rows, 1.0, draw))
     yield "no table", "I am sorry, but I cannot make a table of this text."
 
 
@@ -133,16 +133,16 @@ def _write(rows: Rows, written: Format, name: str) -> str:
         )
         return f"<table>{f'<caption>{html.escape(name)}</caption>' if name else ''}{body}</table>"
     if written == "latex":
-        body = " \\\\\n".join(" & ".join(map(_escaped, row)) for row in rows)
+        body = " \\\\\n".join(" & ".join(map(_escape, row)) for row in rows)
         width = max(map(len, rows), default=1)
-        caption = f"\\caption{{{_escaped(name)}}}\n" if name else ""
+        caption = f"\\caption{{{_escape(name)}}}\n" if name else ""
         begin, end = f"\\begin{{table}}\n{caption}", "\\end{table}"
         return f"{begin}\\begin{{tabular}}{{{'l' * width}}}\n{body} \\\\\n\\end{{tabular}}\n{end}"
     lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     return "\n".join([*([f"{name}:"] if name else []), *lines])
 
 
-def _escaped(cell: str) -> str:
+def _escape(cell: str) -> str:
     return re.sub(
         r"(?<!\\)([&%#_$])",
         r"\\\1",

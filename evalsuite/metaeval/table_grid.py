@@ -37,7 +37,7 @@ class GridLine:
 
 
 def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
-    """Scores every table against changed versions of itself.
+    """Score every table against changed versions of itself.
 
     Args:
         items: name, markup and format of each table.

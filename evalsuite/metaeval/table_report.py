@@ -21,7 +21,7 @@ FAILURES_SHOWN = 3
 
 
 def agreement_table(agreements: Sequence[MetricAgreement], title: str) -> Table:
-    """A row a metric, the one that agrees best first."""
+    """Tabulate the metrics, the best agreement first."""
     columns = [
         Column("Metric"),
         Column("Outputs", "count"),
@@ -30,7 +30,7 @@ def agreement_table(agreements: Sequence[MetricAgreement], title: str) -> Table:
     ]
     rows: list[list[Cell]] = [
         [line.metric, line.outputs, *map(_estimate, (line.pearson, line.spearman, line.kendall, line.behind))]
-        for line in _ranked(agreements)
+        for line in _rank(agreements)
     ]
     note = (
         "Correlation with the mean human rating; intervals of 95% by bootstrap, drawing references with all their "
@@ -41,7 +41,7 @@ def agreement_table(agreements: Sequence[MetricAgreement], title: str) -> Table:
 
 def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     """Pearson and Spearman correlation, a pair of bars a metric."""
-    ranked = _ranked(agreements)
+    ranked = _rank(agreements)
     series = [
         Series("Pearson", [_estimate(line.pearson) for line in ranked]),
         Series("Spearman", [_estimate(line.spearman) for line in ranked]),
@@ -52,7 +52,7 @@ def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
 
 
 def grid_table(lines: Sequence[GridLine]) -> Table:
-    """A row a change."""
+    """Tabulate the changes."""
     columns = [
         Column("Change"), Column("The score"), Column("Tables", "count"), Column("Mean", "number", 3),
         Column("Fails", "count"), Column("Where"),
@@ -72,7 +72,7 @@ def grid_table(lines: Sequence[GridLine]) -> Table:
     return Table("Known changes", columns, rows)
 
 
-def _ranked(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
+def _rank(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
     return sorted(agreements, key=lambda line: (math.isnan(line.pearson.value), -line.pearson.value))
 
 

@@ -26,10 +26,10 @@ def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
 
 
 def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
-    """The plain mean of the labels' F1, in [0, 1].
+    """Return the plain mean of the labels' F1, in [0, 1].
 
     Raises:
-        ValueError: there are no labels.
+        ValueError: without any label.
     """
     scores = label_f1(targets, labels)
     if not scores:
@@ -51,12 +51,12 @@ def micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
 
 
 def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
-    """The chance that a positive case scores above a negative one, ties counting half; in [0, 1].
+    """Return the chance that a positive case scores above a negative one, ties counting half; in [0, 1].
 
     Source: Hanley and McNeil, Radiology 143 (1982), by way of the Mann-Whitney statistic.
 
     Raises:
-        ValueError: there is no positive or no negative case.
+        ValueError: without a positive and a negative case.
     """
     above = [score for score, positive in zip(scores, positives, strict=True) if positive]
     below = sorted(score for score, positive in zip(scores, positives, strict=True) if not positive)
@@ -90,12 +90,12 @@ def reliability(
 
 
 def expected_calibration_error(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> float:
-    """How far confidence is from being right, over equal bins weighted by their cases; in [0, 1], 0 is best.
+    """Measure the distance of confidence from accuracy over equal bins, weighted by cases; 0 is best.
 
     Source: Naeini, Cooper and Hauskrecht, AAAI 2015; Guo et al., arXiv 1706.04599, equation 3.
 
     Raises:
-        ValueError: there are no cases, or a confidence is not in [0, 1].
+        ValueError: without any case, or for a confidence outside [0, 1].
     """
     rows = reliability(confidences, right, bins)
     if not rows:

@@ -48,12 +48,12 @@ class BertScore:
     """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights.
 
     Each token of one text is matched with the token of the other whose contextual embedding has the greatest
-    cosine. As in the authors' package, the tokens that begin and end a text can be matched, but are no part of
+    cosine. As in the authors' package, the tokens that begin and end a text can be matched, but are not part of
     the means.
 
     Args:
-        folder: of an encoder.
-        layer: which hidden states are the embeddings, 0 being those before the first layer; by default the one of
+        folder: an encoder's folder.
+        layer: the hidden states that are the embeddings, 0 being those before the first layer; by default the one of
             `USUAL_LAYERS`, of other models the last.
         baseline: a file of the authors' package (`rescale_baseline/en/roberta-large.tsv`), by whose line for the
             layer scores are rescaled: (score - baseline) / (1 - baseline).
@@ -83,11 +83,11 @@ class BertScore:
         self._baseline = _read_baseline(baseline, self.layer) if baseline else (0.0, 0.0, 0.0)
 
     def score(self, prediction: str, reference: str) -> BertScoreResult:
-        """Compares two texts; where one is empty all three are 0.0, where both are, 1.0."""
+        """Compare two texts; all three values are 0.0 if one is empty, 1.0 if both are."""
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:
-        """Compares many pairs of texts, `BATCH` texts at once; each distinct text is read once."""
+        """Compare many pairs of texts, `BATCH` texts at once; each distinct text is read once."""
         texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
         embeddings = dict(zip(texts, _in_batches(list(texts), self._embed), strict=True))
         return [self._compare(prediction, reference, embeddings) for prediction, reference in pairs]
@@ -110,7 +110,7 @@ class BertScore:
         return BertScoreResult(*rescaled)
 
     def _embed(self, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-        """For each text unit vectors, one a token, and which of them are the text's own."""
+        """Embed each text as unit vectors, one per token, with a mask of the text's own tokens."""
         import torch
 
         tokens = _tokens(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
@@ -132,7 +132,7 @@ class BartScore:
     The score is the mean of both directions, which the paper calls the F-score.
 
     Args:
-        folder: of an encoder-decoder.
+        folder: an encoder-decoder's folder.
 
     Raises:
         SettingsError: the folder is missing, or holds no such model.
@@ -147,7 +147,7 @@ class BartScore:
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
-        """The same for many pairs, `BATCH` of them through the model at once."""
+        """Score many pairs, `BATCH` at once."""
         directions = [
             pair
             for prediction, reference in pairs
@@ -157,7 +157,7 @@ class BartScore:
         return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
 
     def log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Of each pair the mean natural-log probability of the second's tokens, its end included, given the first."""
+        """Return per pair the mean log probability of the second's tokens given the first."""
         return list(_in_batches(pairs, self._log_likelihoods))
 
     def _log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
@@ -178,7 +178,7 @@ class Bleurt:
     """BLEURT (Sellam et al. 2020): a regression on the pair of texts, about 0 (unlike) to 1 (alike).
 
     Args:
-        folder: of a BLEURT checkpoint in the format of transformers, an encoder with one output.
+        folder: a BLEURT checkpoint in the format of transformers, an encoder with one output.
 
     Raises:
         SettingsError: the folder is missing, or holds no such model.
@@ -193,11 +193,11 @@ class Bleurt:
             )
 
     def score(self, prediction: str, reference: str) -> float:
-        """The model's rating of the prediction."""
+        """Return the model's rating of the prediction."""
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
-        """The same for many pairs, `BATCH` of them at once."""
+        """Score many pairs, `BATCH` at once."""
         return list(_in_batches(pairs, self._rate))
 
     def _rate(self, pairs: Sequence[TextPair]) -> Iterator[float]:
@@ -224,7 +224,7 @@ def _tokens(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -
 
 
 def _on(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
-    """The tokens where the model is."""
+    """Move the tokens to the model's device."""
     return {name: tensor.to(model.device) for name, tensor in tokens.items()}
 
 
@@ -249,7 +249,7 @@ def _load(folder: Path, kind: str) -> tuple[Any, Any]:
 
 
 def _device(torch: Any) -> str:
-    """The GPU where there is one."""
+    """Return the GPU where there is one."""
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"

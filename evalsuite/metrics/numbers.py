@@ -59,7 +59,7 @@ def numeric_match(prediction: object, target: object) -> float:
 
 
 def parse_number(written: object) -> Number | None:
-    """Reads a number or its text; None where it is anything else.
+    """Read a number or its text; None where it is anything else.
 
     Read are: a sign (also Unicode's minus and dashes), thousands in groups of three (by comma or no-break
     space: 1,234), a point (.5 and 42. too), an exponent (1.5e3, 1.5x10^3), digits of every script, full

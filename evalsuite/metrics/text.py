@@ -33,7 +33,7 @@ AT_ONCE = 2000  # characters: jieba's time on unknown words grows with the squar
 
 
 def plain(text: str, alphabet: AbstractSet[str] | None = None) -> str:
-    """The text with composed accents (NFC) and full-width forms as ASCII.
+    """Return the text with composed accents (NFC) and full-width forms as ASCII.
 
     Args:
         text: any.
@@ -48,7 +48,7 @@ def plain(text: str, alphabet: AbstractSet[str] | None = None) -> str:
 
 
 def alphanumeric_words(text: str) -> list[str]:
-    """Runs of letters, digits and their marks in lower case, Chinese ones cut further by jieba.
+    """Run of letters, digits and their marks in lower case, Chinese ones cut further by jieba.
 
     On ASCII text these are the tokens of the rouge-score package before stemming.
 
@@ -61,7 +61,7 @@ def alphanumeric_words(text: str) -> list[str]:
 
 
 def cut(text: str) -> list[str]:
-    """The words of a text that holds Han characters, by jieba; any other text is one word.
+    """Return the words of a text that holds Han characters, by jieba; any other text is one word.
 
     A text of more than `AT_ONCE` characters is cut there, too.
 
@@ -75,7 +75,7 @@ def cut(text: str) -> list[str]:
 
 
 def segment(text: str) -> list[str]:
-    """All tokens that jieba cuts a text into, whatever its script: blanks and punctuation too.
+    """Return all tokens that jieba cuts a text into, whatever its script: blanks and punctuation too.
 
     Raises:
         ScoringError: jieba is not installed.
@@ -129,7 +129,7 @@ def exact_match(prediction: str, targets: Targets) -> float:
     carried over to other scripts.
 
     Raises:
-        ValueError: there is no target.
+        ValueError: without any target.
     """
     return _best(lambda one, other: float(normalise(one) == normalise(other)), prediction, targets)
 
@@ -141,7 +141,7 @@ def contains(prediction: str, targets: Targets) -> float:
     sentence, A is an article.
 
     Raises:
-        ValueError: there is no target.
+        ValueError: without any target.
     """
     return _best(lambda text, words: float(_stands_in(words, text)), prediction, targets)
 
@@ -152,7 +152,7 @@ def token_f1(prediction: str, targets: Targets) -> float:
     Source: the evaluation script of SQuAD v1.1. Chinese texts are cut into words by jieba.
 
     Raises:
-        ValueError: there is no target.
+        ValueError: without any target.
         ScoringError: a text is Chinese and jieba is not installed.
     """
     return _best(_token_f1, prediction, targets)
@@ -166,7 +166,7 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     and Chinese texts are cut by jieba. On ASCII texts the values are the package's own.
 
     Raises:
-        ValueError: there is no target.
+        ValueError: without any target.
         ScoringError: a text is Chinese and jieba is not installed.
     """
     return _best(_rouge_l if stem else _rouge_l_unstemmed, prediction, targets)
@@ -179,7 +179,7 @@ def bleu(prediction: str, targets: Targets) -> float:
     one- and two-grams), tokenizer 13a; `bleu_signature` prints it. Chinese texts are first cut by jieba.
 
     Raises:
-        ValueError: there is no target.
+        ValueError: without any target.
         ScoringError: a text is Chinese and jieba is not installed.
     """
     return _best(_bleu, prediction, targets)
@@ -189,7 +189,7 @@ def bleu_signature(*, chinese: bool = False) -> str:
     """Sacrebleu's signature of how `bleu` computes, to be printed beside its values.
 
     Args:
-        chinese: for Chinese texts, whose segmenter is then named too.
+        chinese: whether to name the segmenter of Chinese texts too.
     """
     _sacrebleu().sentence_score("a", ["a"])  # the signature knows the number of references only after use
     signature = _sacrebleu().get_signature().format()
@@ -224,7 +224,7 @@ def _without_punctuation(text: str, alphabet: AbstractSet[str]) -> str:
 
 
 def _without_articles(text: str, alphabet: AbstractSet[str]) -> str:
-    """The words one space apart, articles left out."""
+    """Return the words one space apart, articles left out."""
     symbols = (char for char in alphabet if not (char.isalnum() or char.isspace() or _is_punctuation(char)))
     if next(symbols, None) is not None:
         # They end a word, too.
@@ -233,14 +233,14 @@ def _without_articles(text: str, alphabet: AbstractSet[str]) -> str:
 
 
 def as_texts(targets: Targets) -> list[str]:
-    """The targets as a list of texts; a whole float is written without its point (42.0 as "42").
+    """Return the targets as a list of texts; a whole float is written without its point (42.0 as "42").
 
     Raises:
-        ValueError: there is no target.
+        ValueError: without any target.
     """
     several = [targets] if isinstance(targets, (str, int, float)) else list(targets)
     if not several:
-        raise ValueError("there is no target to compare the prediction with")
+        raise ValueError("no target to compare the prediction with")
     return [_as_text(target) for target in several]
 
 
@@ -274,7 +274,7 @@ def _stands_in(target: str, prediction: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _as_whole_words(words: str) -> tuple[str, re.Pattern[str]]:
-    """The first of some words, and a pattern that finds all of them as whole words; Han characters are words each."""
+    """Return the first word and a pattern that finds all words whole; each Han character is a word."""
     tokens = HAN.sub(r" \g<0> ", words).split()
     han = [HAN.match(token) is not None for token in tokens]
     between = (" ?" if one or other else " " for one, other in pairwise(han))
@@ -292,7 +292,7 @@ def _token_f1(prediction: str, target: str) -> float:
 
 
 def _rouge_l(prediction: str, target: str) -> float:
-    return _common_subsequence_f1(prediction, target, stemmed)
+    return _common_subsequence_f1(prediction, target, stem_words)
 
 
 def _rouge_l_unstemmed(prediction: str, target: str) -> float:
@@ -332,8 +332,8 @@ def _stemmer() -> Callable[[str], str]:
     return lru_cache(maxsize=65_536)(stem)
 
 
-def stemmed(words: Sequence[str]) -> list[str]:
-    """As rouge-score stems: only words of more than three letters, here only those of ASCII."""
+def stem_words(words: Sequence[str]) -> list[str]:
+    """Convert to rouge-score stems: only words of more than three letters, here only those of ASCII."""
     stem = _stemmer()
     return [stem(word) if len(word) > 3 and word.isascii() else word for word in words]
 

@@ -152,21 +152,21 @@ FEWEST_LINES = 2
 
 
 def sums_held(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
-    """For each sum that a wanted table's lines form, whether it holds among the predicted cells as well.
+    """Check for each sum of a wanted table's lines whether it also holds among the predicted cells.
 
     A line, a row or a column, is the sum of two others, or of all others, if it is in each place across where all
     of them have numbers, in two places at least. A difference is a sum seen from another of its lines. Each place
     counts for itself.
 
     Args:
-        predicted: data cells in the wanted arrangement; empty where there is no table.
+        predicted: data cells in the wanted arrangement; empty without a table.
         wanted: data cells, all rows equally long.
     """
     numbers = [[_number(cell) for cell in row] for row in wanted]
     answered = [[_number(cell) for cell in row] for row in predicted]
     if not answered:
         answered = [[None] * len(row) for row in numbers]
-    return [*_held(answered, numbers), *_held(_turned(answered), _turned(numbers))]
+    return [*_held(answered, numbers), *_held(_transpose(answered), _transpose(numbers))]
 
 
 def _held(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
@@ -177,7 +177,7 @@ def _held(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
 
 
 def _sums(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The columns that are sums, each with those it is the sum of."""
+    """Return the columns that are sums, each with those it is the sum of."""
     columns = range(min(len(rows[0]), MOST_COLUMNS) if rows else 0)
     for total in columns:
         others = [column for column in columns if column != total]
@@ -198,7 +198,7 @@ def _is_sum_throughout(rows: Numbers, total: int, parts: tuple[int, ...]) -> boo
 
 
 def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> bool | None:
-    """Whether it is the sum in this row; None where a number is missing, or one that changes nothing is added."""
+    """Tell whether it is the sum in this row; None where a number is missing or a part is zero."""
     whole, values = row[total], [row[part] for part in parts]
     numbers = [value for value in values if value]
     if whole is None or len(numbers) < len(values):
@@ -206,7 +206,7 @@ def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> 
     return abs(whole - sum(numbers)) <= TOLERANCE * max(1.0, abs(whole))
 
 
-def _turned(rows: Numbers) -> list[tuple[float | None, ...]]:
+def _transpose(rows: Numbers) -> list[tuple[float | None, ...]]:
     return list(zip(*rows, strict=True))
 
 
@@ -234,7 +234,7 @@ SIZE_FACTS = frozenset({"tables", "rows", "columns"})
 def abilities(
     comparison: TableComparison, *, source: str, form: float, markup: float, share: float
 ) -> dict[str, float]:
-    """The abilities that an output shows, each in [0, 1]; those it gives no occasion for are left out.
+    """Measure the abilities of an output, each in [0, 1]; leave out those that the item does not test.
 
     Where no table was wanted, only formatting is measured; where none of the wanted cells holds a value, there
     is nothing to cover, to comprehend or to write in its form. Otherwise:
@@ -245,7 +245,7 @@ def abilities(
       covered); where columns or rows of the reference are sums or differences of others, the mean of that and the
       share of these sums that hold in the output too, whatever its numbers are;
     - reasoning: of the wanted data cells whose value is not in the source text as such, so that it has to be
-      worked out, the share that is right; left out where there is no such cell;
+      worked out, the share that is right; left out without such a cell;
     - pragmatics: the mean of three shares: of the facts about the markup used those that are fulfilled, of the
       right cells those written in the wanted form (0 if none is right), and of the answer the characters that
       belong to its table;
@@ -253,11 +253,11 @@ def abilities(
       reference holds; left out where the output has no data.
 
     Args:
-        comparison: of the output with the reference.
+        comparison: the output compared with the reference.
         source: the text that the table was to be made from.
         form: the H-Score's format.
         markup: the share of fulfilled facts about the markup used, see `markup_used`.
-        share: of the answer's characters, those of its table.
+        share: the share of the answer's characters that belong to its table.
     """
     if not comparison.tables:
         return {"formatting": form}
@@ -276,13 +276,13 @@ def abilities(
         if wanted
         else None,
         "pragmatics": (markup + (_share(in_form, len(right)) or 0.0) + share) / 3 if wanted else None,
-        "hallucination_control": _supported(comparison, text, wanted),
+        "hallucination_control": _share_supported(comparison, text, wanted),
     }
     return {name: value for name, value in values.items() if value is not None}
 
 
 def markup_used(facts: Iterable[FormFact]) -> float:
-    """The share of fulfilled facts among those about the markup used: heads, spans, rules, links and the like."""
+    """Return the share of fulfilled facts about markup: heads, spans, rules, links."""
     about_markup = [fact.fulfilled for fact in facts if fact.name not in SIZE_FACTS]
     return sum(about_markup) / len(about_markup)
 
@@ -297,7 +297,7 @@ def _reasoning(comparison: TableComparison, text: Text) -> float | None:
     return _share(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
 
 
-def _supported(comparison: TableComparison, text: Text, wanted: Counter[str]) -> float | None:
+def _share_supported(comparison: TableComparison, text: Text, wanted: Counter[str]) -> float | None:
     answered = [cell for cell in comparison.predicted if not is_blank(cell)]
     return _share(sum(text.holds(cell) or value_of(cell) in wanted for cell in answered), len(answered))
 
@@ -319,11 +319,11 @@ ERROR_TYPES = {
 """Metric names and headings."""
 ERROR_FREE = "error_free"
 BROKEN = frozenset({"markup", "well_formed", "compiles"})
-"""Facts of form without which an output is no table of the wanted kind at all."""
+"""Facts of form without which an output is not a table of the wanted kind."""
 
 
 def error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
-    """Which types of errors an output has, 1.0 for each that it has.
+    """Find the types of errors of an output; each that it has is 1.0.
 
     `error_free` is 1.0 if it has none of them and fulfils every fact of form.
 

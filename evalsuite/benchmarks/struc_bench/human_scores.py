@@ -58,13 +58,13 @@ class RatedOutput:
     errors: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """As plain data for a record."""
+        """Convert to plain data for a record."""
         raters = {rater: list(scores) for rater, scores in self.raters.items()}
         return {"content": self.content, "format": self.format, "raters": raters, "errors": dict(self.errors)}
 
 
 def read_human_scores(path: Path) -> list[HumanScores]:
-    """Reads a JSON list of `{sample, content, format}`, each with or without `model`, `rater` and `errors`.
+    """Read a JSON list of `{sample, content, format}`, each with or without `model`, `rater` and `errors`.
 
     Raises:
         DatasetError: it is not of this form.
@@ -102,7 +102,7 @@ def _errors(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
 
 
 def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
-    """The ratings of one model's outputs by item.
+    """Return the ratings of one model's outputs by item.
 
     Ratings without a model's name are for every model, but for the outputs of which this model has its own.
     """

@@ -62,7 +62,7 @@ class StrucBenchOptions:
 
     @classmethod
     def of(cls, setup: Setup) -> StrucBenchOptions:
-        """The options of a run.
+        """Return the options of a run.
 
         Raises:
             SettingsError: an argument is none of these, or a prompt has not the places it must have.
@@ -103,7 +103,7 @@ class TableItem:
 
 
 def read_items(path: Path) -> list[TableItem]:
-    """Reads one file.
+    """Read one file.
 
     Raises:
         DatasetError: it is not as published, or holds no item.
@@ -130,24 +130,25 @@ def _read_item(record: object, path: Path, where: str) -> TableItem:
 def items_json(items: Iterable[TableItem]) -> str:
     """Items in the form in which they are read; a lone surrogate, which no file can hold, becomes a question mark."""
     records = [
-        {name: value for name, value in asdict(item).items() if value} | _required(item) for item in items
+        {name: value for name, value in asdict(item).items() if value} | _required_fields(item)
+        for item in items
     ]
     text = json.dumps(records, ensure_ascii=False, indent=1)
     return f"{text}\n".encode("utf-8", "replace").decode()
 
 
 def write_items(path: Path, items: Iterable[TableItem]) -> None:
-    """Writes items in the form in which they are read."""
+    """Write items in the form in which they are read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(items_json(items), encoding="utf-8")
 
 
-def _required(item: TableItem) -> dict[str, str]:
+def _required_fields(item: TableItem) -> dict[str, str]:
     return {"instruction": item.instruction, "input": item.input, "output": item.output}
 
 
 def find_files(folder: Path) -> dict[Format, Path]:
-    """The file of each format in a folder, by the words in its name; of several the one with `test`.
+    """Find each format's file in a folder by the words in its name; prefer a name with `test`.
 
     Raises:
         DatasetError: there is none, or it is unclear which of several is meant.
@@ -163,7 +164,7 @@ def find_files(folder: Path) -> dict[Format, Path]:
 
 
 def format_of(path: Path) -> Format | None:
-    """The format that a file's name stands for, or None."""
+    """Return the format that a file's name stands for, or None."""
     words = set(re.findall("[a-z]+", path.stem.lower()))
     return next((written for written, markers in WORDS.items() if words & markers), None)
 
@@ -198,7 +199,7 @@ TEXT_FOLLOWS = "The text:\n"
 
 
 def question(item: TableItem, written: Format, mode: str) -> str:
-    """The whole question for an item."""
+    """Return the whole question for an item."""
     if mode == "format_facts":
         item = replace(item, format_description=describe_form(read_wanted(item.output, written)))
     parts = [instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[written]]
@@ -206,13 +207,13 @@ def question(item: TableItem, written: Format, mode: str) -> str:
 
 
 def text_of(asked: str, written: Format) -> str:
-    """The text that a table was to be made of, out of a whole question."""
+    """Return the text that a table was to be made of, out of a whole question."""
     after = asked.partition(TEXT_FOLLOWS)[2] or asked
     return after.removesuffix(ANSWER[written].strip()).strip()
 
 
 def instruction(item: TableItem, mode: str) -> str:
-    """The instruction; in every mode but `direct`, the description of the format follows it."""
+    """Return the instruction; in every mode but `direct`, the description of the format follows it."""
     parts = [item.instruction]
     if mode != "direct":
         parts.append(f"The format of the table:\n{item.format_description}")
@@ -229,7 +230,7 @@ DEFAULT_MODES = ("direct",)
 
 
 def load(setup: Setup) -> Dataset:
-    """One sample for each item and mode.
+    """Make one sample for each item and mode.
 
     Raises:
         DatasetError: a file is not as published, an item's table cannot be read, an item lacks the description
@@ -255,7 +256,7 @@ def load(setup: Setup) -> Dataset:
 
 
 def _check_readable(item: TableItem, written: Format, path: Path, place: int) -> None:
-    """Without a readable table there is nothing to compare with, and a refusal would score as well as any answer."""
+    """Refuse an item without a readable table, because nothing could be compared with it."""
     if not read_wanted(item.output, written).tables:
         start = " ".join(item.output.split())[:60]
         expected = f"a table that can be read as {written} (docs/struc_bench.md lists the markup)"
@@ -267,7 +268,7 @@ def _name(written: Format, place: int) -> str:
 
 
 def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
-    """A rating of an item that does not exist would otherwise be ignored silently."""
+    """Refuse a rating of an item that does not exist; it would be ignored otherwise."""
     outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
     if strangers := sorted(set(people) - outputs):
         expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"

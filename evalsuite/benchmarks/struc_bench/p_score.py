@@ -75,7 +75,7 @@ async def p_score(
     system: str = SYSTEM,
     **params: Any,
 ) -> PScore:
-    """Asks a judge twice, with the tables in both orders.
+    """Ask a judge twice, with the tables in both orders.
 
     Args:
         judge: the model asked.
@@ -129,7 +129,7 @@ def check_prompt(prompt: str) -> None:
 
 
 def parse_scores(text: str) -> dict[str, float]:
-    """Both scores of an answer: of a JSON object, alone or amid prose, or of lines.
+    """Read both scores from an answer: a JSON object, alone or within prose, or lines.
 
     Raises:
         ValueError: one is missing, off the scale, or given twice with different values; the message tells the judge.

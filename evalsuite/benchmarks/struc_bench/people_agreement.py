@@ -54,7 +54,7 @@ def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Ro
 
 
 def error_table(title: str, outputs: Sequence[Row]) -> Table | None:
-    """The types of errors found by comparison against those that people labelled; None without labels."""
+    """Tabulate computed types of errors against people's labels; None without labels."""
     from evalsuite.stats import kappa_interval
 
     labelled = [row for row in outputs if row.facts["people"].get("errors")]
@@ -99,7 +99,7 @@ def _agreement(
 
 
 def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
-    """Each person against the mean of the others: what a metric as good as one more person would reach."""
+    """Correlate each person with the mean of the others: what one more person would reach."""
     from evalsuite.stats.correlation_intervals import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
     sides = [_each_and_others(outputs, place) for place in range(len(ASPECTS))]
@@ -116,7 +116,7 @@ def _raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]
 
 
 def _each_and_others(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """A row a person: their scores, the means of the others' (NaN where there is none), and which outputs have both."""
+    """Return per person the scores, the others' means (NaN without any), and which outputs have both."""
     import numpy as np
 
     ratings = _ratings(outputs, place)

@@ -43,7 +43,7 @@ RANKED_BY = "table_score"
 
 
 def outputs_to_read(line: LabelledCases) -> Iterator[Passage]:
-    """The outputs with the lowest and the highest table score (of equal ones the first), folded."""
+    """Show the outputs with the lowest and the highest table score, folded; the first of equal ones."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:
@@ -75,16 +75,16 @@ def _both(record: Record) -> str:
 
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
-"""Digits of the metrics that are no shares: marks from 0 to 10, nats, a regression's output."""
+"""Digits of the metrics that are not shares: marks from 0 to 10, nats, a regression's output."""
 
 
 def report(views: Sequence[RunView]) -> Section:
-    """The section for one run, or for several side by side."""
+    """Make the section for one run, or for several side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
     details: list[Table | Chart] = [
         *_metrics(lines),
         *_form(lines),
-        _released(lines),
+        _released_table(lines),
         _errors(lines),
         *_errors_chart(lines),
         _abilities(lines),
@@ -121,7 +121,7 @@ def _preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passag
 
 
 def _table_scores(lines: Sequence[LabelledCases]) -> Table:
-    """The score that decides, by format."""
+    """Return the score that decides, by format."""
     rows: list[list[Cell]] = [
         [
             name,
@@ -148,7 +148,7 @@ def _table_scores(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _form(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """The checklist: of each fact of form, how many of those that were wanted are there."""
+    """Tabulate the checklist: the share of outputs that fulfil each fact of form."""
     rows: list[list[Cell]] = []
     for line in lines:
         counts: dict[str, list[bool]] = {}
@@ -196,8 +196,8 @@ def _estimate(tally: Tally, metric: str) -> Cell:
     return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
-def _released(lines: Sequence[LabelledCases]) -> Table:
-    """The H-Score of the published numbers: sums of parts, by format."""
+def _released_table(lines: Sequence[LabelledCases]) -> Table:
+    """Return the H-Score of the published numbers: sums of parts, by format."""
     rows: list[list[Cell]] = [
         [
             name,
@@ -219,7 +219,7 @@ def _released(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _by_format(lines: Sequence[LabelledCases]) -> Iterator[tuple[str, str, Tally]]:
-    """All formats together first, then each by itself."""
+    """Yield all formats together, then each format."""
     for line in lines:
         yield "all", line.label, line.tally
     for written, name in FORMAT_NAMES.items():
@@ -265,7 +265,7 @@ def _errors_chart(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
 
 
 def _abilities(lines: Sequence[LabelledCases]) -> Table:
-    """The numbers behind Figure 5."""
+    """Return the numbers behind Figure 5."""
     rows: list[list[Cell]] = [
         [name, label, *(tally.share(ability) for ability in ABILITIES)]
         for name, label, tally in _by_format(lines)
@@ -285,7 +285,7 @@ def _ability_map(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
 
 
 def _polygons(lines: Sequence[LabelledCases]) -> list[tuple[str, Tally]]:
-    """What a picture compares: runs and modes, or the formats of the only one."""
+    """Choose what a chart compares: runs and modes, or the formats of a single one."""
     if len(lines) > 1:
         return [(line.label, line.tally) for line in lines]
     tallies = ((name, lines[0].tally.where(format=written)) for written, name in FORMAT_NAMES.items())

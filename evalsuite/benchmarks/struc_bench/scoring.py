@@ -93,7 +93,7 @@ RELEASED = {
 
 
 def solver(setup: Setup) -> Solver:
-    """The solver of all modes, which differ only in the question."""
+    """Return the solver of all modes, which differ only in the question."""
     options = StrucBenchOptions.of(setup)
 
     async def solve(sample: Sample, model: Model) -> Transcript:
@@ -109,7 +109,7 @@ def room_for(table: str) -> int:
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """The scorers of an answer; the P-Score only where the run has a judge."""
+    """Return the scorers of an answer; the P-Score only where the run has a judge."""
     options = StrucBenchOptions.of(setup)
     chosen: list[Scorer | JudgedScorer] = [score_table]
     folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
@@ -119,7 +119,7 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
-    """All scores that need no model."""
+    """Return all scores that need no model."""
     written, reference = format_of(sample), str(sample.target)
     answer = strip_answer(transcript.answer, written)
     wanted = read_tables(reference, written)
@@ -132,7 +132,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
         "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
         "table_content": Score(ours.content, facts=_facts(sample, wanted)),
         "table_form": Score(ours.form, facts={FORM: _checklist(ours)}),
-        **_released(answer, reference, written),
+        **_score_released(answer, reference, written),
         **({COMPILES: ours.parts[COMPILES]} if COMPILES in ours.parts else {}),
         "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
@@ -149,7 +149,7 @@ def score_table(sample: Sample, transcript: Transcript) -> NamedScores:
 
 
 def _checklist(score: TableScore) -> list[list[Any]]:
-    """The facts of form, each as its name, its text and whether it is fulfilled."""
+    """Return the facts of form, each as its name, its text and whether it is fulfilled."""
     return [[fact.name, fact.text, fact.fulfilled] for fact in score.facts]
 
 
@@ -160,12 +160,12 @@ def _facts(sample: Sample, wanted: Sequence[CellGrid]) -> dict[str, Any]:
 
 
 def format_of(sample: Sample) -> Format:
-    """The format that a sample's table is to be written in."""
+    """Return the format that a sample's table is to be written in."""
     return cast("Format", sample.tags["format"])
 
 
-def _released(answer: str, reference: str, written: Format) -> NamedScores:
-    """The released variant, left out for markup that its scripts cannot score."""
+def _score_released(answer: str, reference: str, written: Format) -> NamedScores:
+    """Compute the released H-Score; empty for markup that its scripts cannot score."""
     try:
         score = h_score(answer, reference, format=written)
     except ScoringError:
@@ -180,9 +180,9 @@ class NeuralScorer:
     """The neural metrics whose models the user named; a model is loaded when it is first needed.
 
     Args:
-        folders: by metric.
-        layer: of BERTScore.
-        baseline: file of BERTScore's baselines.
+        folders: the model's folder, by metric.
+        layer: the layer that BERTScore compares.
+        baseline: the file of BERTScore's baselines.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class NeuralScorer:
         self._loaded: dict[str, Any] = {}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
-        """Scores one transcript."""
+        """Score one transcript."""
         answer = strip_answer(transcript.answer, format_of(sample))
         return {name: self._score(name, answer, str(sample.target)) for name in self._folders}
 
@@ -222,7 +222,7 @@ class PScorer:
         self._prompt = prompt
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
-        """Scores one transcript with the judge's help.
+        """Score one transcript with the judge's help.
 
         Where a judgement cannot be read, the P-Score is not measured; the case's other scores stand.
         """

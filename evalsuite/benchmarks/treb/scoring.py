@@ -31,7 +31,7 @@ from evalsuite.judges.judgements import sign_scores, signature
 from evalsuite.judges.parsing import remove_thoughts
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
-from evalsuite.metrics.text import bleu, bleu_of_tokens, rouge_l, segment, stemmed
+from evalsuite.metrics.text import bleu, bleu_of_tokens, rouge_l, segment, stem_words
 from evalsuite.solvers.boxed import last_boxed_answer, plain_words
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def released_bleu(prediction: str, reference: str) -> float:
 def released_rouge_l(prediction: str, reference: str) -> float:
     """Return the F-measure of the longest common subsequence of words."""
     if not CHINESE.search(reference):
-        answered, wanted = (stemmed(WORDS.findall(text.lower())) for text in (prediction, reference))
+        answered, wanted = (stem_words(WORDS.findall(text.lower())) for text in (prediction, reference))
         return _f_measure(answered, wanted, 0.0)
     if not prediction.strip():
         return 0.0

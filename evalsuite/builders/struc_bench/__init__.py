@@ -41,7 +41,7 @@ STEPS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the steps with their arguments."""
+    """Add the steps with their arguments."""
     steps = parser.add_subparsers(metavar="STEP", required=True)
     for name, step in STEPS.items():
         one = steps.add_parser(
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the step.
+    """Run the step.
 
     Raises:
         EvalsuiteError: see the steps.

@@ -40,7 +40,7 @@ class Game:
 
 
 def is_large(table: CellGrid) -> bool:
-    """Whether a table has more than three rows and more than three columns, those with the names counted."""
+    """Tell whether a table has more than three rows and more than three columns, those with the names counted."""
     return len(table.rows) > LARGER_THAN and table.width > LARGER_THAN
 
 
@@ -142,7 +142,7 @@ PAIR = re.compile(
 
 
 def sentences(tokens: Sequence[str]) -> list[str]:
-    """A report's sentences, without what ends them."""
+    """Split a report into sentences, without their final tokens."""
     split: list[list[str]] = [[]]
     for token in tokens:
         if token in ENDS:
@@ -153,10 +153,10 @@ def sentences(tokens: Sequence[str]) -> list[str]:
 
 
 def about(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The sentences about each row.
+    """Return the sentences about each row.
 
     Args:
-        every_sentence: in order.
+        every_sentence: the sentences, in order.
         names: what each row is called in a text.
     """
     by_row: dict[str, list[str]] = {row: [] for row in names}
@@ -169,13 +169,13 @@ def about(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> 
 
 
 def _names(sentence: str, called: Sequence[str]) -> bool:
-    """Whether one of these names stands there, in whole tokens; tokens part hyphens, too."""
+    """Tell whether a sentence has one of these names as whole tokens; hyphens are tokens too."""
     padded = f" {sentence} "
     return any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
 
 
 def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
-    """Whether a sentence about a row gives its value in a column.
+    """Tell whether a sentence about a row gives its value in a column.
 
     Args:
         sentence: see `about`.
@@ -193,7 +193,7 @@ def is_said(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool
 # A sentence is looked at for every row and column.
 @lru_cache(maxsize=256)
 def numbers(sentence: str) -> frozenset[str]:
-    """All whole numbers of a sentence, in digits; those in words up to 99."""
+    """Return all whole numbers of a sentence, in digits; those in words up to 99."""
     counted = THREE_POINTER.sub(" ", sentence.lower())
     words = (IN_WORDS[one] + IN_WORDS.get(other, 0) for one, other in WORDS.findall(counted))
     return frozenset([*(str(int(digits)) for digits in NUMBER.findall(counted)), *map(str, words)])
@@ -211,10 +211,10 @@ def narrow(
     rows: Mapping[str, Mapping[str, str]],
     mentioned: Mapping[str, set[str]],
 ) -> CellGrid:
-    """A table of the rows and columns with at least one value that the report gives; the other cells are blank.
+    """Return a table of the rows and columns with at least one value that the report gives; the other cells are blank.
 
     Args:
-        name: of the table.
+        name: the table's name.
         columns: all that there could be.
         rows: the values by key, by row.
         mentioned: the keys whose values the report gives, by row.
@@ -236,7 +236,7 @@ TEAM_KEYS = frozenset(column.key for column in TEAM)
 
 
 def read_box_scores(path: Path) -> Iterator[Game]:
-    """The games of a file, with tables of what their reports say.
+    """Read the games of a file, with tables of what their reports say.
 
     Raises:
         DatasetError: it is not as published; the message names the game.
@@ -308,7 +308,7 @@ def _player_table(record: dict[str, Any], report: Sequence[str], path: Path, whe
 
 
 def _players(columns: dict[str, Any], path: Path, where: str) -> Rows:
-    """The values of every player who played, by full name and key."""
+    """Return the values of every player who played, by full name and key."""
     named = take(columns, "PLAYER_NAME", dict, path, where)
     rows: Rows = {}
     for number, name in named.items():
@@ -331,7 +331,7 @@ def _entry(column: Any, number: str, path: Path, where: str) -> Any:
 
 
 def _value(value: Any, path: Path, where: str) -> str:
-    """A value as text; whole numbers may stand there as such."""
+    """Return a value as text; whole numbers may stand there as such."""
     return str(value) if type(value) is int else expect(value, str, path, where).strip()
 
 

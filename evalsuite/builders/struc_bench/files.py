@@ -32,7 +32,7 @@ NAMES: dict[Format, str] = {
 
 
 def must_tell(target: Path, written: Format) -> None:
-    """Checks that a file about to be written will be read in its own format.
+    """Check that a file about to be written will be read in its own format.
 
     Raises:
         SettingsError: its name stands for another format or none, or is not that of a JSON file.
@@ -44,7 +44,7 @@ def must_tell(target: Path, written: Format) -> None:
 
 
 def format_by_name(path: Path) -> Format:
-    """The format that the name of a file of items stands for.
+    """Return the format that the name of a file of items stands for.
 
     Raises:
         DatasetError: it stands for none.
@@ -77,7 +77,7 @@ def why_unfit(fragment: Fragment, written: Format) -> str:
     if fragment.unfit:
         return fragment.unfit
     try:
-        if not filled(read_tables(fragment.markup, written)):
+        if not drop_blank(read_tables(fragment.markup, written)):
             return "no cell with text can be read"
         score = table_score(fragment.markup, fragment.markup, format=written)
     except ScoringError as error:
@@ -87,8 +87,8 @@ def why_unfit(fragment: Fragment, written: Format) -> str:
     return ""
 
 
-def filled(tables: list[CellGrid]) -> list[CellGrid]:
-    """The tables that hold any text."""
+def drop_blank(tables: list[CellGrid]) -> list[CellGrid]:
+    """Return the tables that hold any text."""
     return [table for table in tables if any(table.cells)]
 
 
@@ -99,11 +99,11 @@ PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-"""Comments and what is no markup, which are passed over, and the tags of tables."""
+"""Comments and raw text, which are skipped, and the tags of tables."""
 
 
 def html_fragments(page: str) -> Iterator[Fragment]:
-    """The tables of a page that are not within another one, in order."""
+    """Return the tables of a page that are not within another one, in order."""
     depth = begin = line = counted = 0
     for piece in PIECE.finditer(page):
         if piece["end"] is None:
@@ -130,7 +130,7 @@ PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 
 def latex_fragments(source: str) -> Iterator[Fragment]:
-    """The tables of a source that are not within another one, in order; a float with its caption is one."""
+    """Return the tables of a source that are not within another one, in order; a float with its caption is one."""
     read = LatexSource(source)
     place = line = counted = 0
     while place < len(read.tokens):
@@ -164,7 +164,7 @@ PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "ei
 
 
 def word(tables: Sequence[CellGrid]) -> str:
-    """All tables, one paragraph each: the caption, the names of the columns, and each row in order.
+    """Describe all tables, one paragraph each: the caption, the names of the columns, and each row.
 
     Every text of the tables is in it. A row with one text across all columns is given as such; rows like this at the
     top are titles, and the head below them names the columns (of several head rows the texts above one another). Any
@@ -205,12 +205,12 @@ def _across(row: Sequence[str]) -> str:
 
 def _row(row: Sequence[str], columns: Sequence[str]) -> str:
     """`Name: column is value; column is value.`; a row without a name is a row."""
-    facts = [f"{_called(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
+    facts = [f"{_column_name(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
     name = (row[0] if row else "") or "(a row with no name)"
     return f"{name}: {'; '.join(facts)}." if facts else f"{name}."
 
 
-def _called(columns: Sequence[str], place: int) -> str:
+def _column_name(columns: Sequence[str], place: int) -> str:
     if place < len(columns) and columns[place]:
         return columns[place]
     return f"the {PLACES[place]} column" if place < len(PLACES) else f"column {place + 1}"
@@ -244,7 +244,7 @@ class BuiltItems:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Adds what `run` needs to know."""
+    """Add what `run` needs to know."""
     parser.add_argument(
         "--from",
         dest="folder",
@@ -288,7 +288,7 @@ def run(args: Namespace) -> int:
 
 
 def target_files(target: Path) -> dict[Format, Path]:
-    """Where the items of each format go that is wanted.
+    """Find the output file of each wanted format.
 
     Raises:
         SettingsError: the file's name tells neither.
@@ -301,7 +301,7 @@ def target_files(target: Path) -> dict[Format, Path]:
 
 
 def source_files(folder: Path, wanted: Iterable[Format]) -> list[Path]:
-    """The folder's files in the formats that are wanted, by name.
+    """Return the folder's files in the formats that are wanted, by name.
 
     Raises:
         DatasetError: there are none.
@@ -317,7 +317,7 @@ def source_files(folder: Path, wanted: Iterable[Format]) -> list[Path]:
 
 
 def build(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> BuiltItems:
-    """Makes the items of all files; a file that cannot be read is left out like a table."""
+    """Make the items of all files; a file that cannot be read is left out like a table."""
     built = BuiltItems()
     for path in paths:
         name = str(path.relative_to(folder))
@@ -345,5 +345,5 @@ def _add(text: str, name: str, written: Format, built: BuiltItems) -> None:
 
 
 def _item(fragment: Fragment, written: Format) -> TableItem:
-    tables = filled(read_tables(fragment.markup, written))
+    tables = drop_blank(read_tables(fragment.markup, written))
     return TableItem(INSTRUCTIONS[written], word(tables), fragment.markup)

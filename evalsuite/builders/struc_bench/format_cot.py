@@ -72,7 +72,7 @@ EXAMPLES: Mapping[Format, tuple[str, str]] = {
         (
             "There is one table element with a border attribute of 1, and in it 2 rows, with no head or "
             "body elements around them. The first row holds 2 header cells, Boat, Built. The second row holds 2 data "
-            "cells, the first of which names a boat. No cell spans several rows or columns; there is no caption."
+            "cells, the first of which names a boat. No cell spans several rows or columns, and it has no caption."
         ),
     ),
     "latex": (
@@ -105,10 +105,10 @@ AMPERSAND = re.compile(r"(?<!\\)&")
 async def describe(
     item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any
 ) -> str:
-    """A model's description of the format of an item's table.
+    """Ask a model to describe the format of an item's table.
 
     Args:
-        item: whose table is described.
+        item: the item to describe.
         written: how it is written.
         model: asked up to `ATTEMPTS` times.
         plain: asked without the list of what to describe and without an example.
@@ -141,7 +141,7 @@ async def describe(
 
 
 def code_in(description: str, table: str, written: Format) -> str:
-    """What a description repeats of the table's code, as a sentence for its author; empty if nothing.
+    """Name the code that a description repeats, as a sentence for its author; empty if none.
 
     Args:
         description: what a model wrote.
@@ -160,7 +160,7 @@ def code_in(description: str, table: str, written: Format) -> str:
 
 
 def _row_in(description: str, table: str, written: Format) -> str:
-    """A line in which bars or ampersands separate at least two cells of one of the table's rows."""
+    """Return a line in which bars or ampersands separate at least two cells of one of the table's rows."""
     rows = [
         {cell for cell in row if cell}
         for read_table in read_tables(table, written)
@@ -186,7 +186,7 @@ def _latex_cells(line: str) -> list[str]:
 
 
 def _repeats(cells: Sequence[str], row: set[str]) -> bool:
-    """Whether two of a line's cells are the row's. The outermost ones may be part of a sentence."""
+    """Tell whether two of a line's cells are the row's. The outermost ones may be part of a sentence."""
     if len(cells) < 2:
         return False
     inner = len(set(cells[1:-1]) & row)
@@ -207,7 +207,7 @@ PARAMETERS = {"max_tokens": 1024, "temperature": 0.0}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Adds what `run` needs to know."""
+    """Add what `run` needs to know."""
     add_text_arguments(parser)
     parser.add_argument(
         "--plain",
@@ -232,12 +232,12 @@ def run(args: Namespace) -> int:
 
 
 def instructions_path(target: Path) -> Path:
-    """Where the instruction set goes: no `.json`, which would be taken for a second file of items."""
+    """Name the file of the instruction set: not `.json`, which would be read as a second file of items."""
     return target.with_suffix(".instructions.jsonl")
 
 
 def instruction_set(items: Iterable[TableItem]) -> str:
-    """One `{instruction, input, output}` a line, the description in the instruction."""
+    """Write one `{instruction, input, output}` per line, with the description in the instruction."""
     lines = (
         {"instruction": instruction(item, "format_cot"), "input": item.input, "output": item.output}
         for item in items

@@ -31,7 +31,7 @@ MOST_NAMED = 10
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:
-    """Adds the items, the output and the model."""
+    """Add the items, the output and the model."""
     parser.add_argument(
         "file",
         type=Path,
@@ -59,7 +59,7 @@ def build_texts(
     """Has a model write a text for each item, writes the items with it, and reports successes and failures.
 
     Args:
-        args: with `file`, `to` and the options of the model.
+        args: the arguments `file`, `to` and the model's options.
         ask: asks the model for an item's text.
         put: the item with its text.
         noun: what the texts are called, in the plural.
@@ -96,7 +96,7 @@ def build_texts(
 
 
 def answers_path(target: Path) -> Path:
-    """Where the answers are kept."""
+    """Name the file of the answers."""
     return target.with_suffix(".answers.sqlite")
 
 
@@ -109,7 +109,7 @@ class ModelTexts:
         ask: see `build_texts`.
 
     Attributes:
-        texts: by the item's place.
+        texts: the texts, by the item's place.
         failures: why an item has none, likewise.
     """
 
@@ -121,7 +121,7 @@ class ModelTexts:
         self._ask = ask
 
     async def make(self, model: Model) -> None:
-        """Asks for all of them at once; how many calls there are at a time is the gateway's business."""
+        """Ask for all texts at once; the gateway limits the calls."""
         import asyncio
 
         await asyncio.gather(*(self._make_one(place, model) for place in range(len(self.items))))

@@ -40,7 +40,7 @@ COLUMNS = (ID, "markup", "text", "wanted", "answer", *ASPECTS, *ERROR_TYPES, "co
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Adds what `run` needs to know."""
+    """Add what `run` needs to know."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="names or folders of runs, or `last`")
     parser.add_argument(
         "--reports",
@@ -55,14 +55,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def count_of(text: str) -> int:
-    """A whole number from 1, for argparse."""
+    """Parse a whole number of at least 1, for argparse."""
     if not (text.isascii() and text.isdecimal()) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number from 1; got {text!r}")
     return int(text)
 
 
 def run(args: Namespace) -> int:
-    """Writes the sheet and its key.
+    """Write the sheet and its key.
 
     Raises:
         RunError: a run is missing, or has no output of Struc-Bench.
@@ -73,7 +73,7 @@ def run(args: Namespace) -> int:
             "is there already and may hold ratings" if args.to.exists() else "is not the name of a .csv file"
         )
         raise SettingsError(f"--to {args.to} {problem}; name another")
-    records = {_output_id(name, record): record for name, record in _answered(args.reports, args.runs)}
+    records = {_output_id(name, record): record for name, record in _answered_rows(args.reports, args.runs)}
     if not records:
         raise RunError(f"{', '.join(args.runs)}: no output of Struc-Bench to rate")
     chosen = _chosen(records, args.outputs or len(records), args.seed)
@@ -87,11 +87,11 @@ def run(args: Namespace) -> int:
 
 
 def key_path(sheet: Path) -> Path:
-    """Where it stands whose output each line of a sheet is."""
+    """Name the file that says whose output each line of a sheet is."""
     return sheet.with_suffix(".key.json")
 
 
-def _answered(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Record]]:
+def _answered_rows(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Record]]:
     for name in names:
         folder = find_folder(reports, name)
         for record in load_run(folder).records:

@@ -32,7 +32,7 @@ NO = frozenset({"", "no", "n", "0", "false", "-"})
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Adds what `run` needs to know."""
+    """Add what `run` needs to know."""
     parser.add_argument(
         "sheets",
         nargs="+",
@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Writes the ratings, and says how many there are.
+    """Write the ratings and print their number.
 
     Raises:
         DatasetError: a sheet or the key is not as it should be; the message names the line.
@@ -70,10 +70,10 @@ def run(args: Namespace) -> int:
 
 
 def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
-    """One person's ratings as `human_scores.json` has them.
+    """Read one person's ratings in the form of `human_scores.json`.
 
     Args:
-        path: of the sheet.
+        path: the sheet.
         outputs: sample and model by the output's id.
 
     Raises:

@@ -27,7 +27,7 @@ NAMES = ("Team", "Player")
 
 
 def read_text_tables(data: Path) -> Iterator[Game]:
-    """The games of a pair of files.
+    """Read the games of a pair of files.
 
     Args:
         data: the one with the tables; the reports are beside it.
@@ -82,7 +82,7 @@ EXPECTED = "RotoWire's *.json, or pairs of *.text and *.data"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Adds what `run` needs to know."""
+    """Add what `run` needs to know."""
     parser.add_argument(
         "--from",
         dest="source",
@@ -141,7 +141,7 @@ def _is_filled(table: CellGrid) -> bool:
 
 
 def source_files(source: Path) -> list[Path]:
-    """The files to read, of pairs the one with the tables.
+    """List the files to read; of a pair, the one with the tables.
 
     Raises:
         DatasetError: there are none.

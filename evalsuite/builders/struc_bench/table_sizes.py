@@ -66,7 +66,7 @@ def statistics(
     format: Format,  # noqa: A002 - the word of the contract
     train: Sequence[TableItem] = (),
 ) -> Statistics:
-    """Counts items, and the rows and columns of their tables.
+    """Count items, and the rows and columns of their tables.
 
     Args:
         items: those for testing.
@@ -80,16 +80,16 @@ def statistics(
 
 
 def statistics_table(counted: Mapping[str, Statistics]) -> Table:
-    """The paper's Table 1.
+    """Return the paper's Table 1.
 
     Args:
-        counted: by the name that stands in the first column.
+        counted: the counts, by the name in the first column.
     """
     return Table("", COLUMNS, [_row(name, one) for name, one in counted.items()], NOTE)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Adds what `run` needs to know."""
+    """Add what `run` needs to know."""
     parser.add_argument(
         "files",
         nargs="+",
@@ -100,7 +100,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Prints the table.
+    """Print the table.
 
     Raises:
         DatasetError: a file is missing, damaged or not what it should be.
@@ -118,7 +118,7 @@ def run(args: Namespace) -> int:
 
 
 def _sets(paths: Sequence[Path]) -> list[list[Path]]:
-    """The files of each set: those in one folder whose names differ in `train` and `test` alone."""
+    """Return the files of each set: those in one folder whose names differ in `train` and `test` alone."""
     sets: dict[tuple[Path, str], list[Path]] = {}
     for path in paths:
         sets.setdefault((path.parent, SPLIT.sub("", path.name)), []).append(path)

@@ -42,7 +42,7 @@ MOST_CHARACTERS = 64
 def align(
     first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True
 ) -> tuple[Pairs, Pairs]:
-    """Aligns rows and columns of two tables of cell values; in each table all rows are equally long.
+    """Align rows and columns of two tables of cell values; in each table all rows are equally long.
 
     Args:
         first: one table, with at least one cell.
@@ -81,7 +81,7 @@ def _align_cells(
 
 
 def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
-    """A number for each value, the same in both tables; blank cells are equal to nothing."""
+    """Return a number for each value, the same in both tables; blank cells are equal to nothing."""
     import numpy as np
 
     numbers = {value: number for number, value in enumerate(dict.fromkeys(chain(*first, *second)))}
@@ -93,7 +93,7 @@ def _codes(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 
 
 def _shared_values(one: Codes, two: Codes) -> Floats:
-    """How many values each row of one table shares with each of the other, wherever they stand in the row.
+    """Count the values that each row of one table shares with each row of the other, in any column.
 
     Values that occur almost everywhere say nothing about where a row belongs, and are left out.
     """
@@ -116,7 +116,7 @@ def _shared_values(one: Codes, two: Codes) -> Floats:
 
 
 def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
-    """How many cells are equal, for each line of one table and of the other, in aligned lines across."""
+    """Count the equal cells of each pair of lines, in aligned lines across."""
     import numpy as np
 
     equal = np.zeros((len(one), len(two)))
@@ -126,7 +126,7 @@ def _equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _likeness(first: _Table, second: _Table) -> Floats:
-    """How much more alike than usual each line of one table is to each of the other, by its characters.
+    """Measure how much more alike than average each pair of lines is, by characters.
 
     In cells: at most `LIKENESS` times the length of a line.
     """
@@ -141,7 +141,7 @@ def _likeness(first: _Table, second: _Table) -> Floats:
 
 
 def _profiles(table: _Table) -> Floats:
-    """How often characters and pairs of characters stand in each line, as vectors of length 1 (or 0)."""
+    """Count characters and pairs of characters in each line, as vectors of length 1 (or 0)."""
     import numpy as np
 
     lines = [" ".join(value[:MOST_CHARACTERS] for value in line) for line in table]
@@ -156,7 +156,7 @@ def _profiles(table: _Table) -> Floats:
 
 
 def _pairs(similarity: Floats, *, ordered: bool) -> Pairs:
-    """The pairs of lines that are together most alike; each line is in one pair at most."""
+    """Pair lines for the greatest total likeness; each line is in at most one pair."""
     if ordered:
         return _ordered_pairs(similarity)
     from scipy.optimize import linear_sum_assignment
@@ -165,7 +165,7 @@ def _pairs(similarity: Floats, *, ordered: bool) -> Pairs:
 
 
 def _ordered_pairs(similarity: Floats) -> Pairs:
-    """The same among the pairs that keep the order: the longest common subsequence, with weights."""
+    """Pair lines in order: the longest common subsequence, with weights."""
     import numpy as np
 
     height, width = similarity.shape
@@ -190,7 +190,7 @@ def _ordered_pairs(similarity: Floats) -> Pairs:
 
 
 def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
-    """The coarser way: rows that are equal and unique are anchors, what lies between is aligned by blocks."""
+    """Align coarsely: rows that are equal and unique are anchors, the rows between are aligned by blocks."""
     width = max(len(first[0]), len(second[0]))
     size = max(1, min(MOST_LINES, MOST_CELLS // width))
 
@@ -228,7 +228,7 @@ def _anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
 
 
 def _longest_series(pairs: Pairs) -> Pairs:
-    """The longest part of pairs, ascending in the first place, that ascends in the second one too."""
+    """Return the longest part of pairs, ascending in the first place, that ascends in the second one too."""
     lasts: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -248,7 +248,7 @@ def _longest_series(pairs: Pairs) -> Pairs:
 def _gaps(
     anchors: Pairs, height: int, other: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """What is not anchored: between neighbouring anchors where order counts, else all of it."""
+    """Yield the lines between neighbouring anchors; all lines without an anchor where order does not count."""
     if not ordered:
         taken, others = ({pair[side] for pair in anchors} for side in (0, 1))
         yield (

@@ -32,7 +32,7 @@ LONGEST_CELL = 2_000
 
 @lru_cache(maxsize=65_536)
 def cell_value(text: str) -> str:
-    r"""What is compared of a cell: equal values are equal strings, and a blank cell's is empty.
+    r"""Return the value that is compared of a cell: equal values are equal strings, a blank cell's is empty.
 
     Read from any markup: `12.3 $\pm$ 0.1` and `$12.3\pm0.1$` are equal, as are `**7**` and 7, H$_2$O and
     H<sub>2</sub>O, `$\gamma$` and the letter itself; for words and numbers see `value_of`.
@@ -41,7 +41,7 @@ def cell_value(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """The text of a cell without markup of any of the three kinds."""
+    """Return the text of a cell without markup of any of the three kinds."""
     if text.isalnum():
         return text
     if "<" in text:
@@ -105,13 +105,13 @@ LONGEST_NUMBER = 28
 
 
 def is_blank(cell: str) -> bool:
-    """Whether a cell holds no value: it is empty, a dash, or says so."""
+    """Tell whether a cell has no value: it is empty, a dash, or a word like "null"."""
     return cell.strip().casefold() in BLANK
 
 
 @lru_cache(maxsize=65_536)
 def value_of(cell: str) -> str:
-    """What a cell holds, apart from its form: equal values are equal strings; a blank cell's is empty.
+    """Return a cell's value apart from its form: equal values are equal strings, a blank cell's is empty.
 
     Words without case, accents' composition and punctuation; numbers without thousands separators, trailing
     zeros, currency and percent signs; number words up to ninety-nine as digits; a full hour as its number. So
@@ -131,7 +131,7 @@ def _together(number: re.Match[str]) -> str:
 
 
 def same_form(one: str, other: str) -> bool:
-    """Whether two cells are written alike, white space apart."""
+    """Tell whether two cells are written alike, white space apart."""
     return " ".join(one.split()) == " ".join(other.split())
 
 
@@ -147,7 +147,7 @@ class Text:
         self._distinct = frozenset(self._tokens.split())
 
     def holds(self, cell: str) -> bool:
-        """Whether the cell's value stands in the text, as whole words and numbers in this order.
+        """Tell whether the cell's value stands in the text, as whole words and numbers in this order.
 
         What has neither words nor numbers, such as a tick, is held by every text: nothing can be said of it.
         """
@@ -156,7 +156,7 @@ class Text:
         return not tokens or any(f" {value} " in self._tokens for value in (value_of(cell), tokens))
 
     def holds_all_of(self, cell: str) -> bool:
-        """Whether the text holds the cell's value, or at least each of its words and numbers somewhere."""
+        """Tell whether the text holds the cell's value, or at least each of its words and numbers somewhere."""
         return self.holds(cell) or self._distinct.issuperset(_tokens(cell))
 
 
@@ -193,7 +193,7 @@ def _plain_number(written: str, sign: str) -> str:
 
 
 def value_similarity(one: str, other: str) -> float:
-    """How alike two values of cells are, from 0 to 1; see `cell_value`.
+    """Measure how alike two values of cells are, from 0 to 1; see `cell_value`.
 
     Equal values count 1, and a value where none should be, or none where one should be, counts 0. A number is
     right or wrong, so cells of numbers count by those they share (Dice). Other texts count by twice their

@@ -38,7 +38,7 @@ class Overlap:
     wanted: int = 0
 
     def __add__(self, other: Overlap) -> Overlap:
-        """Both together."""
+        """Add up two overlaps."""
         return Overlap(
             self.similarity + other.similarity,
             self.equal + other.equal,
@@ -60,7 +60,7 @@ class ValueGrid:
         rows: cell texts.
 
     Attributes:
-        texts: as given, all rows of one length.
+        texts: the cell texts, all rows of one length.
         rows: their values.
         width: the length of the rows.
     """
@@ -76,7 +76,7 @@ class ValueGrid:
         return Counter(value for row in self.rows for value in row if value)
 
     def shares(self, other: ValueGrid) -> float:
-        """The share of values that both have (Dice), wherever they stand."""
+        """Return the share of values that both have (Dice), wherever they stand."""
         total = self.counts.total() + other.counts.total()
         return 2 * (self.counts & other.counts).total() / total if total else 0.0
 
@@ -130,7 +130,7 @@ def compare_content(
     row_order: bool = True,
     column_order: bool = True,
 ) -> ContentComparison:
-    """Compares tables with the ones that were wanted.
+    """Compare tables with the ones that were wanted.
 
     Of several versions of one table in an answer, a draft and its correction say, the last is compared; a
     table that was cut into several is compared as a whole where that is more alike.
@@ -156,7 +156,7 @@ def compare_content(
 def _choose(
     left: Sequence[ValueGrid], right: Sequence[ValueGrid], names: Sequence[str], wanted_names: Sequence[str]
 ) -> tuple[list[int | None], list[int]]:
-    """The predicted table for each wanted one, and those that are left over and no version of a chosen one."""
+    """Choose a predicted table for each wanted one; return also the tables that are left over."""
     if len(left) == len(right) == 1:
         return [0], []
     shares = [[one.shares(other) for other in right] for one in left]
@@ -181,7 +181,7 @@ def _choose(
 def _assign(
     shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
 ) -> list[int | None]:
-    """The pairs that share most; equal names and, among equals, an equal place decide."""
+    """Pair the tables that share most; equal names and, among equals, equal places decide."""
     if not shares:
         return [None] * len(wanted_names)
     from scipy.optimize import linear_sum_assignment

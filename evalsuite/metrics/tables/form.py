@@ -41,12 +41,12 @@ class FormFact:
 def form_facts(
     predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison
 ) -> tuple[FormFact, ...]:
-    """The whole checklist. No fact is fulfilled by an answer without a table.
+    """Make the checklist. An answer without a table fulfils no fact.
 
     Args:
         predicted: what was read of the answer.
         wanted: what was read of the reference.
-        content: which table of one is compared with which of the other.
+        content: the pairs of tables that are compared.
     """
     facts = list(_facts_of_text(predicted, wanted))
     for pair in content.pairs:
@@ -59,7 +59,7 @@ def form_facts(
 
 
 def describe_form(wanted: MarkupReading) -> str:
-    """The facts of a reference as sentences, one a line: a description of the format without any model."""
+    """Describe a reference's format by its facts, one sentence per line."""
     from evalsuite.metrics.tables.content import compare_content
 
     facts = form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))
@@ -134,14 +134,14 @@ def _facts_of_latex(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFa
             table is not None and table.alignment == wanted.alignment,
         )
     has_rules, has_borders = wanted.rules > 0, wanted.borders > 0
-    text = "Horizontal rules part the rows" if has_rules else "There are no horizontal rules"
+    text = "Horizontal rules part the rows" if has_rules else "The table has no horizontal rules"
     yield FormFact("rules", text, table is not None and (table.rules > 0) == has_rules)
-    text = "Vertical rules part the columns" if has_borders else "There are no vertical rules"
+    text = "Vertical rules part the columns" if has_borders else "The table has no vertical rules"
     yield FormFact("borders", text, table is not None and (table.borders > 0) == has_borders)
 
 
 def _span_cells(table: CellGrid) -> Counter[str]:
-    """How many places each text must fill for all spans to be there."""
+    """Count the places that each text must fill if all spans are present."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := cell_value(span.text):
@@ -176,7 +176,7 @@ NO_COLUMNS = re.compile(r"\\begin\s*\{(tabular|longtable|array)\}\s*+(?:\[[^\]]*
 
 
 def faults(reading: MarkupReading) -> list[str]:
-    """What is wrong with the markup of an answer, each in a few words; empty where nothing is."""
+    """List the faults of an answer's markup, each in a few words."""
     check = {"html": _html_faults, "latex": _latex_faults, "markdown": _markdown_faults}[reading.markup]
     return list(check(reading))
 
@@ -200,7 +200,7 @@ def _latex_faults(reading: MarkupReading) -> Iterator[str]:
 
 
 def what_tex_refuses(reading: MarkupReading) -> Iterator[str]:
-    """What is complete LaTeX but would not compile, each in a few words.
+    """List what would not compile although it is complete LaTeX, each in a few words.
 
     Where HTML or raw text was wanted nobody compiles anything, so it is asked for LaTeX alone.
     """
@@ -235,7 +235,7 @@ def _pairs_unbalanced(text: str) -> Iterator[str]:
 
 
 def _sign_outside_formulas(text: str) -> str:
-    """The first sign of a subscript, superscript or parameter where TeX refuses it; empty without any."""
+    """Return the first sign of a subscript, superscript or parameter where TeX refuses it; empty without any."""
     plain = VERBATIM_OR_COMMENT.sub("", NAMES.sub("", text))
     match = FORMULA_SIGN.search(FORMULA.sub("", plain))
     return match[0] if match else ""

@@ -104,13 +104,13 @@ class SourceCell:
 def lay_out(
     rows: Sequence[Sequence[SourceCell]], allowance: int, groups: Collection[int] = ()
 ) -> list[list[str]]:
-    """Fills the places that cells cover with copies of their texts, as HTML's table model has it.
+    """Fill the places that cells cover with copies of their texts, as HTML's table model has it.
 
     What hangs down beyond the last row of a group is cut.
 
     Args:
         rows: the cells of each row, without those that hang down into it.
-        allowance: about how many copies may be made; then spans count as one cell. A few characters of
+        allowance: the approximate number of copies that may be made; then spans count as one cell. A few characters of
             markup can ask for millions of cells.
         groups: the places of rows with which a group, a head or a body say, begins.
     """
@@ -127,7 +127,7 @@ def lay_out(
 def _lay_out_row(
     cells: Sequence[SourceCell], hanging: dict[int, tuple[str, int]], allowance: int
 ) -> tuple[list[str], dict[int, tuple[str, int]]]:
-    """A row's texts, and what hangs down into the next one: by place a text and for how many rows."""
+    """Lay out a row; return also the texts that reach into the next row, with their number of rows."""
     row: list[str] = []
     below: dict[int, tuple[str, int]] = {}
     waiting, width = deque(cells), max(hanging, default=-1) + 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def mean_over_tables(
     prediction: str, reference: str, written: Format, compare: Callable[[CellGrid, CellGrid], float]
 ) -> float:
-    """The mean of a comparison over the wanted tables; one for which nothing was predicted counts 0.0.
+    """Average a comparison over the wanted tables; a table without a prediction counts 0.0.
 
     Raises:
         ScoringError: the reference holds no table that can be read.
@@ -72,7 +72,7 @@ def _topology(predicted: CellGrid, wanted: CellGrid) -> float:
 
 
 def _boxes(table: CellGrid) -> list[list[Box]]:
-    """For each place the cell that covers it, as left, top, right and bottom seen from that place."""
+    """Return for each place the box of the cell that covers it, relative to that place."""
     boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
     for span in table.spans:
         for row in range(span.row, min(span.row + span.rows, len(boxes))):
@@ -113,14 +113,14 @@ def _grits(
     ]
     # Wanted row, predicted row, wanted column, predicted column.
     cells = rewards[codes[0][:, None, :, None], codes[1][None, :, None, :]]
-    rows = _aligned(_best_sums(cells))
-    columns = _aligned(_best_sums(cells.transpose(2, 3, 0, 1)))
+    rows = _align_lines(_best_sums(cells))
+    columns = _align_lines(_best_sums(cells.transpose(2, 3, 0, 1)))
     total = sum(cells[one, two, here, there] for one, two in rows for here, there in columns)
     return float(2 * total / (sizes[0] + sizes[1]))
 
 
 def _best_sums(cells: Rewards) -> Rewards:
-    """The reward of aligning each line of one grid with each of the other, cell by cell."""
+    """Compute the reward of aligning each pair of lines, cell by cell."""
     import numpy as np
 
     best = np.zeros((cells.shape[3] + 1, *cells.shape[:2]))
@@ -134,8 +134,8 @@ def _best_sums(cells: Rewards) -> Rewards:
     return sums
 
 
-def _aligned(rewards: Rewards) -> list[tuple[int, int]]:
-    """The pairs of lines of the best alignment; among equals a pair is preferred, as in the authors' code."""
+def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
+    """Find the best alignment of lines; among equals a pair is preferred, as in the authors' code."""
     import numpy as np
 
     height, width = rewards.shape

@@ -28,29 +28,29 @@ class HtmlListener:
     """What lxml calls while it parses. Every start has its end; one text may come in several pieces."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
+        """Handle the start of an element."""
 
     def end(self, tag: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
 
     def data(self, text: str) -> None:
-        """A piece of text."""
+        """Handle a piece of text."""
 
     def comment(self, text: str) -> None:
-        """A comment, which parts the texts around it."""
+        """Handle a comment, which separates the texts around it."""
 
     def pi(self, target: str, text: str) -> None:
-        """A processing instruction, likewise."""
+        """Handle a processing instruction, which separates texts too."""
 
     def doctype(self, name: str, public: str, system: str) -> None:
-        """A document type, likewise."""
+        """Handle a document type, which separates texts too."""
 
     def close(self) -> None:
-        """The end of the document."""
+        """Handle the end of the document."""
 
 
 def listen(markup: str, listener: HtmlListener) -> None:
-    """Parses any text as HTML; nothing in it is an error. Lone surrogates are read as question marks.
+    """Parse any text as HTML; nothing in it is an error. Lone surrogates are read as question marks.
 
     Raises:
         ScoringError: the parser gave up, which no known input makes it do.
@@ -138,7 +138,7 @@ class _Table:
         )
 
     def _spans(self, rows: list[list[SourceCell]], height: int) -> tuple[Span, ...]:
-        """The cells that cover several places, found by laying out their numbers in place of their texts."""
+        """Return the cells that cover several places, found by laying out their numbers in place of their texts."""
         cells = [cell for row in rows for cell in row]
         if all(cell.rows == cell.columns == 1 for cell in cells):
             return ()
@@ -161,7 +161,7 @@ class _Table:
         )
 
     def _head_rows(self) -> int:
-        """The rows at the top that have head cells alone."""
+        """Return the rows at the top that have head cells alone."""
         rows = [row for row in self.rows if row]
         return next(
             (place for place, row in enumerate(rows) if not all(cell.is_head for cell in row)), len(rows)
@@ -189,7 +189,7 @@ class PageTables(HtmlListener):
         return [table.read() for table in self._tables if any(table.rows)]
 
     def texts(self, tags: Collection[str]) -> list[str]:
-        """The texts within elements of these tags, cut where one of them begins or ends; blank ones left out."""
+        """Return the texts within elements of these tags, cut where one of them begins or ends; blank ones left out."""
         runs, depth = [""], 0
         for tag, text in self._stream:
             if not tag:
@@ -200,7 +200,7 @@ class PageTables(HtmlListener):
         return [run for run in map(tidy, runs) if run]
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
+        """Handle the start of an element."""
         self._hidden += tag in HIDDEN
         if tag in APART:
             self.data(" ")
@@ -224,7 +224,7 @@ class PageTables(HtmlListener):
         if tag == "tr":
             table.begin_row()
             return
-        # A table collects the text between its cells too, so that it is no text of the cell around it.
+        # A table collects the text between its cells too, so that it does not belong to the cell around it.
         self._open_cells.append(cell)
         if tag in CELL_TAGS:
             cell.is_head = tag == "th" or table.in_head
@@ -239,7 +239,7 @@ class PageTables(HtmlListener):
             table.in_head = in_head
 
     def end(self, tag: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
         self._hidden -= tag in HIDDEN
         if tag in WHITELIST:
             self._stream.append((f"/{tag}", ""))
@@ -255,7 +255,7 @@ class PageTables(HtmlListener):
             self.data(" ")
 
     def data(self, text: str) -> None:
-        """A piece of text."""
+        """Handle a piece of text."""
         if self._hidden:
             return
         self._stream.append(("", text))
@@ -264,7 +264,7 @@ class PageTables(HtmlListener):
 
 
 def _spans(attributes: Mapping[str, str]) -> tuple[int, int]:
-    """How many columns and rows a cell covers; what is no number is read as 1."""
+    """Read how many columns and rows a cell covers; anything but a number is read as 1."""
     if not attributes:
         return 1, 1
     columns, rows = (NUMBER.match(attributes.get(name, "")) for name in ("colspan", "rowspan"))

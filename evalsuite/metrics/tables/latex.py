@@ -30,11 +30,11 @@ MOST_COLUMNS = 1000
 DEEPEST = 8
 PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
 BETWEEN = frozenset("@!><")
-"""What is put between, before or after columns: they and their group are no column."""
+"""Signs of what is put between columns; neither they nor their groups are columns."""
 
 
 def read_columns(specification: str) -> tuple[str, ...]:
-    """The letters of the columns: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p. Never more than `MOST_COLUMNS`."""
+    """Return the letters of the columns: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p. Never more than `MOST_COLUMNS`."""
     return tuple(_columns(PIECE.findall(specification), DEEPEST))
 
 
@@ -59,7 +59,7 @@ def _columns(pieces: list[str], depth: int) -> list[str]:
 
 
 def _group(pieces: list[str], place: int) -> tuple[list[str], int]:
-    """What a group or a bracket holds that starts here, or a single piece; and the place after it."""
+    """Return the content of the group or bracket that starts here, or a single piece, and the place after it."""
     while place < len(pieces) and pieces[place].isspace():
         place += 1
     if place >= len(pieces):
@@ -128,7 +128,7 @@ class Tabular:
 
     Attributes:
         end: the place of the token that ends it.
-        caption: of a caption within it; empty if there is none.
+        caption: the caption within the environment, or empty.
     """
 
     def __init__(self, source: LatexSource, begin: int, head: tuple[int, int] = (0, 0)) -> None:
@@ -155,7 +155,7 @@ class Tabular:
         self._end_row()
 
     def _read_options(self, begin: int, end: int) -> None:
-        """What tabularray and nicematrix say of a table before its first row: its caption and its rules."""
+        """Read the caption and the rules that tabularray and nicematrix declare before the first row."""
         first = self.source.tokens[begin].end
         options = self.source.text[first : self.source.tokens[end - 1].end]
         self._draws_rules = HORIZONTAL.search(options) is not None
@@ -164,7 +164,7 @@ class Tabular:
             self.caption = self._option_value(begin, end, first + match.end())
 
     def _option_value(self, begin: int, end: int, start: int) -> str:
-        """The text of an option's value, which begins at this character: a group, or what stands before the comma."""
+        """Read an option's value, which begins at this character: a group, or the text before the comma."""
         tokens = self.source.tokens
         place = next((at for at in range(begin, end) if tokens[at].end > start), end)
         if place < end and tokens[place].kind == "open":
@@ -184,7 +184,7 @@ class Tabular:
             place = self._read_inside(place) if inside else self._read(place)
 
     def read(self, caption: str = "") -> CellGrid:
-        """The table; the caption is for one that has none within it."""
+        """Build the table; the caption is used if the table contains none."""
         allowance = 100 + 20 * sum(map(len, self._rows))
         grid, written = list[list[str]](), list[bool]()
         hanging: list[tuple[int, int, SpannedCell]] = []
@@ -231,7 +231,7 @@ class Tabular:
         )
 
     def _head_rows(self, kept: Sequence[int]) -> int:
-        """The rows above the first rule that has rows on both sides."""
+        """Return the rows above the first rule that has rows on both sides."""
         above = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
@@ -244,7 +244,7 @@ class Tabular:
         return 1 if partner > place else -1
 
     def _read(self, place: int) -> int:
-        """Reads a token of the tabular itself; gives the place after it and its arguments."""
+        """Read a token of the tabular itself; return the place after it and its arguments."""
         token = self.source.tokens[place]
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
@@ -257,7 +257,7 @@ class Tabular:
         return self._read_inside(place)
 
     def _read_structure(self, name: str, place: int) -> int:
-        """Reads a macro that may say something about the table as a whole."""
+        """Read a macro that may say something about the table as a whole."""
         if name in CAPTIONS:
             self.caption, place = read_caption(self.source, place)
             return place
@@ -278,14 +278,14 @@ class Tabular:
         return self._read_inside(place)
 
     def _after_code_before(self, place: int) -> int:
-        r"""The place after nicematrix's `\CodeBefore ... \Body`, which draws what lies below the table."""
+        r"""Return the place after nicematrix's `\CodeBefore ... \Body`, which draws what lies below the table."""
         first = self.source.after_blank(place)
         if first >= self.end or not self._is_macro(first, ("CodeBefore",)):
             return place
         return next((at + 1 for at in range(first, self.end) if self._is_macro(at, ("Body",))), place)
 
     def _read_inside(self, place: int) -> int:
-        """Reads a token of a cell's text."""
+        """Read a token of a cell's text."""
         if self.source.tokens[place].kind != "macro":
             return self._text.read(place)
         if self._is_macro(place, BOLD):
@@ -302,7 +302,7 @@ class Tabular:
         return token.kind == "macro" and token.value in names
 
     def _read_span(self, name: str, place: int) -> int:
-        """Notes how far a cell reaches; its text, the last argument, is read like any other group."""
+        """Note how far a cell reaches; its text, the last argument, is read like any other group."""
         if name in {"SetCell", "Block"}:
             return self._read_written_span(name, place)
         (count, *_), place = self.source.arguments(place, 2)
@@ -342,7 +342,7 @@ class Tabular:
         self._rows.append([])
 
     def _end_head(self, macro: str) -> None:
-        """Ends one of a longtable's heads and feet: of the heads the first is kept, of the feet none."""
+        """End a head or foot of a longtable: the first head is kept, the rest is dropped."""
         if macro != "endfirsthead" and (macro != "endhead" or self._has_first_head):
             del self._rows[self._head_starts : -1]
         self._has_first_head |= macro == "endfirsthead"
@@ -350,7 +350,7 @@ class Tabular:
 
 
 def _fill(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
-    """Writes a cell's text into the blank cells below or above it, as far as it reaches."""
+    """Write a cell's text into the blank cells below or above it, as far as it reaches."""
     if not cell.text:
         # Many blank cells that reach far down would each walk over all that is below them.
         return
@@ -385,7 +385,7 @@ class _Float:
 
 
 def read_latex(text: str) -> list[CellGrid]:
-    """All tables of a text, in order.
+    """Return all tables of a text, in order.
 
     Text in groups and formatting macros is cell text, and so are tabulars within a cell; `multicolumn` and
     `multirow` fill the cells they span. Of a longtable the head of its first page stays, and no foot.
@@ -424,7 +424,7 @@ def read_latex(text: str) -> list[CellGrid]:
 
 
 def _read_head(source: LatexSource, place: int) -> tuple[int, tuple[int, int]]:
-    """The place after a head that stands before its table, and the tokens within its braces."""
+    """Return the place after a head that stands before its table, and the tokens within its braces."""
     end = source.group_end(place + 1)
     if end == place + 1:
         return end, (0, 0)

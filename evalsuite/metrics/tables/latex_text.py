@@ -1,4 +1,4 @@
-"""What LaTeX's macros mean for the text of a cell: nothing, a character, an argument that is no text."""
+"""The text that LaTeX prints: tokens, macros and the reader that joins them."""
 
 # ruff: noqa: RUF001 - characters that look like others are what this is about
 
@@ -44,7 +44,7 @@ SILENT = {
     **dict.fromkeys(("T", "B", "Tstrut", "Bstrut", "TBstrut", "bigstrut", "topstrut", "bottomstrut"), 0),
     "footnotemark": 0,
     "specialrule": 3,
-    # colours, boxes and spaces, whose argument is no text; what they colour or box is
+    # colours, boxes and spaces: their first argument is not text
     **dict.fromkeys(("rowcolor", "cellcolor", "columncolor", "color", "textcolor", "colorbox"), 1),
     **dict.fromkeys(("hspace", "vspace", "hskip", "vskip", "phantom", "hphantom", "vphantom", "label"), 1),
     **dict.fromkeys(("rotatebox", "scalebox", "raisebox", "parbox", "includegraphics", "href", "gape"), 1),
@@ -148,7 +148,7 @@ class Token(NamedTuple):
     """A piece of LaTeX.
 
     Attributes:
-        kind: `sign` is a macro of one character that is no letter; a bracket is a `text` of its own.
+        kind: `sign` is a macro of one character that is not a letter; a bracket is a `text` of its own.
         value: of macros the name without backslash, of `begin` and `end` that of the environment, else the
             characters themselves.
         start: its place in the text.
@@ -199,7 +199,7 @@ class LatexSource:
                 self.partner[begin] = len(self.tokens)
 
     def _close(self, waiting: list[int], environments: Counter[str], end: int) -> None:
-        """Ends an environment, and those within it that were not ended."""
+        """End an environment, and those within it that were not ended."""
         while True:
             begin = waiting.pop()
             opening = self.tokens[begin]
@@ -214,25 +214,25 @@ class LatexSource:
         self.partner[first], self.partner[last] = last, first
 
     def is_mention(self, place: int) -> bool:
-        """Whether the environment that begins here is only spoken of: it has no argument and no end."""
+        """Tell whether the environment is only mentioned: it has neither an argument nor an end."""
         return self.group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
     def group_end(self, place: int) -> int:
-        """The place after the group that starts here, blanks before it skipped; `place` itself if none does."""
+        """Return the place after the group that starts here, blanks before it skipped; `place` itself if none does."""
         at = self.after_blank(place)
         if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
             return self.partner[at] + 1
         return place
 
     def group_text(self, place: int) -> str:
-        """The raw text of the group that starts here, without its braces; empty if none does."""
+        """Return the raw text of the group that starts here, without its braces; empty if none does."""
         end = self.group_end(place)
         if end == place:
             return ""
         return self.text[self.tokens[self.after_blank(place)].end : self.tokens[end - 1].start]
 
     def arguments(self, place: int, count: int) -> tuple[list[str], int]:
-        r"""The raw texts of this many arguments, empty where one is missing, and the place after them.
+        r"""Return the raw texts of this many arguments, empty where one is missing, and the place after them.
 
         Optional ones before and after are passed over. An argument of one character needs no braces: the star
         of `\multirow{2}*{...}` is one.
@@ -251,13 +251,13 @@ class LatexSource:
         return [*texts, *[""] * (count - len(texts))], place
 
     def _is_text_of(self, place: int, longest: int) -> bool:
-        """Whether the token here is text of so few characters that each can be an argument."""
+        """Tell whether the token here is text of so few characters that each can be an argument."""
         if place >= len(self.tokens) or self.tokens[place].kind != "text":
             return False
         return len(self.tokens[place].value) <= longest
 
     def option_end(self, place: int, brackets: str = "[]") -> int:
-        """The place after the optional argument that starts here; `place` itself if none does.
+        """Return the place after the optional argument that starts here; `place` itself if none does.
 
         It must end within a few tokens: a bracket that stays open is text.
         """
@@ -275,11 +275,11 @@ class LatexSource:
         return place
 
     def after_star(self, place: int) -> int:
-        """This place, or the next if a star stands here."""
+        """Return this place, or the next if a star stands here."""
         return place + (place < len(self.tokens) and self.tokens[place].value == "*")
 
     def after_blank(self, place: int) -> int:
-        """This place, or the next if white space stands here."""
+        """Return this place, or the next if white space stands here."""
         return place + (place < len(self.tokens) and self.tokens[place].kind == "blank")
 
 
@@ -327,20 +327,20 @@ class TextReader:
         self._fractions = 0
 
     def take(self) -> str:
-        """What was collected, tidy; collecting starts anew."""
+        """Return the collected text, tidy, and start anew."""
         text = tidy("".join(self._pieces))
         self._pieces.clear()
         self._accent, self.has_text = "", False
         return text
 
     def read_all(self, place: int, end: int) -> str:
-        """The text of a range of tokens."""
+        """Return the text of a range of tokens."""
         while place < end:
             place = self.read(place)
         return self.take()
 
     def read(self, place: int) -> int:
-        """Reads the token at this place, with those of its arguments that are no text.
+        """Read the token at this place, with the arguments that are not text.
 
         Returns:
             The place after them.
@@ -394,7 +394,7 @@ class TextReader:
         return place
 
     def _read_fraction(self, place: int, middle: int) -> int:
-        """Both arguments with a stroke between them: without it one half would be twelve."""
+        """Join both arguments by a slash; without it one half would be twelve."""
         end = self.source.group_end(middle)
         self._fractions += 1
         for start, stop in ((place, middle), (middle, end)):
@@ -428,7 +428,7 @@ class TextReader:
         return place
 
     def after_columns(self, name: str, place: int) -> tuple[str, int]:
-        """The column specification of a tabular, raw, and the place where its body starts."""
+        """Return the column specification of a tabular, raw, and the place where its body starts."""
         if name == "tabbing":
             return "", place
         place = self.source.option_end(place)
@@ -445,7 +445,7 @@ class TextReader:
 
 
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
-    r"""The caption whose macro stands here, and the place after it; `\captionof` names its kind first."""
+    r"""Return the caption whose macro stands here, and the place after it; `\captionof` names its kind first."""
     reader = TextReader(source)
     start = source.after_star(place + 1)
     if source.tokens[place].value == "captionof":

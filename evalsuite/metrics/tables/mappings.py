@@ -28,7 +28,7 @@ MOST_POINTS = 2_000
 
 
 def rms(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """The F1 of RMS; of the predicted table as it is and transposed the better one.
+    """Compute the F1 of RMS, the better of the predicted table and its transpose.
 
     Raises:
         ScoringError: the reference holds no readable table, or a table has more values than this definition
@@ -74,7 +74,7 @@ def _f1_of_points(predicted: dict[str, str], wanted: dict[str, str]) -> float:
 
 
 def _text_similarity(one: str, two: str) -> float:
-    """One minus the edit distance in units of the longer length, 0.0 from the threshold on."""
+    """Return one minus the edit distance in units of the longer length, 0.0 from the threshold on."""
     import Levenshtein
 
     distance = Levenshtein.distance(one, two) / max(len(one), len(two), 1)
@@ -112,7 +112,7 @@ def cell_f1(
     format: Format,  # noqa: A002
     similarity: Literal["exact", "chrf"] = "exact",
 ) -> CellF1:
-    """Compares the elements of all wanted tables, each table's with those of its partner; the mean is given.
+    """Compare the elements of each wanted table with its partner's; return the means.
 
     Raises:
         ScoringError: the reference holds no table that can be read.

@@ -26,7 +26,7 @@ LONGEST_NAME = 80
 
 
 def read_markdown(text: str) -> list[CellGrid]:
-    """All tables of a text, in order; where no line has a pipe, those of tab- or comma-separated values.
+    """Read all tables of a text in order; without any pipe, tab- or comma-separated values.
 
     A table is a block of lines with pipes: two such lines, or one that begins with a pipe. A short line
     right above it, or with only blank lines and code fences between, is its name; so is what stands before
@@ -57,17 +57,17 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line can be a table's row: it has a pipe that is not escaped."""
+    """Tell whether a line can be a table's row: it has a pipe that is not escaped."""
     return "|" in line and PIPE.search(line) is not None
 
 
 def is_name(line: str) -> bool:
-    """Whether a line without pipes can be the name of the table below it: it is short and no sentence."""
+    """Tell whether a line without pipes can be the name of the table below it: short, and not a sentence."""
     return 0 < len(line) <= LONGEST_NAME and not line.endswith((".", "!", "?")) and not _is_ornament(line)
 
 
 def is_table(lines: list[str]) -> bool:
-    """Whether neighbouring lines with pipes are a table and not a stroke in a sentence."""
+    """Tell whether neighbouring lines with pipes are a table and not a stroke in a sentence."""
     return len(lines) > 1 or any(line.startswith("|") for line in lines)
 
 
@@ -79,7 +79,7 @@ class _Block:
     lines: list[str] = field(default_factory=list)
 
     def tables(self) -> list[CellGrid]:
-        """The block's table, if it is one."""
+        """Return the block's table, if it is one."""
         if not is_table(self.lines):
             return []
         split = [_cells(line) for line in self.lines if not GRID_RULE.fullmatch(line)]
@@ -102,7 +102,7 @@ def _cells(line: str) -> tuple[str, ...]:
 
 
 def _is_separator(place: int, row: tuple[str, ...]) -> bool:
-    """A row of dashes below the first row, or anywhere if each cell has three: one dash may be a value."""
+    """Recognize a separator: dashes below the first row, or three per cell anywhere (one dash may be a value)."""
     dashes = all(SEPARATOR.fullmatch(cell) for cell in row)
     return dashes and (place == 1 or all(len(cell) >= 3 for cell in row))
 
@@ -123,14 +123,14 @@ SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 
 
 def read_delimited(text: str) -> list[CellGrid]:
-    """All blocks of at least two lines that one delimiter parts into equally many fields."""
+    """Read all blocks of at least two lines that one delimiter splits into equally many fields."""
     return [grid for block in BLANK_LINES.split(text) if (grid := _read_block(block.strip("\r\n")))]
 
 
 def _read_block(block: str) -> CellGrid | None:
     lines = block.splitlines()
     for delimiter in DELIMITERS:
-        # The line above may be a name, and is no part of the table.
+        # The line above may be the table's name.
         for first in (0, 1):
             rows = list(_rows("\n".join(lines[first:]), delimiter))
             if len(rows) > 1 and _is_table(rows, delimiter):

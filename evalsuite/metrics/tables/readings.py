@@ -65,7 +65,7 @@ def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
 
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
-    """The tables of a reference; of HTML without any, its list items or else its texts as one column.
+    """Read the tables of a reference; HTML without any gives its list items or texts as one column.
 
     It is kept for the next answer to the same question.
     """
@@ -85,7 +85,7 @@ ENVIRONMENT = re.compile(r"\\(?:(?P<opens>begin)|end)[ \t]*\{[^{}]*\}?")
 
 
 def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word of the contract
-    """Cuts an answer down to its markup.
+    """Cut an answer down to its markup.
 
     Fenced blocks with such markup are kept, without their fences; where there are none, the whole answer is. From
     that, everything before the first and after the last piece of markup is removed: in HTML a tag, in LaTeX an
@@ -109,12 +109,12 @@ def _strip_once(answer: str, format: Format) -> str:  # noqa: A002
         # Names of tables may stand outside of their fences, so these are taken out line by line.
         return _cut_markdown(answer) or answer.strip()
     cut = _cut_html if format == "html" else _cut_latex
-    blocks = [markup for block in _fenced(answer) if (markup := cut(block))]
+    blocks = [markup for block in _fenced_blocks(answer) if (markup := cut(block))]
     return "\n\n".join(blocks) or cut(answer) or answer.strip()
 
 
-def _fenced(answer: str) -> Iterator[str]:
-    """The blocks between code fences; the last one may lack its end."""
+def _fenced_blocks(answer: str) -> Iterator[str]:
+    """Return the blocks between code fences; the last one may lack its end."""
     fence, lines = "", list[str]()
     for line in answer.split("\n"):
         match = FENCE.fullmatch(line.rstrip("\r"))
@@ -138,7 +138,7 @@ def _cut_latex(text: str) -> str:
 
 
 def _cut(text: str, piece: re.Pattern[str]) -> str:
-    """From the first piece that opens something to the last; to the end if that one opens something too.
+    """Cut from the first piece that opens something to the last; to the end if that one opens something too.
 
     An answer that was cut off ends within what it opened last.
     """

@@ -67,7 +67,7 @@ class ReleasedPage(HtmlListener):
         self.elements = list(zip(self._names, self._starts, self._ends, strict=True))
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - lxml's signature
-        """An element begins."""
+        """Handle the start of an element."""
         if self._pieces:
             self._flush()
         if tag in OPENING:
@@ -81,7 +81,7 @@ class ReleasedPage(HtmlListener):
             self._hiding += tag in NOT_TEXT
 
     def end(self, tag: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
         if self._pieces:
             self._flush()
         if tag in CLOSING:
@@ -92,23 +92,23 @@ class ReleasedPage(HtmlListener):
             self._hiding -= tag in NOT_TEXT
 
     def data(self, text: str) -> None:
-        """A piece of text."""
+        """Handle a piece of text."""
         self._pieces.append(text)
 
     def comment(self, text: str) -> None:  # noqa: ARG002 - lxml's signature
-        """A comment."""
+        """Handle a comment."""
         self._flush()
 
     def pi(self, target: str, text: str) -> None:  # noqa: ARG002 - lxml's signature
-        """A processing instruction."""
+        """Handle a processing instruction."""
         self._flush()
 
     def doctype(self, name: str, public: str, system: str) -> None:  # noqa: ARG002 - lxml's signature
-        """A document type."""
+        """Handle a document type."""
         self._flush()
 
     def _flush(self) -> None:
-        """Ends a text: pieces that nothing html_parts are one."""
+        """End a text: pieces that nothing separates are one."""
         text = "".join(self._pieces)
         self._pieces.clear()
         if text and not self._hiding:
@@ -118,18 +118,18 @@ class ReleasedPage(HtmlListener):
             self._length += len(text)
 
     def cells(self, tags: Collection[str]) -> list[str]:
-        """The texts of all elements with these tags; of every whitelisted one that has text, if none."""
+        """Return the texts of all elements with these tags; of every whitelisted one that has text, if none."""
         if tags:
             return [self.text[start:end] for tag, start, end in self.elements if tag in tags]
         return [self.text[start:end] for _, start, end in self.elements if start < end]
 
     def cell_tags(self) -> tuple[str, ...]:
-        """What counts as a cell if this page is the reference."""
+        """Return the tags that count as cells if this page is the reference."""
         present = {tag for tag, _, _ in self.elements}
         return next((tags for tag, tags in CELLS.items() if tag in present), ())
 
     def tree(self) -> str:
-        """The flattened tag tree of the released walk, a character a tag.
+        """Return the flattened tag tree of the released walk, one character per tag.
 
         For each whitelisted tag among all descendants of a node, the walk notes an opening tag, walks below
         it, and notes a closing tag. The walk below a node is thus, for each of its children in turn, the
@@ -165,7 +165,7 @@ class ReleasedPage(HtmlListener):
 
 
 def html_parts(prediction: str, reference: str) -> dict[str, float]:
-    """All html_parts.
+    """Compute all parts.
 
     Raises:
         ScoringError: a flattened tag tree is longer than `TREE_LIMIT`.
@@ -216,7 +216,7 @@ class LatexTable:
 
 
 def latex_parts(prediction: str, reference: str) -> dict[str, float]:
-    """All latex_parts.
+    """Compute all parts.
 
     Raises:
         ScoringError: pylatexenc cannot parse a text, for which the released script has no score either.
@@ -234,7 +234,7 @@ def latex_parts(prediction: str, reference: str) -> dict[str, float]:
 
 
 def read_released_latex(latex: str) -> LatexTable:
-    """The first tabular of a text; an empty table without caption if there is none.
+    """Return the first tabular of a text; an empty table without caption if there is none.
 
     Raises:
         ScoringError: pylatexenc cannot parse the text.
@@ -277,7 +277,7 @@ def _refusal(latex: str, why: str) -> str:
 
 
 def _walk(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
-    """Every node twice, on entering and on leaving it: arguments of macros and environments, then bodies."""
+    """Yield every node twice, on entering and on leaving: arguments of macros and environments, then bodies."""
     from pylatexenc.latexwalker import LatexGroupNode
 
     unseen = [(node, True) for node in reversed(nodes)]
@@ -292,7 +292,7 @@ def _walk(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, b
 
 
 def _children(node: Any) -> list[Any]:
-    """What a node holds; a missing optional argument is None."""
+    """Return a node's children; a missing optional argument is None."""
     arguments = getattr(node, "nodeargd", None)
     return [*(arguments.argnlist if arguments else ()), *(getattr(node, "nodelist", None) or ())]
 
@@ -338,7 +338,7 @@ def _rows(nodes: Sequence[Any]) -> list[list[str]]:
 
 
 def _caption(nodes: Sequence[Any]) -> str:
-    r"""The text of the first group that starts after a `\caption`."""
+    r"""Return the text of the first group that starts after a `\caption`."""
     from pylatexenc.latexwalker import LatexGroupNode, LatexMacroNode
 
     announced = False
@@ -393,7 +393,7 @@ class RawTable:
 
 
 def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
-    """All markdown_parts, each the mean over the two tables."""
+    """Compute all parts, each the mean over the two tables."""
     scored = [
         _table_parts(read_released_markdown(predicted), read_released_markdown(wanted))
         for predicted, wanted in zip(cut_tables(prediction), cut_tables(reference), strict=True)
@@ -405,7 +405,7 @@ def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
 
 
 def cut_tables(text: str) -> tuple[str, str]:
-    """The texts of the Team and the Player table.
+    """Return the texts of the Team and the Player table.
 
     Places are searched in the lower-case text but cut from the text as it is; where lower-casing changes
     the length (İ), the places are off. What is not found has the place -1 and is used like any other: a

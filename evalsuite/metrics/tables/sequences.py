@@ -18,7 +18,7 @@ __all__ = ["levenshtein_similarity", "matching_ratio"]
 
 
 def levenshtein_similarity(prediction: Sequence[str], reference: Sequence[str]) -> float:
-    """One minus the edit distance in units of twice the reference's length.
+    """Return one minus the edit distance in units of twice the reference's length.
 
     Source: the scripts released with Struc-Bench (arXiv 2309.08963). Not symmetrical: an empty prediction
     scores 0.5, and one more than twice as long as the reference may score below 0.
@@ -72,7 +72,7 @@ def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
 
 
 def _frequent(b: Sequence[str], *, autojunk: bool) -> int:
-    """The number of times an element may stand in `b` and still start a match."""
+    """Return the number of times an element may stand in `b` and still start a match."""
     return len(b) // 100 + 1 if autojunk and len(b) >= 200 else len(b)
 
 
@@ -90,7 +90,7 @@ class Matching:
         self._substrings = Substrings(*_codes(a, b, _frequent(b, autojunk=autojunk)))
 
     def size(self) -> int:
-        """The number of matched elements."""
+        """Return the number of matched elements."""
         matched = 0
         unmatched: list[Rectangle] = [(0, len(self.a), 0, len(self.b))]
         while unmatched:
@@ -100,7 +100,7 @@ class Matching:
         return matched
 
     def _match_longest(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
-        """Takes all runs of the greatest length, from left to right; what lies between them is left."""
+        """Take all runs of the greatest length, from left to right; what lies between them is left."""
         length, candidates = self._substrings.longest_runs(rectangle)
         if not length:
             return self._common_start(rectangle), []
@@ -117,7 +117,7 @@ class Matching:
     def _take(
         self, rectangle: Rectangle, length: int, a_start: int, b_start: int
     ) -> tuple[int, list[Rectangle]]:
-        """Takes a run and the equal elements around it, frequent ones too; gives their number and the rest."""
+        """Take a run and the equal elements around it, frequent ones too; gives their number and the rest."""
         a_low, a_high, b_low, b_high = rectangle
         before = self._common_end((a_low, a_start, b_low, b_start))
         after = self._common_start((a_start + length, a_high, b_start + length, b_high))
@@ -126,7 +126,7 @@ class Matching:
         return before + length + after, [part for part in (left, right) if _has_area(part)]
 
     def _common_start(self, rectangle: Rectangle) -> int:
-        """The number of equal elements from the rectangle's first corner on."""
+        """Return the number of equal elements from the rectangle's first corner on."""
         a_low, a_high, b_low, b_high = rectangle
         return _gallop(
             min(a_high - a_low, b_high - b_low),
@@ -134,7 +134,7 @@ class Matching:
         )
 
     def _common_end(self, rectangle: Rectangle) -> int:
-        """The number of equal elements from the rectangle's last corner back."""
+        """Return the number of equal elements from the rectangle's last corner back."""
         a_low, a_high, b_low, b_high = rectangle
         return _gallop(
             min(a_high - a_low, b_high - b_low),
@@ -143,7 +143,7 @@ class Matching:
 
 
 def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
-    """A number for each element; `NOT_INDEXED` where it stands in `b` more often than that, or never."""
+    """Return a number for each element; `NOT_INDEXED` where it stands in `b` more often than that, or never."""
     import numpy as np
 
     if isinstance(a, str) and isinstance(b, str):
@@ -163,7 +163,7 @@ def _codes(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np
 
 
 def _gallop(limit: int, equal: Callable[[int, int], bool]) -> int:
-    """How far equality reaches: steps twice as long while it holds, then half as long.
+    """Measure how far equality reaches: steps twice as long while it holds, then half as long.
 
     Slices are compared without Python's help, so few long ones are quickest.
     """
@@ -206,10 +206,10 @@ class Substrings:
         self.names: list[NDArray[np.int64]] = [both]
 
     def longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
-        """The greatest length of a run within the rectangle, and where runs of that length start.
+        """Return the greatest length of a run within the rectangle, and where runs of that length start.
 
         Returns:
-            The length, 0 if there is no run; the starts in the first sequence, ascending, each with its
+            The length, 0 without a run; the starts in the first sequence, ascending, each with its
             starts in the second one, ascending.
         """
         a_low, a_high, b_low, b_high = rectangle
@@ -238,12 +238,12 @@ class Substrings:
     def _within(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         a_low, a_high, b_low, b_high = rectangle
         return (
-            self._named(a_low, a_high - length + 1, length),
-            self._named(self.start_b + b_low, self.start_b + b_high - length + 1, length),
+            self._names_in(a_low, a_high - length + 1, length),
+            self._names_in(self.start_b + b_low, self.start_b + b_high - length + 1, length),
         )
 
-    def _named(self, start: int, end: int, length: int) -> NDArray[np.int64]:
-        """Names for the substrings of any length that start in a range: two that overlap cover each."""
+    def _names_in(self, start: int, end: int, length: int) -> NDArray[np.int64]:
+        """Name for the substrings of any length that start in a range: two that overlap cover each."""
         power = length.bit_length() - 1
         names, shift = self._powers(power), length - (1 << power)
         return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]

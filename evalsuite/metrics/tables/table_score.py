@@ -82,7 +82,7 @@ def table_score(
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableScore:
-    """Scores a predicted table against the one that was wanted.
+    """Score a predicted table against the one that was wanted.
 
     The prediction is a whole answer: what stands around its table is passed over, and the table is read in
     whatever markup it is written. An answer without any table scores 0.0 throughout.
@@ -146,7 +146,7 @@ def match_tables(
 
 
 def no_readable_table(reference: str, format: Format) -> ScoringError:  # noqa: A002
-    """The error for a reference that holds no table."""
+    """Return the error for a reference that holds no table."""
     start = " ".join(reference.split())[:60]
     return ScoringError(
         f"the reference holds no table that can be read as {format}, so nothing can be compared with it: "
@@ -155,7 +155,7 @@ def no_readable_table(reference: str, format: Format) -> ScoringError:  # noqa: 
 
 
 def _means(facts: tuple[FormFact, ...]) -> dict[str, float]:
-    """Of each name the share that is fulfilled."""
+    """Return of each name the share that is fulfilled."""
     by_name: dict[str, list[bool]] = {}
     for fact in facts:
         by_name.setdefault(fact.name, []).append(fact.fulfilled)

@@ -78,7 +78,7 @@ def _teds(prediction: str, reference: str, written: Format, *, with_content: boo
 
 
 def _html_trees(markup: str) -> list[tuple[Node, int]]:
-    """Each table that is in no other one, with the number of elements within it."""
+    """Return each table that is in no other one, with the number of elements within it."""
     from bs4 import BeautifulSoup
 
     tables = BeautifulSoup(markup, "lxml").find_all("table")
@@ -177,7 +177,7 @@ def _fill(
     rename: list[list[float]],
     trees: list[list[float]],
 ) -> None:
-    """The distances of all subtrees on the paths that end in these two nodes."""
+    """Return the distances of all subtrees on the paths that end in these two nodes."""
     low_i, low_j = left_one[i], left_two[j]
     width = j - low_j + 2
     before = [float(column) for column in range(width)]
