@@ -45,7 +45,10 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
         BadRequest: it has no readable messages, or asks for several answers at once.
     """
     if body.get("n") not in {None, 1}:
-        raise BadRequest(f"n={body['n']}: one answer a request; ask as often as you need, or use --epochs")
+        raise BadRequest(
+            f"n={body['n']}: a request has one answer; send it {body['n']} times, because each equal "
+            "request of a case gets an answer of its own"
+        )
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadRequest("messages: expected a list of at least one message")

@@ -126,8 +126,9 @@ def decode_usage(plain: Mapping[str, Any]) -> Usage:
 
 
 def encode_request(request: Request) -> Plain:
-    """Convert a request to an object."""
-    return {
+    """Convert a request to an object; `draw` is left out if it is empty."""
+    draw = {"draw": request.draw} if request.draw else {}
+    return draw | {
         "model": request.model,
         "messages": [encode_message(message) for message in request.messages],
         "params": dict(request.params),
@@ -146,6 +147,7 @@ def decode_request(plain: Mapping[str, Any]) -> Request:
         tuple(plain["tools"]),
         plain["base_url"],
         plain["epoch"],
+        plain.get("draw", ""),
     )
 
 

@@ -83,6 +83,13 @@ class Settings:
         "",
         kind=bool,
     )
+    share_greedy: bool = setting(
+        False,
+        "let equal requests with temperature 0 share one answer over all cases and epochs, which is paid once; by "
+        "default each request of a case is a draw of its own",
+        "",
+        kind=bool,
+    )
     detach: bool = setting(
         False,
         "with --batch, end once everything is sent, with status 13; --resume last goes on, as often as need be",

@@ -217,7 +217,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to one model. Two equal requests are the same request and are paid once.
+    """One request to one model.
 
     Attributes:
         model: the model as the user names it (`gpt-4`, `local:smollm2`, `function:app:answer`).
@@ -226,6 +226,7 @@ class Request:
         tools: documents of the tools on offer, in the OpenAI format.
         base_url: where the model is served, if not at the backend's usual place.
         epoch: which repetition of the case asks, from 1; repetitions are different requests.
+        draw: which case asks, and the ordinal of this content within it; empty if equal requests share one answer.
     """
 
     model: str
@@ -234,6 +235,7 @@ class Request:
     tools: tuple[Mapping[str, Any], ...] = ()
     base_url: str | None = None
     epoch: int = 1
+    draw: str = ""
 
     def __repr__(self) -> str:
         """Leave out logins, queries and secret parameters, because a repr ends up in tracebacks and logs."""

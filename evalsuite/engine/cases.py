@@ -37,12 +37,14 @@ class Case:
         source: the sample, or its id and how it is made.
         epoch: counted from 1.
         beyond: whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
+        nodeid: the node id of its item if its test is parametrized further; else empty.
     """
 
     bound: Bound
     source: SampleSource
     epoch: int
     beyond: bool = False
+    nodeid: str = ""
 
     @property
     def sample(self) -> Sample:
@@ -55,6 +57,11 @@ class Case:
         epoch = self.epoch if self.bound.epochs > 1 else None
         return f"{self.bound.nodeid}[{make_id(self.source.id, epoch)}]"
 
+    @property
+    def scope(self) -> str:
+        """The name under which its draws and tool calls are stored, unique within a run."""
+        return self.nodeid or self.id
+
     def sandboxes(self) -> Iterator[Sandbox]:
         """Yield the sandboxes of its solver and scorers, in which its programs run."""
         for part in (self.bound.solver, *self.bound.scorers):
@@ -63,14 +70,15 @@ class Case:
             if sandbox is not None:
                 yield sandbox
 
-    def with_parameters(self, parameters: Mapping[str, object]) -> Case:
+    def with_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
         """Return the case with parameters in its sample's metadata; text and numbers are tags, too."""
         plain = {
             name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)
         }
         sample = self.sample
         tags, metadata = {**sample.tags, **plain}, {**sample.metadata, **parameters}
-        return replace(self, source=replace(sample, tags=tags, metadata=metadata))
+        source = replace(sample, tags=tags, metadata=metadata)
+        return replace(self, source=source, nodeid=nodeid)
 
 
 class Deal:

@@ -329,7 +329,8 @@ class _Evaluation:
         if fixture == "scores":
             return findings.scores_of(case)
         is_judge = fixture == "judge"
-        model = (models.demand_judge if is_judge else models.model)(case.epoch)
+        meter = models.meter(f"{case.scope}, fixture {'judge' if is_judge else 'model'}")
+        model = (models.demand_judge if is_judge else models.model)(case.epoch, meter)
         loop = self.run.access.background.loop
         asked = lent.enter_context(lend(model, loop, findings, is_judge=is_judge))
         return asked.endpoint() if fixture == "endpoint" else asked

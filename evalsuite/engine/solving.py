@@ -72,6 +72,10 @@ class Models:
         self._asker, self._settings, self._model = asker, public_settings(settings), model
         self._overrides = self._settings.model_params
 
+    def meter(self, scope: str) -> Meter:
+        """Return a meter for one case, or for another part of a session with its own draws."""
+        return Meter(scope=scope, share_greedy=self._settings.share_greedy)
+
     def model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
         """Return the model under test; the tool calls of a named case are kept."""
         base_url = self._settings.model_base_url
@@ -99,13 +103,13 @@ class Models:
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
 
-    def demand_judge(self, epoch: int = 1) -> CaseModel:
+    def demand_judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
         """Return the run's judge.
 
         Raises:
             SettingsError: the run has none.
         """
-        judge = self.judge(epoch)
+        judge = self.judge(epoch, meter)
         if judge is None:
             raise SettingsError("this test asks a judge: name one with --judge-model")
         return judge
@@ -113,10 +117,10 @@ class Models:
 
 async def solve(case: Case, models: Models) -> Solved:
     """Solve a case and have it judged. Never raises: failures are part of the result."""
-    started, meter = time.monotonic(), Meter()
+    started, meter = time.monotonic(), models.meter(case.scope)
     of_judge, transcript, scored = Meter(meter), None, NOTHING_AHEAD
     error: BaseException | None = None
-    model = models.model(case.epoch, meter, case.id)
+    model = models.model(case.epoch, meter, case.scope)
     try:
         if case.bound.solver is not None:
             transcript, error = await _attempt(partial(run_solver, case.bound.solver, case.sample, model))

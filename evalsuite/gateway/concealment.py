@@ -170,19 +170,31 @@ def demand_secrets(settings: Settings, run: str) -> None:
                 )
 
 
-# Increase it whenever the same request would get another key.
-KEY_VERSION = 1
+KEY_VERSION = 2
+"""Increase it whenever the same request would get another key."""
+
+KEY_MARK = f"{KEY_VERSION}-"
+"""Beginning of a key, by which keys of older versions are recognized; they are hexadecimal digits alone."""
 
 
 def request_key(identity: str, request: Request) -> str:
-    """Computes the key under which a request's completion is stored: a SHA-256 in hexadecimal.
+    """Computes the key under which a request's completion is stored: 64 characters.
 
-    Two requests have one key only if backend and address, model, every parameter, messages, tools and
-    epoch are the same. Half a surrogate pair equals the question mark that is sent in its place.
+    Two requests have one key only if backend and address, model, every parameter, messages, tools, epoch and draw
+    are the same. Half a surrogate pair equals the question mark that is sent in its place.
 
     Args:
         identity: the backend's `identity`: its kind and address.
         request: the request; its `base_url` is ignored because the identity contains it.
     """
-    plain = encode_request(request) | {"base_url": identity, "version": KEY_VERSION}
+    return KEY_MARK + _hash_request(identity, request, KEY_VERSION)[len(KEY_MARK) :]
+
+
+def older_key(identity: str, request: Request) -> str:
+    """Computes the key of journals from before draws, where equal requests of an epoch shared one completion."""
+    return _hash_request(identity, dataclasses.replace(request, draw=""), 1)
+
+
+def _hash_request(identity: str, request: Request, version: int) -> str:
+    plain = encode_request(request) | {"base_url": identity, "version": version}
     return hashlib.sha256(dumps(plain).encode()).hexdigest()

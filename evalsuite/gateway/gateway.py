@@ -23,7 +23,7 @@ from evalsuite.core.errors import (
     RunError,
 )
 from evalsuite.core.types import Usage
-from evalsuite.gateway.concealment import Vault, request_key
+from evalsuite.gateway.concealment import Vault, older_key, request_key
 from evalsuite.gateway.handle import EffectLog
 from evalsuite.gateway.spend import (
     Attempt,
@@ -155,6 +155,10 @@ class Gateway:
         self.served["joined"] += call is not None
         if call is None:
             kept = self.store.get(key)
+            if kept is None and self.store.holds_older:
+                older = older_key(upstream.backend.identity, request)
+                kept = self.store.get(older)
+                key = key if kept is None else older
             if kept is not None:
                 self.served["kept"] += 1
                 self._used[key] = kept.usage
@@ -163,7 +167,7 @@ class Gateway:
             call = asyncio.create_task(self._complete(key, upstream, request))
             self._calls[key] = call
             call.add_done_callback(lambda done: self._forget(key, done))
-        # The asker may give up; the call goes on, as others may have joined it and it is paid for.
+        # The caller may give up; the call goes on, because it is paid for.
         return await asyncio.shield(call)
 
     async def recall(self, effect: Effect) -> Any:
@@ -401,6 +405,11 @@ class Store(Protocol):
     @property
     def read_only(self) -> bool:
         """Whether nothing can be kept, as in a replay."""
+        ...
+
+    @property
+    def holds_older(self) -> bool:
+        """Whether it contains answers under keys without draws; see `older_key`."""
         ...
 
     @property

@@ -6,11 +6,12 @@ Both take the same path: the process that runs the case asks the gateway, which 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from evalsuite.core.errors import ReplayMiss, RunError
-from evalsuite.core.json_codec import digest, encode_request
+from evalsuite.core.errors import ReplayMiss, RequestRefused, RunError
+from evalsuite.core.json_codec import Plain, digest, encode_request
 from evalsuite.core.types import Message, Request, Usage, as_message
 
 if TYPE_CHECKING:
@@ -151,13 +152,21 @@ class CaseAsker(Asker, Keeper, Protocol):
 
 
 class Meter:
-    """Requests and usage of one case, over all models."""
+    """Requests and usage of one case, over all models. It numbers equal requests, each of which is a draw of its own.
 
-    def __init__(self, whole: Meter | None = None) -> None:
+    Args:
+        whole: the meter that this one is a part of.
+        scope: the case's id; without one, equal requests share one answer.
+        share_greedy: whether equal requests with temperature 0 share one answer, over all cases.
+    """
+
+    def __init__(self, whole: Meter | None = None, scope: str = "", *, share_greedy: bool = False) -> None:
         self.usage = Usage()
         self._whole = whole
+        self.scope: str = whole.scope if whole else scope
+        self.share_greedy: bool = whole.share_greedy if whole else share_greedy
         self._first: dict[str, str] = {}
-        self._requests: list[str] = []
+        self._requests: Counter[str] = Counter()
 
     def add(self, usage: Usage) -> None:
         """Counts a call, here and in the meter that this one is a part of."""
@@ -165,21 +174,33 @@ class Meter:
         if self._whole is not None:
             self._whole.add(usage)
 
-    def note(self, request: Request) -> None:
-        """Notes the fingerprints of a request before it is sent."""
-        if self._whole is not None:
-            self._whole.note(request)
+    def draw(self, request: Request, *, shared: bool = False) -> Request:
+        """Records the fingerprints of a request, and names its draw: the case, and the ordinal of this content in it.
+
+        Args:
+            request: the request.
+            shared: whether equal requests share one answer whoever asks.
+        """
         plain = encode_request(request)
+        # The address and its login belong to the fingerprint `model`.
+        ordinal = self.count(plain, digest(plain | {"base_url": None}))
+        shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
+        return request if shared or not self.scope else replace(request, draw=f"{self.scope} #{ordinal}")
+
+    def count(self, plain: Plain, content: str) -> int:
+        """Counts a request, given as JSON data and its digest; returns how often the case has sent this content."""
         if not self._requests:
             prompt = {"messages": plain["messages"], "tools": plain["tools"]}
             self._first = {"prompt": digest(prompt), "params": digest(plain["params"])}
-        # The address and its login belong to the fingerprint `model`.
-        self._requests.append(digest(plain | {"base_url": None}))
+        self._requests[content] += 1
+        return self._whole.count(plain, content) if self._whole else self._requests[content]
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Of the first request and of all, whose order is left to chance; empty if nothing was asked."""
-        return {**self._first, "requests": digest(sorted(self._requests))} if self._requests else {}
+        """Digests of the first request and of all, regardless of their order; empty without a request."""
+        if not self._requests:
+            return {}
+        return {**self._first, "requests": digest(sorted(self._requests.elements()))}
 
 
 class ModelHandle:
@@ -191,7 +212,8 @@ class ModelHandle:
         base_url: its address; None for the backend's default.
         epoch: the case's epoch.
         overrides: generation parameters that the user set for the whole run.
-        meter: counts the usage.
+        meter: counts the usage, and equal requests.
+        shared: whether equal requests of all cases share one answer.
     """
 
     def __init__(
@@ -202,10 +224,13 @@ class ModelHandle:
         epoch: int = 1,
         overrides: Mapping[str, Any] | None = None,
         meter: Meter | None = None,
+        *,
+        shared: bool = False,
     ) -> None:
         self._asker, self._name, self._base_url, self._epoch = asker, name, base_url, epoch
         self._overrides = overrides or {}
         self.meter = meter or Meter()
+        self._shared = shared
         # Usage of models that play users and tools for the case.
         self.players = Meter(self.meter)
 
@@ -227,21 +252,31 @@ class ModelHandle:
         **params: Any,
     ) -> Completion:
         """Asks the model; see `protocols.Model.chat`."""
+        params |= self._overrides
         request = Request(
             model=self._name,
             messages=read_prompt(prompt),
-            params={**params, **self._overrides},
+            params=params,
             tools=tuple(tools),
             base_url=self._base_url,
             epoch=self._epoch,
         )
-        self.meter.note(request)
-        completion = await self._asker.ask(request)
+        if params.get("n") not in {None, 1}:
+            raise RequestRefused(
+                f"n={params['n']}: a request has one answer; send it {params['n']} times, because each equal request "
+                "of a case gets an answer of its own"
+            )
+        # A vector is a function of its text, so equal texts share it.
+        shared = self._shared or params.get("api") == "embeddings"
+        completion = await self._asker.ask(self.meter.draw(request, shared=shared))
         self.meter.add(completion.usage)
         return completion
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Returns a handle for another model of the same case; one of the same name keeps the address."""
+        """Returns a handle for another model of the same case; one of the same name keeps the address.
+
+        With an epoch, equal requests of all cases share one answer, as a simulated tool needs.
+        """
         same = name == self._name and base_url is None
         return type(self)(
             self._asker,
@@ -250,6 +285,7 @@ class ModelHandle:
             epoch or self._epoch,
             self._overrides if same else {},
             self.meter,
+            shared=self._shared or epoch is not None,
         )
 
     def player(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:

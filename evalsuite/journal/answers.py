@@ -33,6 +33,9 @@ SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: 
 NOTE_WITHIN = 0.05
 """Seconds that a write may be delayed to join another transaction, if nobody waits for it and it costs nothing."""
 
+OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
+"""Finds an answer under a key without a draw; see `gateway.concealment.KEY_MARK`."""
+
 TAKEN_OVER = {
     "parts": "?, ?",
     "requests": "?, ?",
@@ -51,6 +54,7 @@ class Answers:
 
     Attributes:
         damaged: number of damaged answers, which are requested again.
+        holds_older: whether it contains answers under keys without draws.
         tool_calls: calls of tools.
     """
 
@@ -58,6 +62,7 @@ class Answers:
         self._database, self._session = database, session
         self.tool_calls = ToolCalls(database, session)
         self.damaged = 0
+        self.holds_older = database.one(OLDER) is not None
         self._group = database.group
         # The keys of all answers if this process wrote them all; None if the file had answers before.
         looked_for = database.read_only or database.one("SELECT 1 FROM answers LIMIT 1")
@@ -201,6 +206,7 @@ class Answers:
                     )
         finally:
             source.close()
+        self.holds_older = self._database.one(OLDER) is not None
 
     def check(self) -> list[str]:
         """Lists the keys of all damaged answers."""

@@ -140,7 +140,7 @@ def pass_parameters(items: Sequence[pytest.Item]) -> None:
         parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
         own = {name: value for name, value in parameters.items() if name != FIXTURE}
         if case is not None and own:
-            parameters[FIXTURE] = case.with_parameters(own)
+            parameters[FIXTURE] = case.with_parameters(own, item.nodeid)
 
 
 def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:

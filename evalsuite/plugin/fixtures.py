@@ -78,7 +78,9 @@ def _lend(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingMo
     process, case = request.config.stash[PROCESS], case_of(request.node)
     make = process.models.demand_judge if judge else process.models.model
     findings = findings_of(request.node) if case else None
-    with lend(make(case.epoch if case else 1), process.background.loop, findings, is_judge=judge) as model:
+    scope = f"{case.scope if case else request.node.nodeid}, fixture {'judge' if judge else 'model'}"
+    lent = make(case.epoch if case else 1, process.models.meter(scope))
+    with lend(lent, process.background.loop, findings, is_judge=judge) as model:
         yield model
 
 

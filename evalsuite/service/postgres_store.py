@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.core.redaction import redact
+from evalsuite.journal.answers import OLDER
 from evalsuite.journal.planned import checksum
 from evalsuite.service.clients import ASKING
 
@@ -115,6 +116,7 @@ class PostgresStore:
         self._gateway = f"{platform.node()} {os.getpid()}"
         self._connection: psycopg.Connection[Any] | None = None
         self._prepare(sorted(client.name for client in clients))
+        self.holds_older = bool(self._run(OLDER))
 
     @property
     def tool_calls(self) -> NoReturn:

@@ -47,6 +47,8 @@ class MemoryStore:
     async def put(self, key: str, _: Request, completion: Completion) -> Completion:
         return self.kept.setdefault(key, completion)
 
+    holds_older = False
+
     def note_sent(self, _key: str, _reserved: float = 0.0) -> int:
         return 0
 

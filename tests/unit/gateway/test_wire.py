@@ -15,7 +15,7 @@ from evalsuite.core import errors
 from evalsuite.core.json_codec import decode_request, dumps, encode_request
 from evalsuite.core.types import Message, Request
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import request_key
+from evalsuite.gateway.concealment import older_key, request_key
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 values = st.recursive(
@@ -98,10 +98,21 @@ def test_half_a_surrogate_pair_counts_as_the_question_mark_that_is_sent() -> Non
 def test_the_key_of_a_request_stays_what_it_is() -> None:
     # Stores of earlier runs are found by it; a change needs another KEY_VERSION and a word in the changelog.
     text = (
-        '{"base_url":"openai http://host/v1","epoch":1,"messages":[{"content":"hello","role":"user"}],"model":"m",'
-        '"params":{"stop":["a"],"temperature":0.5},"tools":[{"name":"f"}],"version":1}'
+        '"epoch":1,"messages":[{"content":"hello","role":"user"}],"model":"m",'
+        '"params":{"stop":["a"],"temperature":0.5},"tools":[{"name":"f"}],"version":'
     )
-    assert request_key("openai http://host/v1", BASE) == hashlib.sha256(text.encode()).hexdigest()
+    shared, drawn, older = (
+        hashlib.sha256(whole.encode()).hexdigest()
+        for whole in (
+            f'{{"base_url":"openai http://host/v1",{text}2}}',
+            f'{{"base_url":"openai http://host/v1","draw":"case #2",{text}2}}',
+            f'{{"base_url":"openai http://host/v1",{text}1}}',
+        )
+    )
+    draw = replace(BASE, draw="case #2")
+    assert request_key("openai http://host/v1", BASE) == f"2-{shared[2:]}"
+    assert request_key("openai http://host/v1", draw) == f"2-{drawn[2:]}"
+    assert older_key("openai http://host/v1", BASE) == older_key("openai http://host/v1", draw) == older
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,153 @@
+"""Draws: each equal request of a case has an answer of its own, which a rerun of the case finds again."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.core.errors import RequestRefused
+from evalsuite.core.types import Completion, Message, Request, Usage
+from evalsuite.gateway.concealment import older_key
+from evalsuite.gateway.handle import Meter, ModelHandle
+from tests.unit.gateway.scripted_answers import journal_of
+
+if TYPE_CHECKING:
+    from evalsuite.gateway.gateway import Gateway
+    from tests.unit.gateway.conftest import House, Virtual
+
+
+def counting() -> Any:
+    """Answer each call with another number."""
+    numbers = itertools.count(1)
+    return lambda _: Completion(str(next(numbers)), usage=Usage(1, 10, 5))
+
+
+def handle(gateway: Gateway, case: str, epoch: int = 1, *, share_greedy: bool = False) -> ModelHandle:
+    return ModelHandle(gateway, "m", epoch=epoch, meter=Meter(scope=case, share_greedy=share_greedy))
+
+
+async def ask(model: ModelHandle, times: int = 1, **params: Any) -> list[str]:
+    return [(await model.chat("VOTE", **params)).text for _ in range(times)]
+
+
+def test_equal_requests_of_a_case_are_independent_and_a_rerun_finds_them_in_order(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(counting())
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        first = await ask(handle(gateway, "case"), 5, temperature=1.0)
+        assert first == ["1", "2", "3", "4", "5"]
+        await gateway.aclose()
+        again = house.gateway(backend)
+        assert await ask(handle(again, "case"), 5, temperature=1.0) == first
+        await again.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 5
+
+
+def test_a_rerun_of_parallel_requests_finds_the_same_draws(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(counting())
+
+    async def votes(gateway: Gateway) -> list[str]:
+        model = handle(gateway, "case")
+        answers = await asyncio.gather(*(model.chat("VOTE") for _ in range(5)))
+        return [answer.text for answer in answers]
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        first = await votes(gateway)
+        assert sorted(first) == ["1", "2", "3", "4", "5"]
+        await gateway.aclose()
+        again = house.gateway(backend)
+        assert await votes(again) == first
+        await again.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 5
+
+
+def test_cases_and_epochs_never_share_an_answer(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(counting())
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        answers = [
+            await ask(handle(gateway, case, epoch), temperature=0) for case in "abcd" for epoch in (1, 2)
+        ]
+        assert len({text for (text,) in answers}) == 8
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_models_of_one_case_number_their_requests_together(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(counting())
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        model = handle(gateway, "case")
+        answers = [*await ask(model), *await ask(model.peer("m")), *await ask(model.player("m"))]
+        assert answers == ["1", "2", "3"]
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_greedy_requests_share_an_answer_if_the_user_says_so(house: House, virtual: Virtual) -> None:
+    backend = house.Backend(counting())
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        models = [handle(gateway, case, share_greedy=True) for case in "ab"]
+        assert [await ask(model, 2, temperature=0) for model in models] == [["1", "1"]] * 2
+        assert [await ask(model, temperature=0.5) for model in models] == [["2"], ["3"]]
+        assert [await ask(model) for model in models] == [["4"], ["5"]]
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_a_peer_with_an_epoch_of_its_own_and_embeddings_share_an_answer(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(counting())
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        models = [handle(gateway, case, epoch) for case in "ab" for epoch in (1, 2)]
+        assert [await ask(model.peer("tool", epoch=1)) for model in models] == [["1"]] * 4
+        assert await ask(models[0], 2, api="embeddings") == await ask(models[2], 2, api="embeddings")
+        await gateway.aclose()
+
+    virtual(main())
+
+
+def test_several_answers_of_one_request_are_refused_with_advice() -> None:
+    model = ModelHandle(None, "m", meter=Meter(scope="case"))  # type: ignore[arg-type] # it is not asked
+    with pytest.raises(RequestRefused, match="n=3: a request has one answer; send it 3 times"):
+        asyncio.run(model.chat("VOTE", n=3))
+
+
+def test_a_journal_from_before_draws_still_answers_every_equal_request(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(counting())
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        old = Request("m", (Message("user", "VOTE"),))
+        await journal_of(gateway).put(older_key("scripted", old), old, Completion("old"))
+        await gateway.aclose()
+        resumed = house.gateway(backend)
+        assert [await ask(handle(resumed, case), 2) for case in "ab"] == [["old", "old"]] * 2
+        assert await ask(handle(resumed, "a", 2)) == ["1"]
+        await resumed.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 1
