@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+from bisect import insort
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import encode_usage
@@ -26,12 +28,14 @@ class LoggedCall:
         messages: the conversation as it was sent.
         completion: the answer.
         seconds: wall time, waiting for the limiter included.
+        number: its place among the calls that were sent, from 1.
     """
 
     model: str
     messages: tuple[Message, ...]
     completion: Completion
     seconds: float
+    number: int = 0
 
     @property
     def reply(self) -> Message:
@@ -57,15 +61,21 @@ class _Conversation:
 
 @dataclass(slots=True)
 class CallLog:
-    """The calls of one case, in the order in which they were answered.
+    """The calls of one case, in the order in which they were sent, because answers arrive in any order.
 
     Attributes:
         calls: those that were answered.
         failures: the errors of calls that failed for good; each means that nothing was measured.
+        numbers: numbers for the calls, taken when they are sent.
     """
 
     calls: list[LoggedCall] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
+
+    def add(self, call: LoggedCall) -> None:
+        """Adds an answered call at its place."""
+        insort(self.calls, call, key=lambda other: other.number)
 
     def complete(self, transcript: Transcript) -> Transcript:
         """The transcript; one without messages and events gets those that went over the wire."""

@@ -63,10 +63,10 @@ class CaseModel(ModelHandle):
         **params: Any,
     ) -> Completion:
         """Asks the model; see `protocols.Model.chat`. Tool calls without ids of their own are given some."""
-        messages, started = read_prompt(prompt), time.monotonic()
+        messages, started, number = read_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._noting_failures():
             completion = _numbered(await super().chat(messages, tools=tools, **params), len(messages))
-        self.log.calls.append(LoggedCall(self.name, messages, completion, time.monotonic() - started))
+        self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
 
     async def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:

@@ -66,6 +66,9 @@ class ChannelAsker:
         plain = await self._answer({"request": encode_request(request)})
         return decode_completion(plain["completion"])
 
+    async def note_cancelled(self, request: Request, seconds: float) -> None:
+        await self._answer({"cancelled": encode_request(request), "seconds": seconds})
+
     async def recall(self, effect: Effect) -> Any:
         return (await self._answer({"recall": effect.plain()}))["result"]
 
@@ -176,6 +179,9 @@ def refuse(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
 async def _serve(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
     if "request" in plain:
         return {"completion": encode_completion(await gateway.ask(decode_request(plain["request"])))}
+    if "cancelled" in plain:
+        await gateway.note_cancelled(decode_request(plain["cancelled"]), plain["seconds"])
+        return {}
     if "recall" in plain:
         return {"result": await gateway.recall(Effect(**plain["recall"]))}
     await gateway.keep(Effect(**plain["keep"]), plain["result"])

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from evalsuite.core.errors import (
     BackendUnavailable,
     CallFailed,
+    Detached,
     EvalsuiteError,
     InternalError,
+    ModelError,
     RequestRefused,
     RunError,
 )
 from evalsuite.core.types import Usage
+from evalsuite.gateway.channel import decode_error, encode_error
 from evalsuite.gateway.concealment import Vault, older_key, request_key
 from evalsuite.gateway.handle import EffectLog
 from evalsuite.gateway.spend import (
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.handle import Effect
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.spend import Price
-    from evalsuite.journal.answers import ToolCalls
+    from evalsuite.journal.answers import Outcomes, ToolCalls
     from evalsuite.models.protocol import Backend
 
 PATIENCE = 900.0
@@ -62,6 +65,10 @@ PATIENCE = 900.0
 
 NEVER_REACHED = 3
 """Attempts at a server that never answered before it is taken to be absent rather than busy."""
+
+STRETCH, SLACK = 1.5, 1.0
+"""A request that an earlier session's case cancelled is answered after this many times its seconds, plus slack in
+seconds, so that the case cancels it again first."""
 
 GRACE = 10.0
 """Seconds that the end of a run waits for calls in flight that cost money."""
@@ -151,6 +158,8 @@ class Gateway:
         upstream = self._upstream(request)
         request = self._vault.conceal(request)
         key = request_key(upstream.backend.identity, request)
+        if self.store.outcomes and key in self.store.outcomes.cancelled:
+            await asyncio.sleep(SLACK + STRETCH * self.store.outcomes.cancelled[key])
         call = self._calls.get(key)
         self.served["joined"] += call is not None
         if call is None:
@@ -163,12 +172,27 @@ class Gateway:
                 self.served["kept"] += 1
                 self._used[key] = kept.usage
                 return kept
+            if self.store.read_only and self.store.outcomes:
+                failed = self.store.outcomes.error(key)
+                if failed is not None:
+                    raise decode_error(failed)
             self.served["asked"] += 1
             call = asyncio.create_task(self._complete(key, upstream, request))
             self._calls[key] = call
             call.add_done_callback(lambda done: self._forget(key, done))
         # The caller may give up; the call goes on, because it is paid for.
         return await asyncio.shield(call)
+
+    async def note_cancelled(self, request: Request, seconds: float) -> None:
+        """Stores that a case cancelled a request; a rerun then waits as long for the case to do so again.
+
+        Args:
+            request: the request.
+            seconds: time after which it was cancelled.
+        """
+        if self.store.outcomes and not self.store.read_only:
+            identity = self._upstream(request).backend.identity
+            self.store.outcomes.note_cancelled(request_key(identity, self._vault.conceal(request)), seconds)
 
     async def recall(self, effect: Effect) -> Any:
         return EffectLog(self.store.tool_calls).recall(effect)
@@ -201,7 +225,12 @@ class Gateway:
 
     async def _complete(self, key: str, upstream: Upstream, request: Request) -> Completion:
         price = self._price(upstream, request.model)
-        completion = await self._persist(key, upstream, request, price)
+        try:
+            completion = await self._persist(key, upstream, request, price)
+        except ModelError as error:
+            if self.store.outcomes and not self.store.read_only and not isinstance(error, Detached):
+                self.store.outcomes.note_error(key, encode_error(error))
+            raise
         # The backend's identity is its address without secrets.
         self._storing.add(self._calls[key])
         kept = await self._keep(
@@ -410,6 +439,11 @@ class Store(Protocol):
     @property
     def holds_older(self) -> bool:
         """Whether it contains answers under keys without draws; see `older_key`."""
+        ...
+
+    @property
+    def outcomes(self) -> Outcomes | None:
+        """Requests of cases that have no answer; None if no case runs here."""
         ...
 
     @property

@@ -6,6 +6,7 @@ Both take the same path: the process that runs the case asks the gateway, which 
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -150,6 +151,10 @@ class Asker(Protocol):
 class CaseAsker(Asker, Keeper, Protocol):
     """Serves a case: its model calls and its tool calls."""
 
+    async def note_cancelled(self, request: Request, seconds: float) -> None:
+        """Stores that the case cancelled a request after so many seconds."""
+        ...
+
 
 class Meter:
     """Requests and usage of one case, over all models. It numbers equal requests, each of which is a draw of its own.
@@ -158,6 +163,9 @@ class Meter:
         whole: the meter that this one is a part of.
         scope: the case's id; without one, equal requests share one answer.
         share_greedy: whether equal requests with temperature 0 share one answer, over all cases.
+
+    Attributes:
+        cancelled: the case's cancelled requests, each with the seconds until then.
     """
 
     def __init__(self, whole: Meter | None = None, scope: str = "", *, share_greedy: bool = False) -> None:
@@ -167,6 +175,7 @@ class Meter:
         self.share_greedy: bool = whole.share_greedy if whole else share_greedy
         self._first: dict[str, str] = {}
         self._requests: Counter[str] = Counter()
+        self.cancelled: list[tuple[Request, float]] = whole.cancelled if whole else []
 
     def add(self, usage: Usage) -> None:
         """Counts a call, here and in the meter that this one is a part of."""
@@ -194,6 +203,11 @@ class Meter:
             self._first = {"prompt": digest(prompt), "params": digest(plain["params"])}
         self._requests[content] += 1
         return self._whole.count(plain, content) if self._whole else self._requests[content]
+
+    def note_cancelled(self, request: Request, seconds: float) -> None:
+        """Records a draw that the case cancelled; whether it was the case is known when the case ends."""
+        if request.draw:
+            self.cancelled.append((request, seconds))
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -268,7 +282,14 @@ class ModelHandle:
             )
         # A vector is a function of its text, so equal texts share it.
         shared = self._shared or params.get("api") == "embeddings"
-        completion = await self._asker.ask(self.meter.draw(request, shared=shared))
+        import asyncio
+
+        request, started = self.meter.draw(request, shared=shared), time.monotonic()
+        try:
+            completion = await self._asker.ask(request)
+        except asyncio.CancelledError:
+            self.meter.note_cancelled(request, time.monotonic() - started)
+            raise
         self.meter.add(completion.usage)
         return completion
 

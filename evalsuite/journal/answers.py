@@ -41,6 +41,7 @@ TAKEN_OVER = {
     "requests": "?, ?",
     "answers": "?, ?, ?, ?, ?",
     "tool_calls": "?, ?, ?, ?, ?, ?, ?, ?",
+    "outcomes": "?, ?, ?, ?",
 }
 """Tables that one journal takes over from another, with a place for each column."""
 
@@ -56,11 +57,13 @@ class Answers:
         damaged: number of damaged answers, which are requested again.
         holds_older: whether it contains answers under keys without draws.
         tool_calls: calls of tools.
+        outcomes: requests without an answer; None if no case runs here.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
         self._database, self._session = database, session
         self.tool_calls = ToolCalls(database, session)
+        self.outcomes: Outcomes | None = Outcomes(database, session)
         self.damaged = 0
         self.holds_older = database.one(OLDER) is not None
         self._group = database.group
@@ -222,6 +225,46 @@ class Answers:
     def close(self) -> None:
         """Closes the file; everything stored is in it."""
         self._database.close()
+
+
+class Outcomes:
+    """Requests that have no answer: failed for good, or cancelled by their case.
+
+    Args:
+        database: the journal's database.
+        session: the number of the run's session; None outside a run.
+
+    Attributes:
+        cancelled: seconds after which earlier sessions' cases cancelled a request, by its key.
+    """
+
+    def __init__(self, database: Database, session: int | None = None) -> None:
+        self._database, self._session = database, session
+        self.cancelled: dict[str, float] = dict(
+            database.all("SELECT key, cancelled FROM outcomes WHERE cancelled IS NOT NULL")
+        )
+
+    def error(self, key: str) -> Any | None:
+        """Reads the error of a request as JSON data, or None."""
+        row = self._database.one("SELECT error FROM outcomes WHERE key = ? AND error IS NOT NULL", key)
+        return row and json.loads(row[0])
+
+    def note_error(self, key: str, error: Any) -> None:
+        """Stores why a request failed, as JSON data, with the next transaction."""
+        self._note("error", key, dumps(error))
+
+    def note_cancelled(self, key: str, seconds: float) -> None:
+        """Stores that a case cancelled a request after so many seconds, with the next transaction."""
+        self._note("cancelled", key, seconds)
+
+    def _note(self, column: str, key: str, value: object) -> None:
+        statement = (
+            f"INSERT INTO outcomes (key, {column}, session) VALUES (?, ?, ?) "  # noqa: S608 - a constant
+            f"ON CONFLICT (key) DO UPDATE SET {column} = excluded.{column}, session = excluded.session"
+        )
+        values = (key, value, self._session)
+        self._database.group.add(lambda db: db.execute(statement, values))
+        self._database.group.flush_within(NOTE_WITHIN)
 
 
 class ToolCalls:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RunError
-from evalsuite.journal.schema import SCHEMA, TABLES, VERSION
+from evalsuite.journal.schema import OLDEST, OUTCOMES, SCHEMA, TABLES, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -94,13 +94,23 @@ class Database:
 
     def _check_version(self) -> None:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if version != VERSION:
+        if not OLDEST <= version <= VERSION:
             raise RunError(
                 f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}"
             )
-        for table in TABLES:
+        for table in TABLES if version == VERSION else TABLES[:-1]:
             # Other programs' files have versions, too.
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
+        if version < VERSION:
+            self._upgrade()
+
+    def _upgrade(self) -> None:
+        """Add the table that the older version lacks: in memory if the file must not change."""
+        if self.read_only:
+            self._db.execute("PRAGMA temp_store = MEMORY")
+            self._db.execute(OUTCOMES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
+        else:
+            self._db.executescript(f"BEGIN; {OUTCOMES} PRAGMA user_version = {VERSION}; COMMIT;")
 
     def _mend(self) -> None:
         """Copy the readable rows into a new file if the file is damaged."""

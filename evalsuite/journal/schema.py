@@ -11,13 +11,26 @@ from evalsuite.core.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = 3
-"""Version 1 held answers only, version 2 large parts of messages wherever they stood, and no batches."""
+VERSION = 4
+"""Version 1 held answers only, version 2 large parts of messages in their place and no batches, 3 no outcomes."""
+
+OLDEST = 3
+"""The oldest version that is still read."""
 
 TABLES = (
     *("sessions", "lease", "cases", "parts", "requests", "attempts", "answers", "tool_calls", "records"),
-    *("batches", "batch_lines"),
+    *("batches", "batch_lines", "outcomes"),
 )
+
+OUTCOMES = """
+-- One row per request that failed for good, or that its case cancelled. A replay repeats both.
+CREATE TABLE outcomes (
+    key        TEXT PRIMARY KEY,
+    error      TEXT,              -- JSON: class and message; an answer under the same key is newer
+    cancelled  REAL,              -- seconds after which the case cancelled it
+    session    INTEGER
+);
+"""
 
 SCHEMA = """
 -- One row per pytest session that wrote here: the first one, and each that resumed the run.
@@ -77,7 +90,7 @@ CREATE TABLE attempts (
     completion_tokens  INTEGER,
     words              TEXT NOT NULL      -- message of the error
 );
--- One row per request that was answered completely. Errors are never stored: they are asked again.
+-- One row per request that was answered completely. A resumed run repeats failed requests.
 CREATE TABLE answers (
     key         TEXT PRIMARY KEY,
     completion  TEXT NOT NULL,     -- json_codec.encode_completion
@@ -129,6 +142,7 @@ CREATE TABLE batch_lines (
 );
 CREATE INDEX batch_lines_by_key ON batch_lines (key);
 """
+SCHEMA += OUTCOMES
 
 
 LARGE = 4096

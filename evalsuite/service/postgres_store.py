@@ -103,6 +103,7 @@ class PostgresStore:
     """
 
     read_only = False
+    outcomes = None
     shared = True
 
     def __init__(self, url: str, clients: Iterable[Client], max_age: float | None) -> None:

@@ -52,6 +52,8 @@ class SqliteStore(Answers):
             ) from error
         super().__init__(Database(path))
         self._max_age = max_age
+        # Cases run in sessions, which keep the outcomes of their requests.
+        self.outcomes = None
         self._numbers = {client.name: self._number(client.name) for client in clients}
 
     def _number(self, client: str) -> int:

@@ -274,7 +274,7 @@ def solve(sample, model):
 
 @benchmark("own", SAMPLES, solver=solve)
 def test_own(transcript):
-    assert transcript.answer.startswith("n=2: one answer a request")
+    assert transcript.answer.startswith("n=2: a request has one answer; send it 2 times")
 """,
     )
     suite.run().assert_outcomes(passed=1)

@@ -125,18 +125,22 @@ def test_a_fresh_run_asks_again(many: Suite, chat_server: ChatServer) -> None:
     assert len(many.runs()) == 2
 
 
-def test_identical_requests_are_paid_once(suite: Suite, chat_server: ChatServer) -> None:
+@pytest.mark.parametrize(("option", "requests"), [((), 20), (("--share-greedy",), 1)])
+def test_equal_requests_of_several_cases_are_made_once_only_if_the_user_says_so(
+    suite: Suite, chat_server: ChatServer, option: tuple[str, ...], requests: int
+) -> None:
     suite.pytester.makepyfile(
         test_capitals="""
         from evalsuite import Sample, benchmark, generate
-        @benchmark("same", [Sample(id=str(n), input="the same") for n in range(20)], solver=generate())
+        @benchmark("same", [Sample(id=str(n), input="the same") for n in range(20)],
+                   solver=generate(temperature=0))
         def test_same(transcript):
             assert transcript.answer == "the same"
         """
     )
     suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
-    suite.run("-n", "2").assert_outcomes(passed=20)
-    assert len(chat_server.bodies) == 1
+    suite.run("-n", "2", *option).assert_outcomes(passed=20)
+    assert len(chat_server.bodies) == requests
 
 
 def test_when_a_worker_dies_every_finished_case_is_in_the_report(

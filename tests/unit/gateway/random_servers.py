@@ -48,6 +48,7 @@ class MemoryStore:
         return self.kept.setdefault(key, completion)
 
     holds_older = False
+    outcomes = None
 
     def note_sent(self, _key: str, _reserved: float = 0.0) -> int:
         return 0

@@ -75,12 +75,16 @@ class Answers:
         self.answer = answer
         self.heard: list[Request] = []
         self.kept: dict[int, Any] = {}
+        self.cancelled: list[tuple[Request, float]] = []
 
     async def ask(self, request: Request) -> Completion:
         self.heard.append(request)
         said = self.answer(request)
         found: Completion = said if isinstance(said, Completion) else await said
         return found
+
+    async def note_cancelled(self, request: Request, seconds: float) -> None:
+        self.cancelled.append((request, seconds))
 
     async def recall(self, effect: Effect) -> Any:
         return self.kept.get(effect.number)
@@ -251,6 +255,13 @@ def test_a_worker_that_dies_with_requests_under_way_leaves_the_others_alone(wire
     end.close()
     assert isinstance(ask.exception(WAIT), InternalError) or ask.result(WAIT).text == "last words"
     assert loop.submit(asker.ask(request("alive"))).result(WAIT).text == "alive"
+
+
+def test_a_worker_reports_the_requests_that_its_case_cancelled(wire: Wire) -> None:
+    gateway = Answers(lambda _: FULL)
+    asker, loop, _ = wire.worker(gateway)
+    loop.submit(asker.note_cancelled(request("slow"), 2.5)).result(WAIT)
+    assert gateway.cancelled == [(request("slow"), 2.5)]
 
 
 def test_a_worker_s_tool_calls_are_kept_and_found_again(wire: Wire) -> None:

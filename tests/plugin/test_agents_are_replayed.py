@@ -1,0 +1,80 @@
+"""Agents that vote, are refused, give up or fall back: a replay gives each draw back as it was."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import ChatServer, Reply
+    from tests.plugin.conftest import Suite
+
+AGENTS = """
+import asyncio
+import openai
+from evalsuite import Sample, Transcript, benchmark, exact_match
+from evalsuite.errors import RequestRefused
+
+SAMPLES = [Sample(id=name, input=name, target="fine") for name in ("a", "b")]
+
+async def agent(sample, model):
+    votes = await asyncio.gather(*(model.chat("VOTE", temperature=1.0) for _ in range(3)))
+    votes += [await model.chat("VOTE", temperature=1.0) for _ in range(2)]
+    said = [vote.text for vote in votes]
+    try:
+        await model.chat("TOO LONG")
+    except RequestRefused as error:
+        said.append(f"refused: {error}")
+    try:
+        await model.openai().chat.completions.create(model="m", messages=[{"role": "user", "content": "TOO LONG"}])
+    except openai.BadRequestError as error:
+        said.append(f"refused: {error}")
+    try:
+        async with asyncio.timeout(0.2):
+            said.append((await model.chat("SLOW")).text)
+    except TimeoutError:
+        said.append("gave up")
+    return Transcript("fine", facts={"said": said})
+
+@benchmark("agents", SAMPLES, solver=agent, scorers=[exact_match()])
+def test_agents(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+
+def without_times(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {name: value for name, value in record.items() if "seconds" not in name}
+        | {"transcript": {**record["transcript"], "events": []}}
+        for record in records
+    ]
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_replay_gives_every_draw_its_outcome_again(
+    suite: Suite, chat_server: ChatServer, workers: str
+) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_agents=AGENTS)
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    numbers = itertools.count(1)
+
+    def reply(body: dict[str, Any]) -> Reply:
+        content = body["messages"][-1]["content"]
+        if content == "TOO LONG":
+            return chat_server.say(status=400, body={"error": {"message": "context length exceeded"}})
+        return chat_server.say(str(next(numbers)), delay=2.0 * (content == "SLOW"))
+
+    chat_server.reply = reply
+    suite.run("-n", workers, "--run=first").assert_outcomes(passed=2)
+    first = suite.records("first")
+    votes = [record["facts"]["said"][:5] for record in first]
+    assert len({vote for each in votes for vote in each}) == 10
+    assert all("context length exceeded" in record["facts"]["said"][5] for record in first)
+    assert [record["facts"]["said"][7] for record in first] == ["gave up"] * 2
+    requests = len(chat_server.bodies)
+    suite.run("-n", workers, "--replay=first", "--run=second").assert_outcomes(passed=2)
+    assert len(chat_server.bodies) == requests
+    assert without_times(suite.records("second")) == without_times(first)

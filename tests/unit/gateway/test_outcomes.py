@@ -1,0 +1,141 @@
+"""Outcomes: requests that were refused, failed or cancelled are repeated as such by a replay."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalsuite.core.errors import CallFailed, EvalsuiteError, ReplayMiss, RequestRefused
+from evalsuite.gateway.gateway import SLACK, STRETCH, Gateway
+from evalsuite.gateway.handle import Meter, ModelHandle
+from evalsuite.gateway.limiter import Limiter
+from evalsuite.journal.answers import Answers
+from evalsuite.models.answers import ReplayBackend
+from evalsuite.models.protocol import Transient
+from tests.unit.gateway.scripted_answers import ANSWER, script, slow
+
+if TYPE_CHECKING:
+    from evalsuite.core.types import Completion
+    from tests.unit.gateway.conftest import House, ScriptedBackend, Virtual
+
+
+def replay(house: House, backend: ScriptedBackend) -> Gateway:
+    store = Answers.open(house.path / "store.sqlite", read_only=True)
+    house.stores.append(store)
+    return Gateway(
+        lambda *_: ReplayBackend(backend, "first"), store, Limiter(8, clock=house.now), clock=house.now
+    )
+
+
+async def outcome(gateway: Gateway, request: Any) -> Completion | tuple[type[Exception], str]:
+    try:
+        return await gateway.ask(request)
+    except EvalsuiteError as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(RequestRefused("400: context length"), RequestRefused), (Transient("broken"), CallFailed)],
+)
+def test_a_replay_repeats_a_failure_in_its_own_words(
+    house: House, virtual: Virtual, error: Exception, kind: type[Exception]
+) -> None:
+    backend = house.Backend(script(error))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        first = await outcome(gateway, house.request())
+        assert first[0] is kind  # type: ignore[index] # it is no completion
+        await gateway.aclose()
+        again = replay(house, backend)
+        assert await outcome(again, house.request()) == first
+        assert await outcome(again, house.request("other")) != first
+        await again.aclose()
+
+    virtual(main())
+
+
+def test_a_resumed_run_asks_again_what_was_refused_and_a_replay_gives_the_newer_answer(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(script(RequestRefused("no"), ANSWER))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        assert await outcome(gateway, house.request()) == (RequestRefused, "no")
+        assert await outcome(gateway, house.request()) == (answered := await gateway.ask(house.request()))
+        await gateway.aclose()
+        again = replay(house, backend)
+        assert await again.ask(house.request()) == answered
+        await again.aclose()
+
+    virtual(main())
+
+
+async def hurried(gateway: Gateway, seconds: float) -> tuple[str, Meter]:
+    """A case that gives up after some seconds."""
+    meter = Meter(scope="case")
+    try:
+        async with asyncio.timeout(seconds):
+            return (await ModelHandle(gateway, "m", meter=meter).chat("slow")).text, meter
+    except TimeoutError:
+        return "gave up", meter
+
+
+@pytest.mark.parametrize("replayed", [True, False])
+def test_a_request_that_its_case_cancelled_is_cancelled_again(
+    house: House, virtual: Virtual, *, replayed: bool
+) -> None:
+    backend = house.Backend(slow(3.0))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        text, meter = await hurried(gateway, 2.0)
+        assert text == "gave up"
+        # The call goes on and its answer is kept, because it is paid for.
+        await asyncio.sleep(5.0)
+        for request, _ in meter.cancelled:
+            await gateway.note_cancelled(request, 2.0)
+        await gateway.aclose()
+        again = replay(house, backend) if replayed else house.gateway(backend)
+        assert (await hurried(again, 2.0))[0] == "gave up"
+        began = house.now()
+        assert (await hurried(again, 60.0))[0] == "fine"
+        assert house.now() - began == pytest.approx(2.0 * STRETCH + SLACK)
+        await again.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == 1
+
+
+def test_a_journal_from_before_outcomes_is_replayed_unchanged_and_extended_by_a_resumed_run(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(script(ANSWER, RequestRefused("no")))
+    path = house.path / "store.sqlite"
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        answered = await gateway.ask(house.request())
+        await gateway.aclose()
+        with sqlite3.connect(path) as db:
+            db.executescript("DROP TABLE outcomes; PRAGMA user_version = 3")
+        db.close()
+        before = path.read_bytes()
+        again = replay(house, backend)
+        assert await again.ask(house.request()) == answered
+        assert (await outcome(again, house.request("other")))[0] is ReplayMiss  # type: ignore[index] # see above
+        await again.aclose()
+        assert path.read_bytes() == before
+        resumed = house.gateway(backend)
+        refused = await outcome(resumed, house.request("other"))
+        await resumed.aclose()
+        last = replay(house, backend)
+        assert await outcome(last, house.request("other")) == refused == (RequestRefused, "no")
+        await last.aclose()
+
+    virtual(main())
