@@ -78,7 +78,7 @@ class Models:
         return Meter(scope=scope, share_greedy=self._settings.share_greedy)
 
     async def note_cancelled(self, meter: Meter) -> None:
-        """Store which requests a case cancelled by itself; called once it is solved."""
+        """Store the requests that a case cancelled by itself; called after it is solved."""
         for request, seconds in meter.cancelled:
             with suppress(RunError):
                 await self._asker.note_cancelled(request, seconds)
