@@ -1,7 +1,9 @@
 """A server on this machine that speaks SandboxFusion's `POST /run_code`, and really runs what it is sent.
 
-Written from the protocol (github.com/bytedance/SandboxFusion, `sandbox/server/sandbox_api.py`). Scripts run in this
-project's own sandbox, within one program that starts them as a process of their own.
+Written from the protocol (github.com/bytedance/SandboxFusion, `sandbox/server/sandbox_api.py` and
+`sandbox/runners/base.py`): files are put beside the script and fetched afterwards, a limit on memory bounds the address
+space, and standard error is kept up to 1 MiB. An answer is sent in two packets. Scripts run in this project's own
+sandbox, within one program that starts them as a process of their own.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import asyncio
 import base64
 import json
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -24,13 +27,21 @@ import base64, json, os, subprocess, sys, time
 started = time.monotonic()
 path = os.environ | {{"PYTHONPATH": os.pathsep.join(sys.path[1:])}}
 open("script.py", "wb").write(base64.b64decode({code!r}))
+for name, content in {files!r}.items():
+    open(name, "wb").write(base64.b64decode(content))
+if {memory} > 0:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (min({memory} << 20, resource.getrlimit(resource.RLIMIT_AS)[1]),) * 2)
 try:
     done = subprocess.run([sys.executable, "-B", "script.py"], capture_output=True, timeout={seconds!r}, env=path)
     result = ["Finished", done.returncode, done.stdout, done.stderr]
 except subprocess.TimeoutExpired as error:
     result = ["TimeLimitExceeded", None, error.stdout or b"", error.stderr or b""]
-result[2:] = [part.decode("utf-8", "replace") for part in result[2:]]
-print(json.dumps([*result, time.monotonic() - started]))
+result[2:] = [part[: 1 << 20].decode("utf-8", "replace") for part in result[2:]]
+fetched = {{
+    name: base64.b64encode(open(name, "rb").read()).decode() for name in {fetch!r} if os.path.isfile(name)
+}}
+print(json.dumps([*result, time.monotonic() - started, fetched]))
 """
 
 
@@ -46,16 +57,22 @@ def fusion_server() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            heard.append(asked)
+            heard.append(asked | {"authorization": self.headers.get("Authorization")})
             code = base64.b64encode(asked["code"].encode()).decode()
-            program = _RUN.format(code=code, seconds=asked["run_timeout"])
+            program = _RUN.format(
+                code=code,
+                seconds=asked["run_timeout"],
+                files=asked["files"],
+                memory=asked["memory_limit_MB"],
+                fetch=asked["fetch_files"],
+            )
             ran = asyncio.run_coroutine_threadsafe(
                 sandbox.run(program, timeout=asked["run_timeout"] + 20), loop
             )
             answer: dict[str, Any] = {"status": "SandboxError", "message": "it broke", "run_result": None}
             execution = ran.result()
             if execution.error is None:
-                status, code, stdout, stderr, seconds = json.loads(execution.stdout)
+                status, code, stdout, stderr, seconds, fetched = json.loads(execution.stdout)
                 answer = {
                     "status": "Success" if code == 0 else "Failed",
                     "message": "",
@@ -67,13 +84,16 @@ def fusion_server() -> Iterator[tuple[str, list[dict[str, Any]]]]:
                         "stderr": stderr,
                         "execution_time": seconds,
                     },
-                    "files": {},
+                    "files": fetched,
                 }
             data = json.dumps(answer).encode()
             self.send_response(200 if self.path == "/run_code" else 404)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            self.wfile.write(data)
+            # A client that takes the first packet for the whole answer reads half of it.
+            self.wfile.write(data[:100])
+            time.sleep(0.05)
+            self.wfile.write(data[100:])
 
         def log_message(self, *_: object) -> None:
             """The terminal is the tests'."""

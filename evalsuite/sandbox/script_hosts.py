@@ -26,6 +26,7 @@ from evalsuite.sandbox.tiers import DOCKER, INSIDE, SERVERS
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
+    from collections.abc import Mapping
 
     import aiohttp
 
@@ -35,17 +36,19 @@ if TYPE_CHECKING:
 START_SECONDS = 60.0
 """What a script may take beyond its program: an interpreter starts, pandas is imported, tables are read."""
 _NO_TABLE, _ALARM = 97, 14
+BUNDLE, RESULT = "evalsuite-program.zip", "evalsuite-result"
+"""Files beside the script where a host takes and returns files: what it runs, and what the program left."""
 _SCRIPT = """\
 import base64, io, os, sys, tempfile, zipfile
 folder = tempfile.mkdtemp()
-zipfile.ZipFile(io.BytesIO(base64.b64decode({bundle!r}))).extractall(folder)
+zipfile.ZipFile({source}).extractall(folder)
 sys.path.insert(0, folder)
 for name in ("numpy", "pandas"):
     try: __import__(name)
     except ImportError: pass
 from inside import program
 sys.path.remove(folder)
-program.run_alone(os.path.join(folder, "payload"), {word!r}, {seconds!r})
+program.run_alone(os.path.join(folder, "payload"), {word!r}, {seconds!r}, {result!r})
 """
 _INSTALLED = f"""\
 import json, platform
@@ -68,6 +71,7 @@ class ScriptEnd:
         status: its exit status; negative, or 128 and more, where a signal ended it.
         seconds: how long it took.
         timed_out: whether its host stopped it for time.
+        result: content of the file `RESULT`; None if the host has no files or the script left none.
     """
 
     stdout: bytes
@@ -75,6 +79,7 @@ class ScriptEnd:
     status: int
     seconds: float
     timed_out: bool = False
+    result: bytes | None = None
 
 
 class ScriptHost(Protocol):
@@ -84,14 +89,16 @@ class ScriptHost(Protocol):
         tier: its name in records.
         at_once: how many scripts may run at a time.
         alive: whether scripts can be run.
+        takes_files: whether it puts files beside the script and returns the file `RESULT`.
     """
 
     tier: str
     at_once: int
     alive: bool
+    takes_files: bool
 
-    async def run(self, script: str, seconds: float) -> ScriptEnd:
-        """Runs a script.
+    async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
+        """Runs a script, with files beside it if it takes any.
 
         Raises:
             SandboxError: the place failed, which says nothing about the script.
@@ -116,18 +123,22 @@ async def run_program(host: ScriptHost, content: bytes, seconds: float, limits: 
         SandboxError: the host failed, or a table could not be loaded.
     """
     word = secrets.token_hex(16)
-    bundle = base64.b64encode(_bundle(content)).decode()
-    end = await host.run(_SCRIPT.format(bundle=bundle, word=word, seconds=seconds), seconds + START_SECONDS)
-    error, reached, files = end.stderr.rpartition(f"\n{word}".encode())
+    bundle = _bundle(content)
+    files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
+    source = repr(BUNDLE) if files else f"io.BytesIO(base64.b64decode({base64.b64encode(bundle)!r}))"
+    script = _SCRIPT.format(source=source, word=word, seconds=seconds, result=RESULT if files else "")
+    end = await host.run(script, seconds + START_SECONDS, files)
+    handed_over = end.stderr if end.result is None else end.result
+    error, reached, written = handed_over.rpartition(f"\n{word}".encode())
     if not reached:
         # It ended before it could hand over anything.
-        error, files = files, b""
+        error, written = written, b""
     how = _how(end)
     if end.status == _NO_TABLE and reached:
         words = error.decode("utf-8", "replace").strip()
         raise SandboxError(f"the program's tables could not be loaded: {words}")
     result = describe_round(how, end.stdout, error, timeout=seconds, seconds=end.seconds, limits=limits)
-    return replace(result, tier=host.tier, files=read_files(_decode(files)))
+    return replace(result, tier=host.tier, files=read_files(_decode(written)))
 
 
 async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
@@ -205,6 +216,7 @@ class Docker:
     """
 
     alive = True
+    takes_files = False
 
     def __init__(self, image: str, limits: Limits) -> None:
         self.tier, self._image, self._limits = f"docker:{image}", image, limits
@@ -215,7 +227,7 @@ class Docker:
         # Where both are installed, often only one has an engine; where neither has, the first one says why.
         self._command = next(filter(_answers, commands), commands[0]) if len(commands) > 1 else commands[0]
 
-    async def run(self, script: str, seconds: float) -> ScriptEnd:
+    async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - it takes none
         """Runs a script in a container of its own, which is removed.
 
         Raises:
@@ -320,20 +332,24 @@ LARGEST = 64 << 20
 class FusionServer:
     """A remote sandbox; see `ScriptHost`.
 
+    The server is not told a limit on memory: it would bound the address space, in which OpenBLAS and others reserve
+    far more than they use.
+
     Args:
-        url: the server's address, for example `http://127.0.0.1:8080`.
-        limits: the program's limits; the server enforces its own.
+        url: the server's address, for example `http://127.0.0.1:8080`. A user and password in it are sent; a key in
+            the environment variable `SANDBOX_FUSION_API_KEY` is sent as a bearer token.
     """
 
     at_once = 16
     alive = True
+    takes_files = True
 
-    def __init__(self, url: str, limits: Limits) -> None:
-        self._url, self._memory = url.rstrip("/"), limits.memory >> 20
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
         self.tier = redact(self._url)
         self._client: aiohttp.ClientSession | None = None
 
-    async def run(self, script: str, seconds: float) -> ScriptEnd:
+    async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
         """Runs a script there.
 
         Raises:
@@ -343,19 +359,23 @@ class FusionServer:
             "code": script,
             "language": "python",
             "run_timeout": seconds,
-            "memory_limit_MB": self._memory,
+            "memory_limit_MB": -1,
+            "files": {name: base64.b64encode(content).decode() for name, content in files.items()},
+            "fetch_files": [RESULT] if files else [],
         }
         answer = await self._post(request, seconds + GRACE_SECONDS)
         result = answer.get("run_result") or answer.get("compile_result")
         if answer.get("status") == "SandboxError" or not isinstance(result, dict):
             raise SandboxError(f"{self.tier} could not run a program: {str(answer.get('message'))[:500]}")
-        status = result.get("return_code")
+        status, fetched = result.get("return_code"), answer.get("files")
+        left = fetched.get(RESULT) if isinstance(fetched, dict) else None
         return ScriptEnd(
             str(result.get("stdout") or "").encode("utf-8", "replace"),
             str(result.get("stderr") or "").encode("utf-8", "replace"),
             status if isinstance(status, int) else 1,
             float(result.get("execution_time") or 0.0),
             result.get("status") == "TimeLimitExceeded",
+            _decode(left.encode()) if isinstance(left, str) else None,
         )
 
     async def _post(self, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -364,11 +384,16 @@ class FusionServer:
         import aiohttp
 
         if self._client is None:
-            self._client = aiohttp.ClientSession()
+            key = os.environ.get("SANDBOX_FUSION_API_KEY")
+            self._client = aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"} if key else {})
         limit = aiohttp.ClientTimeout(total=seconds)
         try:
             async with self._client.post(f"{self._url}/run_code", json=asked, timeout=limit) as response:
-                data = await response.content.read(LARGEST)
+                data = bytearray()
+                async for piece in response.content.iter_chunked(CHUNK):
+                    data += piece
+                    if len(data) > LARGEST:
+                        raise SandboxError(f"{self.tier} answers with more than {LARGEST >> 20} MiB")
                 if response.status != 200:
                     words = data[:300].decode("utf-8", "replace")
                     raise SandboxError(f"{self.tier} answers with status {response.status}: {words}")
@@ -377,7 +402,7 @@ class FusionServer:
             words = str(error) or type(error).__name__
             raise SandboxError(f"{self.tier}/run_code cannot be used: {words}") from error
         if not isinstance(answer, dict):
-            raise SandboxError(f"{self.tier}/run_code answers no JSON object")
+            raise SandboxError(f"{self.tier}/run_code answers with something that is not a JSON object")
         return answer
 
     async def aclose(self) -> None:
@@ -394,7 +419,7 @@ def script_host(tier: str, limits: Limits) -> ScriptHost | None:
         SandboxUnavailable: neither docker nor podman is installed here.
     """
     if tier.startswith(SERVERS):
-        return FusionServer(tier, limits)
+        return FusionServer(tier)
     if tier.startswith(DOCKER):
         return Docker(tier.removeprefix(DOCKER), limits)
     return None

@@ -301,16 +301,18 @@ def _say(text: str) -> None:
 STATUS = {OK: 0, RAISED: 1, NO_TABLE: 97}
 
 
-def run_alone(payload: str, word: str, seconds: float) -> NoReturn:
+def run_alone(payload: str, word: str, seconds: float, result: str) -> NoReturn:
     """Runs the program of a payload, in a folder of its own.
 
     Args:
         payload: file with what the host's `tables.payload` wrote; it is removed.
-        word: stands before the files on standard error.
+        word: stands before the files among what is handed over.
         seconds: time after loading the tables at which SIGALRM kills the process.
+        result: file for the error and the files that the program wrote; if empty, standard error.
     """
     _shut_in()
-    real_error = fcntl.fcntl(STDERR, fcntl.F_DUPFD, FILES + 1)
+    handed_over = os.open(result, os.O_WRONLY | os.O_CREAT) if result else STDERR
+    handed_over = fcntl.fcntl(handed_over, fcntl.F_DUPFD, FILES + 1)
     os.chdir(tempfile.mkdtemp())
     for number, path, mode in (
         (STDERR, ".error", os.O_RDWR | os.O_CREAT),
@@ -324,7 +326,7 @@ def run_alone(payload: str, word: str, seconds: float) -> NoReturn:
     status = run_round(names, "<program>", lambda: signal.setitimer(signal.ITIMER_REAL, seconds))
     signal.setitimer(signal.ITIMER_REAL, 0)
     error, files = (os.pread(number, 4 << 20, 0) for number in (STDERR, FILES))
-    _write(real_error, error + b"\n" + word.encode() + base64.b64encode(files))
+    _write(handed_over, error + b"\n" + word.encode() + base64.b64encode(files))
     os._exit(STATUS[status])
 
 

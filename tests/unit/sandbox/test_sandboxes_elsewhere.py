@@ -92,6 +92,23 @@ def test_the_prompt_names_what_is_installed_there(remote: Lab) -> None:
     assert remote.heard[-1]["language"] == "python"
 
 
+def test_files_of_several_hundred_kilobytes_come_back_from_a_server(remote: Lab) -> None:
+    write = "import os\nfor n in range(6): open(f'{n}.txt', 'w').write(os.urandom(30000).hex())\nprint(1)"
+    execution = remote.run(write, TABLES)
+    assert [len(file.content) for file in execution.files] == [60000] * 6
+
+
+def test_a_server_is_told_no_limit_on_memory_and_the_key_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, lab: Lab, remote: Lab
+) -> None:
+    monkeypatch.setenv("SANDBOX_FUSION_API_KEY", "of-a-test")
+    other = type(lab)(tiers=(remote.url,))
+    assert other.run("print(6 * 7)").stdout == "42\n"
+    other.close()
+    assert remote.heard[-1]["memory_limit_MB"] == -1
+    assert remote.heard[-1]["authorization"] == "Bearer of-a-test"
+
+
 def test_a_server_that_is_not_there_is_one_message(new_lab: Callable[..., Lab]) -> None:
     sandbox = Sandbox(tiers=("http://user:secret@127.0.0.1:9",))
     import asyncio
