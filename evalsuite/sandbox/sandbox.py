@@ -98,6 +98,7 @@ class Sandbox:
         code: str,
         tables: Mapping[str, TableSource] | None = None,
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - the program's time, kept by the sandbox
+        stdin: str | None = None,
     ) -> Execution:
         """Runs one program and leaves nothing of it behind.
 
@@ -106,6 +107,7 @@ class Sandbox:
             tables: what the program finds as DataFrames, by the names of its variables: paths of CSV files,
                 `Table`s or DataFrames. `pd` and `np` are there too.
             timeout: seconds of wall time, and of CPU time of all its processes together.
+            stdin: the program's standard input, which is empty by default.
 
         Returns:
             What it printed and how it ended; a failing program does not raise here.
@@ -114,7 +116,7 @@ class Sandbox:
             SandboxUnavailable: this machine has no working sandbox; the message says how to get one.
             SandboxError: a table cannot be loaded, or the sandbox failed.
         """
-        async with ProgramSession(self, tables or {}, timeout, once=True) as session:
+        async with ProgramSession(self, tables or {}, timeout, once=True, stdin=stdin) as session:
             return await session.run(code)
 
     def session(
@@ -219,12 +221,19 @@ class ProgramSession:
     """
 
     def __init__(
-        self, sandbox: Sandbox, tables: Mapping[str, TableSource], timeout: float, *, once: bool = False
+        self,
+        sandbox: Sandbox,
+        tables: Mapping[str, TableSource],
+        timeout: float,
+        *,
+        once: bool = False,
+        stdin: str | None = None,
     ) -> None:
         self.sandbox = sandbox
         self.tables = tables
         self.timeout = timeout
         self._once = once
+        self._stdin = None if stdin is None else stdin.encode()
         self._one_round = asyncio.Lock()
         self._files: tuple[int, ...] = ()
         self._warm: WarmInterpreter | None = None
@@ -266,7 +275,9 @@ class ProgramSession:
             return await self._elsewhere(place, code, seconds)
 
     async def _elsewhere(self, host: ScriptHost, code: str, seconds: float) -> Execution:
-        content = payload(code, self.tables, last=self._once, same_pandas=False, earlier=self._earlier)
+        content = payload(
+            code, self.tables, last=self._once, same_pandas=False, earlier=self._earlier, stdin=self._stdin
+        )
         result = await run_program(host, content, seconds, self.sandbox.limits)
         ended = result.timed_out or (result.error or "").startswith(DEATH)
         self._earlier = [] if ended else [*self._earlier, code]
@@ -289,7 +300,7 @@ class ProgramSession:
                 return ending
         await warm.load(code)
         own = self.sandbox.environment.is_own
-        self._leave(payload(code, self.tables, last=self._once, same_pandas=own))
+        self._leave(payload(code, self.tables, last=self._once, same_pandas=own, stdin=self._stdin))
         self._key = warm.new_key()
         with _open_for_program(self._files) as files:
             return await warm.begin(self._key, files, seconds, once=self._once)

@@ -55,6 +55,7 @@ def payload(
     last: bool,
     same_pandas: bool = True,
     earlier: Sequence[str] = (),
+    stdin: bytes | None = None,
 ) -> bytes:
     """Encode what one round needs, in the form that `inside/program.py` reads.
 
@@ -65,6 +66,7 @@ def payload(
         same_pandas: whether the program has this process's pandas, by which a DataFrame keeps its types and index;
             another version gets it as comma-separated values.
         earlier: code of the rounds before, to be run once more where no process has kept their variables.
+        stdin: the program's standard input; None leaves it empty.
 
     Raises:
         SandboxError: a value is not a table, or its name is not a valid variable name.
@@ -75,13 +77,16 @@ def payload(
             "code": code,
             "earlier": list(earlier),
             "last": last,
+            "stdin": None if stdin is None else len(stdin),
             "tables": [
                 {"name": name, "format": kind, "header_rows": rows, "size": len(content)}
                 for name, kind, content, rows in packed
             ],
         }
     ).encode()
-    return b"".join((len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed)))
+    return b"".join(
+        (len(header).to_bytes(8, "big"), header, *(content for _, _, content, _ in packed), stdin or b"")
+    )
 
 
 def _pack(

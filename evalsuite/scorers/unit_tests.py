@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import secrets
+import sys
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Score
-from evalsuite.sandbox import Sandbox
-from evalsuite.solvers.programs import python_block
+from evalsuite.sandbox import Execution, Sandbox
+from evalsuite.solvers.program_text import bound_names, find_program, unbound_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.core.types import Sample, Transcript
-    from evalsuite.sandbox import Execution
+    from evalsuite.sandbox import ProgramSession
 
 SHAPES = (
     "HumanEval's (`test` and `entry_point`, with the beginning of the program as `prompt`), MBPP's (`test_list`, "
     "perhaps with `test_setup_code` or `test_imports`), or pairs of standard input and output (`inputs` and "
     "`outputs`, also within `input_output`)"
 )
-_FEED = """\
-import io as _io, sys as _sys
-_sys.stdin = _io.TextIOWrapper(_io.BytesIO({stdin!r}), encoding="utf-8")
-exec(compile({code!r}, "<program answer>", "exec"), {{"__name__": "__main__"}})
-pass
-"""
+_DRIVER = files(__package__).joinpath("two_processes.py").read_text("utf-8")
+_BEGIN = "import types as _types\n_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
+NOT_PLAIN = "not plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,34 @@ class UnitTests:
     checks: Sequence[str] = ()
     pairs: Sequence[tuple[str, str]] = ()
 
+    def functions(self, check: str) -> list[str]:
+        """List the names that a check calls and that neither it nor what precedes the answer defines."""
+        try:
+            tree, before = ast.parse(check), _parse_or_nothing(self.before)
+        except SyntaxError as error:
+            raise ScoringError(f"passes_tests: a test is not Python: {check[:100]!r}: {error}") from error
+        names = unbound_names(tree) - bound_names(before) | ({self.entry_point} - {""})
+        return sorted(names - _used_modules(tree))
+
+    def with_imports(self, check: str) -> str:
+        """Add the imports of the standard library that a check leaves to the answer."""
+        missing = unbound_names(ast.parse(check)) & _used_modules(ast.parse(check))
+        return "".join(f"import {name}\n" for name in sorted(missing)) + check
+
+
+def _parse_or_nothing(code: str) -> ast.Module:
+    try:
+        return ast.parse(code)
+    except SyntaxError:  # the beginning of a function, which the answer goes on with
+        return ast.Module([], [])
+
+
+def _used_modules(tree: ast.Module) -> set[str]:
+    """List the modules of the standard library of which a program uses an attribute."""
+    owners = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    bases = {owner.id for owner in owners if isinstance(owner, ast.Name)}
+    return bases & set(sys.stdlib_module_names)
+
 
 @dataclass(frozen=True, slots=True)
 class PassesTests:
@@ -65,35 +93,73 @@ class PassesTests:
             SandboxUnavailable: no sandbox can be had on this machine.
         """
         tests = read_tests(sample)
-        code = program(transcript.answer, tests)
+        code, form = program(transcript.answer, tests)
         failures = [] if code.strip() else ["the answer holds no program"]
         if code.strip():
             failures = await (self._against_pairs(code, tests) if tests.pairs else self._checks(code, tests))
         note = failures[0] if failures else "passes all its tests"
         cause = _cause(note) if failures else "passed"
-        return {"passes_tests": Score(float(not failures), note, facts={"program": cause})}
+        return {"passes_tests": Score(float(not failures), note, facts={"program": cause, "form": form})}
 
     async def _checks(self, code: str, tests: UnitTests) -> list[str]:
         for check in tests.checks:
-            # A random token shows that the check ran to its end: an answer that ends the process, or prints what a
-            # passed test would print, has not passed.
-            word = secrets.token_hex(16)
-            async with self.sandbox.session(timeout=self.timeout) as session:
-                execution = await session.run(code)
-                if execution.error is None:
-                    execution = await session.run(
-                        f"{check}\n__import__('os').write(1, {word!r}.encode())\nNone"
-                    )
-            if execution.error is not None or not execution.stdout.endswith(word):
-                return [_why(execution, check)]
+            verdict = await self._check(code, tests, check)
+            if verdict == NOT_PLAIN:
+                verdict = await self._check_in_one_process(f"{tests.before}\n{code}", check)
+            if verdict:
+                return [f"{verdict} ({check.splitlines()[-1][:100]})"]
         return []
+
+    async def _check(self, code: str, tests: UnitTests, check: str) -> str:
+        """Run a check in a process that never sees the answer's code; return why it failed, or an empty text."""
+        seconds = self.timeout
+
+        async def run(session: ProgramSession, step: str) -> tuple[Execution, str]:
+            nonlocal seconds
+            if seconds <= 0:
+                return Execution("", f"stopped after {self.timeout:g} s", timed_out=True, seconds=0.0), ""
+            execution = await session.run(step, seconds)
+            seconds -= execution.seconds
+            return execution, execution.stdout.rpartition(token)[2]
+
+        token = secrets.token_hex(16)
+        begin = _BEGIN.format(driver=_DRIVER)
+        async with self.sandbox.session() as answer, self.sandbox.session() as checker:
+            execution, _ = await run(answer, f"{begin}_answer = _driver.AnswerProcess({code!r})")
+            if execution.error is not None or execution.variables_lost:
+                return _last_line(execution)
+            parts = (token, tests.before, tests.with_imports(check), tests.functions(check))
+            start = f"_tests = _driver.TestsProcess(*{parts!r})\n_tests.start()"
+            execution, sent = await run(checker, begin + start)
+            while execution.error is None:
+                kind, *rest = json.loads(sent)
+                if kind != "call":
+                    return NOT_PLAIN if kind == NOT_PLAIN else "".join(rest)
+                execution, result = await run(answer, f"_answer.call({token!r}, {rest[0]!r})")
+                if execution.error is not None or execution.variables_lost or not result:
+                    return _last_line(execution)
+                execution, sent = await run(checker, f"_tests.go_on({result!r})")
+            return _last_line(execution)
+
+    async def _check_in_one_process(self, code: str, check: str) -> str:
+        """Run a check beside the answer, for checks that pass it functions or objects of their own."""
+        # A random token shows that the check ran to its end: an answer that ends the process, or prints what a
+        # passed test would print, has not passed.
+        word = secrets.token_hex(16)
+        async with self.sandbox.session(timeout=self.timeout) as session:
+            execution = await session.run(code)
+            if execution.error is None:
+                execution = await session.run(f"{check}\n__import__('os').write(1, {word!r}.encode())\nNone")
+        if execution.error is not None or not execution.stdout.endswith(word):
+            return _last_line(execution)
+        return ""
 
     async def _against_pairs(self, code: str, tests: UnitTests) -> list[str]:
         for stdin, expected in tests.pairs:
-            feed = _FEED.format(stdin=stdin.encode(), code=code)
-            execution = await self.sandbox.run(feed, timeout=self.timeout)
+            # A last line that is an expression shows nothing here, as in a script.
+            execution = await self.sandbox.run(f"{code}\npass", timeout=self.timeout, stdin=stdin)
             if execution.error is not None:
-                return [_why(execution, f"input {stdin[:60]!r}")]
+                return [f"{_last_line(execution)} (input {stdin[:60]!r})"]
             if _lines(execution.stdout) != _lines(expected):
                 return [
                     f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"
@@ -113,11 +179,16 @@ class PassesTests:
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
     """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
-    The program is the last Python block of the answer, or the whole answer if it has none. The sample's metadata
-    hold the tests, in the shape of HumanEval (Chen et al., arXiv 2107.03374: `test`, `entry_point`,
-    `prompt`), of MBPP (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`), or as pairs of
-    standard input and output (`inputs` and `outputs`, compared line by line without blanks at the ends).
-    With several epochs, pass@k and pass^k are computed from this score.
+    The program is the block of the answer that defines what the tests call, else all its blocks, or the whole answer if
+    it has none (see `find_program`; the fact `form` says which). The sample's metadata hold the tests, in the shape of
+    HumanEval (Chen et al., arXiv 2107.03374: `test`, `entry_point`, `prompt`), of MBPP (Austin et al., arXiv
+    2108.07732: `test_list`, `test_setup_code`), or as pairs of standard input and output (`inputs` and `outputs`,
+    compared line by line without blanks at the ends). With several epochs, pass@k and pass^k are computed from this
+    score.
+
+    Assertions run in a second process that never sees the answer's code, and only plain values pass between the two. So
+    an answer that changes how Python compares or parses does not pass. Checks that hand the answer functions or objects
+    of their own run beside it, because these cannot pass.
 
     The fact `program` gives the cause of a zero: `missing`, `wrong`, `failed` or `timed out`.
 
@@ -155,17 +226,19 @@ def read_tests(sample: Sample) -> UnitTests:
     return UnitTests(pairs=read)
 
 
-def program(answer: str, tests: UnitTests) -> str:
-    """Make the program to test: the code that precedes the answer, then the answer."""
-    block = python_block(answer)
-    code = answer if block is None else block
-    if not code.strip():
-        return ""
+def program(answer: str, tests: UnitTests) -> tuple[str, str]:
+    """Find the program to test, with the code that precedes it; return also the form in which it was written."""
+    wanted = tests.functions(tests.checks[0]) if tests.checks else ()
+    found = find_program(answer, defines=wanted)
+    # The rest of a function, or a program that prints nothing on this reading, is an answer as well.
+    code, form = (found.code, found.form) if found else (answer, "bare")
+    if not code.strip() or ("```" in answer and not found):
+        return "", "missing"
     continues = bool(tests.entry_point) and not re.search(
         rf"^(?:async )?def {re.escape(tests.entry_point)}\b", code, re.MULTILINE
     )
     # A completion may continue the prompt in the middle of a function.
-    return f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"
+    return (f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
 
 
 def _text(value: Any) -> str:
@@ -176,11 +249,8 @@ def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
-def _why(execution: Execution, test: str) -> str:
-    if execution.timed_out:
-        return f"{execution.error} ({test.splitlines()[-1][:100]})"
-    last = (execution.error or "it ended before its test did").splitlines()[-1]
-    return f"{last[:200]} ({test.splitlines()[-1][:100]})"
+def _last_line(execution: Execution) -> str:
+    return (execution.error or "it ended before its test did").splitlines()[-1][:200]
 
 
 def _cause(note: str) -> str:

@@ -16,6 +16,7 @@ from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.solvers import programs
 from evalsuite.solvers.boxed import last_boxed_answer
+from evalsuite.solvers.program_text import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,12 +83,12 @@ class Interleaved:
         async with self.sandbox.session(tables, self.timeout) as session:
             while True:
                 completion = await self._ask(model, messages)
-                code = programs.python_block(completion.text) if len(events) < self.rounds else None
-                if code is None:
+                found = find_program(completion.text, bare=False) if len(events) < self.rounds else None
+                if found is None:
                     break
-                execution = await session.run(code)
-                ended = programs.ending(execution)
-                events.append(programs.event(code, execution))
+                execution = await session.run(found.code)
+                ended = {**programs.ending(execution), "form": found.form}
+                events.append(programs.event(found.code, execution))
                 messages.append(Message("user", self.result(execution, self.rounds - len(events))))
         boxed = last_boxed_answer(completion.text)
         return Transcript(

@@ -14,6 +14,7 @@ from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox
 from evalsuite.solvers import programs
+from evalsuite.solvers.program_text import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,10 +55,11 @@ class ProgramOfThought:
         completion = await model.chat(messages, **self.params)
         answer, ended = "", {"program": "missing"}
         events: tuple[Mapping[str, Any], ...] = ()
-        code = programs.python_block(completion.text)
-        if code is not None:
-            execution = await self.sandbox.run(code, tables, self.timeout)
-            ended, events = programs.ending(execution), (programs.event(code, execution),)
+        found = find_program(completion.text)
+        if found is not None:
+            execution = await self.sandbox.run(found.code, tables, self.timeout)
+            ended = {**programs.ending(execution), "form": found.form}
+            events = (programs.event(found.code, execution),)
             answer = execution.stdout.strip() if ended["program"] == "ok" else ""
         return Transcript(
             answer=answer,
@@ -88,7 +90,8 @@ def program_of_thought(
 ) -> ProgramOfThought:
     """A solver that asks for one program and runs it in the sandbox.
 
-    The last Python block of the answer runs. What it prints, without white space around it, is the answer;
+    The program in the answer runs: its last Python block, or what `find_program` reads more leniently (the fact
+    `form`). What it prints, without white space around it, is the answer;
     where there is no block, or the program fails or takes too long, the answer is empty. The transcript's
     fact `program` says which: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (with its name as
     the fact `package`) or `timed out`; the fact `sandbox` says which tier held it, the fact `files` what it wrote.

@@ -1,4 +1,4 @@
-"""What the solvers that run a model's programs share: prompts over tables, code out of text, events."""
+"""Parts of the solvers that run a model's programs: prompts over tables, endings and events of programs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,6 @@ Tables = Callable[[Sample], "Mapping[str, TableSource]"]
 # The program that describes tables, given the names of their variables; what it prints is the description.
 Describe = Callable[[Sequence[str]], str]
 
-# A fence as CommonMark has it, at any depth of lists and quotes: it ends at a fence of the same sign that is
-# at least as long and stands alone on its line. Possessive: a line of a hundred thousand backticks would
-# otherwise be tried in as many ways.
-_FENCE = re.compile(
-    r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
-    r"(?P<code>.*?)(?:^[ \t>]*+(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
 # A name with a dot is no package that is missing: its parent is there, so the model is wrong about it.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
@@ -109,34 +101,6 @@ def _filled(template: str, question: str, tables: str) -> str:
     # In one pass and not by str.format: all three texts may hold braces of their own.
     values = {"{input}": question, "{tables}": tables}
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
-
-
-def python_block(text: str) -> str | None:
-    """The last fenced block of Python in a model's answer, or None.
-
-    A block counts as Python if its fence says so (`python`, `py`, `python3`, in any case), or if no block
-    does and its fence says nothing. A block that is cut off by the end of the text counts as well.
-    """
-    blocks = [(match["language"].lower(), match) for match in _FENCE.finditer(text)]
-    for languages in (("python", "py", "python3"), ("",)):
-        fences = [match for language, match in blocks if language in languages]
-        if fences:
-            return _without_margin(fences[-1]["code"], fences[-1]["margin"])
-    return None
-
-
-def _without_margin(code: str, margin: str) -> str:
-    """The lines of a fenced block without what stands before the fence: quote marks, and as many blanks."""
-    if not margin:
-        return code
-    before = re.compile(r"[ \t>]" if ">" in margin else r"[ \t]")
-    lines = code.split("\n")
-    for number, line in enumerate(lines):
-        end = 0
-        while end < min(len(margin), len(line)) and before.match(line, end):
-            end += 1
-        lines[number] = line[end:]
-    return "\n".join(lines)
 
 
 def verdict(execution: Execution) -> str:

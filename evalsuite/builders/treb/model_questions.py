@@ -15,7 +15,7 @@ from evalsuite.benchmarks.treb.solving import json_objects
 from evalsuite.builders.treb.lookups import same_answer
 from evalsuite.metrics.numbers import parse_number
 from evalsuite.sandbox import TableFile
-from evalsuite.solvers.programs import python_block
+from evalsuite.solvers.program_text import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +100,7 @@ class QuestionPanel:
         question, chain = text_of(draft, "question"), draft.get("chain")
         if not isinstance(chain, list) or len(chain) < (STEPS if brief.proven else 1):
             raise Dropped(f"its chain has fewer than {STEPS} steps")
-        code = (python_block(text) or "") if brief.proven else ""
+        code = _find_code(text) if brief.proven else ""
         answer = await self._run_program(sheet, code) if brief.proven else text_of(draft, "answer")
         steps = [str(step) for step in chain]
         return ModelPair(question, str(draft.get("long_question") or question), steps, answer, code, (0, 0))
@@ -122,7 +122,7 @@ class QuestionPanel:
         words = VOTER.format(table=table, question=draft.question)
         agreeing = 0
         for voter in self.voters:
-            code = python_block((await voter.chat(words, max_tokens=TOKENS)).text) or ""
+            code = _find_code((await voter.chat(words, max_tokens=TOKENS)).text)
             try:
                 agreeing += same_answer(await self._run_program(sheet, code), draft.answer)
             except Dropped:
@@ -153,6 +153,11 @@ class QuestionPanel:
         verdict = last_object((await judge.chat(words, max_tokens=TOKENS, temperature=0.0)).text, "keep")
         if verdict["keep"] is not True:
             raise Dropped(f"the judge drops it: {str(verdict.get('reason'))[:200]}")
+
+
+def _find_code(text: str) -> str:
+    found = find_program(text, bare=False)
+    return found.code if found else ""
 
 
 def shown(sheet: Sheet) -> str:

@@ -244,7 +244,26 @@ def _load(names: dict[str, Any]) -> tuple[str, list[str], bool]:
         at += table["size"]
     if files:
         TableFiles(files, {name: names[name] for name in files}).install()
+    if header["stdin"] is not None:
+        _feed(os.pread(PAYLOAD, header["stdin"], at))
     return str(header["code"]), list(header["earlier"]), bool(header["last"])
+
+
+def _feed(content: bytes) -> None:
+    """Puts the standard input on descriptor 0, where programs read it in whatever way."""
+    with open(".stdin", "w+b") as file:  # noqa: PTH123 - as small as can be
+        file.write(content)
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+    os.unlink(".stdin")  # noqa: PTH108 - as above
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the program's for its life
+    usual = builtins.open
+
+    def open_input(file: Any, *args: Any, **kwargs: Any) -> Any:
+        # There is no /proc, which /dev/stdin leads to.
+        return usual(os.dup(0) if file == "/dev/stdin" else file, *args, **kwargs)
+
+    builtins.open = io.open = open_input
 
 
 def _frame(content: bytes, kind: str, header_rows: int) -> Any:

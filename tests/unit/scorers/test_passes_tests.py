@@ -92,6 +92,103 @@ def test_a_program_that_ends_before_its_tests_has_not_passed(score: Callable[...
     assert score(answer, MBPP)[0] == 0.0
 
 
+ATTACKS = {
+    "an object that equals everything": "class All:\n    def __eq__(self, other): return True\n"
+    "def add(a, b):\n    return All()",
+    "a number that equals everything": "class All(int):\n    def __eq__(self, other): return True\n"
+    "    __hash__ = int.__hash__\ndef add(a, b):\n    return All(0)",
+    "a patched parser": "import ast\nparse = ast.parse\n"
+    "ast.parse = lambda *a, **k: parse('pass')\ndef add(a, b):\n    return 0",
+    "a patched compiler": "import builtins\nbuiltins.compile = lambda *a, **k: 'pass'\n"
+    "builtins.exec = lambda *a, **k: None\ndef add(a, b):\n    return 0",
+    "a forged verdict": "import os\ndef add(a, b):\n    os.write(1, b'[\"passed\"]')\n    return 0",
+    "a forged verdict of every token": "import os, sys\n"
+    "def add(a, b):\n    frame = sys._getframe()\n    while frame:\n"
+    "        token = frame.f_locals.get('token')\n"
+    "        if token: os.write(1, ('\\n' + token + '[\"passed\"]').encode()); os._exit(0)\n"
+    "        frame = frame.f_back\n    return 0",
+    "a patched encoder": "import json\njson.dumps = lambda *a, **k: '[\"passed\"]'\ndef add(a, b):\n    return 0",
+    "an assertion that never fails": "import builtins\nbuiltins.AssertionError = Warning\ndef add(a, b):\n    return 0",
+    "a type of data that does not exist": "import json\njson.dumps = lambda *a, **k: "
+    '\'["result", {"type": "os", "value": 1}, [null, null]]\'\ndef add(a, b):\n    return 0',
+}
+
+
+@pytest.mark.parametrize("answer", ATTACKS.values(), ids=ATTACKS)
+def test_an_answer_cannot_change_how_it_is_compared(score: Callable[..., Any], answer: str) -> None:
+    assert score(answer, MBPP)[0] == 0.0
+
+
+VALUES = {
+    "a tuple": ("(1, 'a')", "(1, 'a')"),
+    "a set": ("{1, 2}", "{2, 1}"),
+    "a dict of tuples": ("{(1, 2): [3.5, None]}", "{(1, 2): [3.5, None]}"),
+    "a float that is not a number": ("float('nan')", "f(0) != f(0) and str(f(0)) == 'nan' and f(0)"),
+    "a date": ("__import__('datetime').date(2024, 2, 29)", "__import__('datetime').date(2024, 2, 29)"),
+    "a decimal": ("__import__('decimal').Decimal('1.10')", "__import__('decimal').Decimal('1.1')"),
+    "a fraction": ("__import__('fractions').Fraction(1, 3)", "__import__('fractions').Fraction(1, 3)"),
+    "bytes": ("b'ab'", "b'ab'"),
+    "a counter": ("__import__('collections').Counter('aab')", "{'a': 2, 'b': 1}"),
+    "a range": ("range(3)", "range(3)"),
+    "a complex number": ("1 + 2j", "1 + 2j"),
+}
+
+
+@pytest.mark.parametrize(("value", "expected"), VALUES.values(), ids=VALUES)
+def test_plain_values_are_compared_as_in_one_process(
+    score: Callable[..., Any], value: str, expected: str
+) -> None:
+    test = f"result = f(0)\nassert result == {expected} or result != result"
+    assert score(f"def f(x):\n    return {value}", {"test_list": [test]})[:2] == (1.0, "passed")
+
+
+@pytest.mark.parametrize(
+    ("answer", "test"),
+    [
+        ("def f(x):\n    yield from range(x)", "assert list(f(3)) == [0, 1, 2]"),
+        ("def f(x):\n    x.sort()", "values = [2, 1]\nf(values)\nassert values == [1, 2]"),
+        ("def f(x):\n    raise KeyError(x)", "try:\n    f(1)\n    assert False\nexcept KeyError:\n    pass"),
+        ("def f(x):\n    return lambda y: x + y", "assert f(1)(2) == 3"),
+        ("def f(g, x):\n    return g(x)", "assert f(lambda x: x + 1, 1) == 2"),
+        ("def f(x, *, by=1):\n    return x + by", "assert f(1, by=2) == 3"),
+        ("def f(x):\n    return x\nif __name__ == '__main__':\n    1 / 0", "assert f(1) == 1"),
+        (
+            "import math\ndef f(x):\n    return math.pi",
+            "assert math.isclose(f(0), 3.14, abs_tol=0.01)",
+        ),
+    ],
+)
+def test_what_functions_usually_do_passes_from_process_to_process(
+    score: Callable[..., Any], answer: str, test: str
+) -> None:
+    assert score(answer, {"test_list": [test]})[:2] == (1.0, "passed")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"```python\n{ADD}\n```\nFor example:\n```python\nprint(add(1, 2))\n```",
+        f"```python\n{ADD}\n```\nIts tests:\n```python\nassert add(1, 2) == 3\n```",
+    ],
+)
+def test_a_solution_with_examples_after_it_passes(score: Callable[..., Any], answer: str) -> None:
+    assert score(answer, MBPP)[:2] == (1.0, "passed")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "open(0).read()",
+        "__import__('os').read(0, 100).decode()",
+        "open('/dev/stdin').read()",
+        "__import__('sys').stdin.buffer.read().decode()",
+        "input()",
+    ],
+)
+def test_standard_input_can_be_read_in_any_way(score: Callable[..., Any], read: str) -> None:
+    assert score(f"print(sum(map(int, {read}.split())))", PAIRS)[:2] == (1.0, "passed")
+
+
 def test_a_failed_test_is_named(score: Callable[..., Any]) -> None:
     assert "assert add(1, 2) == 3" in score("def add(a, b):\n    return 0", MBPP)[2]
     assert "for input '1 2\\n' it prints '0\\n', not '3\\n'" in score("print(0)", PAIRS)[2]

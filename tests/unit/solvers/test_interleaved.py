@@ -51,6 +51,7 @@ def test_variables_live_from_round_to_round_and_the_boxed_words_are_the_answer(
         "rounds": 2,
         "program": "ok",
         "sandbox": transcript.events[0]["tier"],
+        "form": "fence",
         "finish": "stop",
     }
     assert [event["stdout"] for event in transcript.events] == ["", "1000\n"]

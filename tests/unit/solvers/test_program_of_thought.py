@@ -13,7 +13,8 @@ from evalsuite.core.errors import SandboxError
 from evalsuite.core.types import Message, Sample
 from evalsuite.sandbox import Limits, Sandbox, TableFile
 from evalsuite.solvers.program_of_thought import program_of_thought
-from evalsuite.solvers.programs import conversation, describe_tables, python_block
+from evalsuite.solvers.program_text import python_block
+from evalsuite.solvers.programs import conversation, describe_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,7 @@ def test_what_the_program_prints_is_the_answer(solve: Callable[..., Transcript])
     assert transcript.facts == {
         "program": "ok",
         "sandbox": transcript.events[0]["tier"],
+        "form": "fence",
         "finish": "stop",
     }
     assert transcript.reasoning == "thought"

@@ -1,0 +1,230 @@
+"""Finds the program in a model's answer.
+
+Models fence programs as CommonMark has it, and in many other ways. The readings are tried from the strictest to the
+most lenient. The first program counts that parses and prints, or that defines what is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
+
+# A fence as CommonMark has it, at any depth of lists and quotes: it ends at a fence of the same sign that is
+# at least as long and stands alone on its line. Possessive: a line of a hundred thousand backticks would
+# otherwise be tried in as many ways.
+_FENCE = re.compile(
+    r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
+    r"(?P<code>.*?)(?:^[ \t>]*+(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_PYTHON = ("python", "py", "python3")
+# A fence anywhere in a line that says Python, up to the next fence or the end. Its line may go on after the language,
+# and the closing fence may be followed by anything.
+_LENIENT = re.compile(
+    r"(?:`{3,}+|~{3,}+)[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
+    r"(?:`{3}|~{3}|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_ONE_LINE = re.compile(
+    r"(?:`{3,}+|~{3,}+)[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE
+)
+_UNMARKED = re.compile(r"`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
+# Signs of the end that chat templates leave in an answer.
+_END_SIGNS = re.compile(r"(?:\s|<\|[a-z_]{1,20}\|>|</s>|<eos>|<end_of_turn>)++\Z")
+_MAGIC = re.compile(r"^[ \t]*[!%].*$", re.MULTILINE)
+_FIRST_LINE = re.compile(r"^(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=])", re.MULTILINE)
+LONGEST, MOST_BLOCKS, MOST_CUTS = 1 << 20, 50, 5
+"""Characters of an answer, blocks of an answer that are looked at, and lines after which bare code is cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundProgram:
+    """A program in an answer.
+
+    Attributes:
+        code: Python source.
+        form: the reading that found it: `fence` for a block as CommonMark has it, `lenient fence`, `joined` for
+            several blocks together, `bare` for code without a fence.
+    """
+
+    code: str
+    form: ProgramForm
+
+
+def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True) -> FoundProgram | None:
+    """Find the program in an answer.
+
+    Fenced blocks as CommonMark has them come first, the last one before the others, then fences anywhere in a line,
+    then all blocks joined, then code without a fence. The first that parses and prints counts. If none does, it is the
+    last block, whatever is wrong with it. Lines of a notebook's commands (`!pip`, `%matplotlib`) are removed.
+
+    Args:
+        text: the answer.
+        defines: names that the program has to define; if given, it need not print.
+        bare: whether code without any fence may be a program.
+    """
+    text = _END_SIGNS.sub("\n", text[:LONGEST])
+    fallback: FoundProgram | None = None
+    for written, form in _candidates(text, bare=bare):
+        code, tree = _parse(written)
+        if tree is not None and _is_meant(tree, defines, calls_only=form == "bare"):
+            return FoundProgram(code, form)
+        if form == "bare" and not (defines and tree is not None):
+            continue
+        if fallback is None or (tree is not None and _parse(fallback.code)[1] is None):
+            fallback = FoundProgram(code, form)
+    return fallback
+
+
+def python_block(text: str) -> str | None:
+    """Return the last fenced block of Python in a model's answer, as CommonMark reads it, or None.
+
+    A block counts as Python if its fence says so (`python`, `py`, `python3`, in any case), or if no block
+    does and its fence says nothing. A block that is cut off by the end of the text counts as well.
+    """
+    blocks = _fenced(text, _PYTHON) or _fenced(text, ("",))
+    return blocks[-1] if blocks else None
+
+
+def _candidates(text: str, *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
+    """List the readings of an answer, the strictest first."""
+    fenced, unmarked = _fenced(text, _PYTHON), _fenced(text, ("",))
+    lenient = [match["code"] for pattern in (_LENIENT, _ONE_LINE) for match in pattern.finditer(text)]
+    groups: tuple[tuple[list[str], ProgramForm], ...] = (
+        (fenced, "fence"),
+        (lenient, "lenient fence"),
+        (unmarked if not lenient else [], "fence"),
+        ([match["code"] for match in _UNMARKED.finditer(text)], "lenient fence"),
+    )
+    for blocks, form in groups:
+        few = blocks[-MOST_BLOCKS:]
+        for number in reversed(range(len(few))):
+            if number and _needs_earlier(few[number], few[:number]):
+                yield "\n".join(few[: number + 1]), "joined"
+            yield few[number], form
+    for blocks, _ in groups:
+        if len(blocks) > 1:
+            yield "\n".join(blocks[-MOST_BLOCKS:]), "joined"
+    if bare and not any(blocks for blocks, _ in groups):
+        yield text, "bare"
+        yield from ((code, "bare") for code in _bare_parts(text))
+
+
+def _fenced(text: str, languages: Collection[str]) -> list[str]:
+    """List the fenced blocks of these languages."""
+    return [
+        _without_margin(match["code"], match["margin"])
+        for match in _FENCE.finditer(text)
+        if match["language"].lower() in languages
+    ]
+
+
+def _without_margin(code: str, margin: str) -> str:
+    """Remove from each line of a fenced block what precedes the fence: quote marks, and as many blanks."""
+    if not margin:
+        return code
+    before = re.compile(r"[ \t>]" if ">" in margin else r"[ \t]")
+    lines = code.split("\n")
+    for number, line in enumerate(lines):
+        end = 0
+        while end < min(len(margin), len(line)) and before.match(line, end):
+            end += 1
+        lines[number] = line[end:]
+    return "\n".join(lines)
+
+
+def _bare_parts(text: str) -> Iterator[str]:
+    """Cut code out of prose: from the first line that looks like code to the last that parses."""
+    first = _FIRST_LINE.search(text)
+    lines = text[first.start() :].split("\n") if first else []
+    for _ in range(MOST_CUTS):
+        code = "\n".join(lines)
+        if not code.strip():
+            return
+        try:
+            _read(code)
+        except SyntaxError as error:
+            lines = lines[: max(0, (error.lineno or 1) - 1)]
+        except (ValueError, RecursionError, MemoryError):
+            return
+        else:
+            yield code
+            return
+
+
+def _read(code: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(code)
+
+
+def _parse(written: str) -> tuple[str, ast.Module | None]:
+    """Parse code, if need be without the commands of a notebook; the code itself if it does not parse."""
+    for code in (written, _MAGIC.sub("", written)):
+        try:
+            return code, _read(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return written, None
+
+
+def _is_meant(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
+    """Check whether a program defines what is asked for, or prints."""
+    if defines:
+        return bool(set(defines) & bound_names(tree))
+    if tree.body and isinstance(tree.body[-1], ast.Expr) and not calls_only:
+        return True
+    # A bare word or number is Python, too, so code without a fence has to call `print`.
+    return any(
+        isinstance(node, ast.Call)
+        and (
+            (isinstance(node.func, ast.Name) and node.func.id in {"print", "display"})
+            or (isinstance(node.func, ast.Attribute) and node.func.attr in {"write", "print", "info"})
+        )
+        for node in ast.walk(tree)
+    )
+
+
+def bound_names(tree: ast.Module) -> set[str]:
+    """List the names that a program binds anywhere."""
+    names = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    names |= {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    return names | {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def unbound_names(tree: ast.Module) -> set[str]:
+    """List the names that a program uses and does not bind, without the built-in ones."""
+    used = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return used - bound_names(tree) - arguments - set(dir(builtins))
+
+
+def _needs_earlier(block: str, earlier: list[str]) -> bool:
+    """Check whether a block uses a name that only an earlier block binds."""
+    tree = _parse(block)[1]
+    if tree is None:
+        return False
+    before = [other for code in earlier if (other := _parse(code)[1]) is not None]
+    return any(unbound_names(tree) & bound_names(other) for other in before)
