@@ -24,16 +24,20 @@ from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS
 from evalsuite.engine.assertions import describe_assertion
 from evalsuite.engine.bound import bind
-from evalsuite.engine.case_checks import find_missing_judge, find_missing_sandbox, find_unmet_option
 from evalsuite.engine.case_record import CaseFindings, find_excuse, lend
 from evalsuite.engine.cases import Deal, make_cases, put_in_order
+from evalsuite.engine.checks import (
+    check_before_cases,
+    demand_model,
+    find_missing_judge,
+    find_missing_sandbox,
+    find_unmet_option,
+)
 from evalsuite.engine.declaration import Declaration, find_benchmark
 from evalsuite.engine.fingerprints import planned_fingerprints
 from evalsuite.engine.open_run import KeptRecord, OpenRun, plan_case
-from evalsuite.engine.prefetch import CaseQueue, Prefetcher, window_of
 from evalsuite.engine.preparation import MODELS, prepare_run
-from evalsuite.engine.settings_check import check_before_cases, demand_model
-from evalsuite.engine.solving import Models
+from evalsuite.engine.solving import CaseQueue, Models, Prefetcher, window_of
 from evalsuite.gateway.concealment import public_settings
 from evalsuite.results.run_folders import REPORT
 from evalsuite.results.runs import Run

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, in_words
-from evalsuite.engine.settings_check import NO_MODEL, default_model
+from evalsuite.engine.checks import NO_MODEL, default_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

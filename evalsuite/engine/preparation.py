@@ -14,7 +14,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.given_settings import check_batch
 from evalsuite.core.redaction import HIDDEN, redact
 from evalsuite.core.settings import Settings, restore, take_over
-from evalsuite.engine.settings_check import check_given, check_reports, default_model
+from evalsuite.engine.checks import check_given, check_reports, default_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -79,7 +79,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
 
 def _why_unaskable(config: pytest.Config) -> str:
     """Return why the model cannot be asked; empty if it can, or if nothing will be asked."""
-    from evalsuite.engine.settings_check import check_before_cases
+    from evalsuite.engine.checks import check_before_cases
 
     process, has_keys = config.stash[PROCESS], LISTENER in config.stash
     if config.option.collectonly:
@@ -157,7 +157,7 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
         settings, gates, margins = replace(settings, gate=()), (), ()
     if not (settings.mode or settings.gate or margins):
         return
-    from evalsuite.engine.case_checks import find_unmet_option
+    from evalsuite.engine.checks import find_unmet_option
 
     _refuse(session, items, find_unmet_option(cases_of(items), settings, gates, margins))
 
@@ -174,7 +174,7 @@ def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:
     cases = cases_of(items)
     if not cases or option.collectonly or option.setupplan:
         return
-    from evalsuite.engine.case_checks import find_missing_judge, find_missing_sandbox
+    from evalsuite.engine.checks import find_missing_judge, find_missing_sandbox
 
     settings = session.config.stash[PROCESS].settings
     _refuse(session, items, find_missing_judge(cases, settings) or find_missing_sandbox(cases, settings))

@@ -164,7 +164,7 @@ class Listener:
 
     def _why_unaskable(self) -> str:
         """Return why workers skip all cases; empty if the model can be asked, or if the command asks for cases."""
-        from evalsuite.engine.settings_check import check_before_cases
+        from evalsuite.engine.checks import check_before_cases
 
         if is_asked_for(self._config):
             return ""

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.cases import Case, Deal
-    from evalsuite.engine.prefetch import Prefetcher
-    from evalsuite.engine.solving import Models, Solved
+    from evalsuite.engine.solving import Models, Prefetcher, Solved
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
@@ -49,7 +48,7 @@ class SessionQueue:
     """
 
     def __init__(self, items: list[pytest.Item]) -> None:
-        from evalsuite.engine.prefetch import CaseQueue
+        from evalsuite.engine.solving import CaseQueue
 
         self._positions = {item: position for position, item in enumerate(items)}
         self._queue = CaseQueue([solvable_case(item) for item in items])
@@ -138,7 +137,7 @@ class Process:
         Raises:
             SettingsError: no model was named and none is installed.
         """
-        from evalsuite.engine.settings_check import demand_model
+        from evalsuite.engine.checks import demand_model
         from evalsuite.engine.solving import Models
 
         background, name = self.background, demand_model(self.model_name)
@@ -151,7 +150,7 @@ class Process:
         """Move the queue on and, from the first case on, fill the window of cases in flight."""
         self.session = item.session
         if self._prefetcher is None and case_of(item) is not None:
-            from evalsuite.engine.prefetch import Prefetcher, window_of
+            from evalsuite.engine.solving import Prefetcher, window_of
 
             _freeze_heap()
             session = item.session

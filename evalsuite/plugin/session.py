@@ -158,7 +158,7 @@ def conclude(session: pytest.Session) -> None:
     session.exitstatus = listener.status = _exit_status(session, listener, run, is_stopped=bool(stopped))
     # A detached session decides nothing yet, so nothing of it is reported as missed.
     if not run.detached:
-        from evalsuite.plugin.decision_reports import report_decisions
+        from evalsuite.plugin.terminal import report_decisions
 
         report_decisions(config, run)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
@@ -225,7 +225,7 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
             show_verdict(terminal, listener.run, listener.run.verdict, listener.status)
     process = terminal.config.stash.get(PROCESS, None)
     if process is not None and process.settings.plan:
-        from evalsuite.plugin.plan_tables import show_plan
+        from evalsuite.plugin.terminal import show_plan
 
         show_plan(terminal, process)
 

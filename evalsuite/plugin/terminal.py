@@ -1,28 +1,42 @@
-"""The last lines of a session on the terminal: gates, verdict, the report's place, and annotations for GitHub."""
+"""What the end of a session shows: the verdict, the plan, annotations for GitHub, and each decision as a test.
+
+Gates and comparisons with the baseline are reported to pytest's other plugins as tests of their own, so that junit
+and CI's test tabs turn red in the line of the gate. A missed gate also counts on pytest's last line, and `--lf` then
+runs the cases behind it.
+"""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from evalsuite.core.errors import for_terminal
 from evalsuite.decisions.verdict import Status
 from evalsuite.engine.preparation import options_to_repeat
 from evalsuite.output.page.write import PAGE
-from evalsuite.output.reports.markdown import decision_line
+from evalsuite.output.reports.case_block import blocks, cases_behind
+from evalsuite.output.reports.markdown import decision_line, measured_line
+from evalsuite.plugin.items import cases_of
 from evalsuite.plugin.outcomes import block_of
+from evalsuite.plugin.pytest_internals import remember_failures, session_of
 from evalsuite.results.run_folders import REPORT, interruption
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    import pytest
-
+    from evalsuite.core.settings import Settings
+    from evalsuite.decisions.baseline_result import Against
+    from evalsuite.decisions.gates import GateDecision
+    from evalsuite.decisions.planning import PlannedBenchmark
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.engine.open_run import OpenRun
+    from evalsuite.output.reports.write import RunReport
+    from evalsuite.plugin.process import Process
     from evalsuite.results.run_folders import RunFolder
-
+    from evalsuite.results.runs import Run
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of one step."""
@@ -129,3 +143,164 @@ def _from_here(path: Path, config: pytest.Config) -> Path:
     """Shorten a path below the folder in which pytest was started to what one would type there."""
     start = config.invocation_params.dir
     return path.relative_to(start) if path.is_relative_to(start) else path
+
+
+# Plugins that count reports for their own purposes: pytest's session, the terminal's dots, `--lf`, ourselves, xdist.
+UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
+
+
+def report_decisions(config: pytest.Config, run: OpenRun) -> None:
+    """Report every decision to pytest's other plugins, and the red ones to the terminal.
+
+    A run that was cut short has decided nothing, so nothing of it is reported as missed.
+    """
+    report = run.report
+    if report is None:
+        return
+    if not interruption(report.run.info):
+        _report_all(config, report)
+    # The cases below their threshold in every benchmark with a missed gate.
+    missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
+    for benchmark, cases in run.below.items():
+        if any(gate.covers(benchmark) for gate in missed):
+            remember_failures(config, cases)
+    _drop_empty_reports(config)
+
+
+def _report_all(config: pytest.Config, report: RunReport) -> None:
+    others = [plugin for name in UNINFORMED if (plugin := config.pluginmanager.get_plugin(name)) is not None]
+    report_to_others = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    for decided in _make_reports(report):
+        report_to_others(report=decided)
+        if decided.failed and terminal is not None:
+            terminal.stats.setdefault("failed", []).append(decided)
+
+
+def _make_reports(report: RunReport) -> Iterator[pytest.TestReport]:
+    verdict = report.verdict
+    for decision in verdict.decisions:
+        red = decision.verdict != "met"
+        # The gate is the test's name, which pytest puts before this line.
+        line = f"{decision.verdict}: {measured_line(decision)}"
+        text = "\n\n".join([line, *(_behind(decision, report) if red else ())])
+        yield _make_report(f"gates::{decision.gate.text}", text, red=red)
+    for against in verdict.against:
+        yield from _comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")
+
+
+def _comparisons(against: Against, which: str) -> Iterator[pytest.TestReport]:
+    worse = {line.partition(" is ")[0]: line for line in against.regressions()}
+    for subject, *_ in against.found:
+        name = str(subject)
+        yield _make_report(f"baseline::{name}{which}", worse.get(name, ""), red=name in worse)
+    for line in against.lacking():
+        yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
+
+
+def _behind(decision: GateDecision, report: RunReport) -> Iterator[str]:
+    # The worst cases under a gate, each with its block.
+    for title, block in blocks(cases_behind(decision, report.run), report.run, report.baseline):
+        yield f"{for_terminal(title)}\n{block}"
+
+
+def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
+    file, _, name = nodeid.partition("::")
+    return pytest.TestReport(
+        nodeid=nodeid,
+        location=(file, None, name),
+        keywords={},
+        outcome="failed" if red else "passed",
+        longrepr=line if red else None,
+        when="call",
+    )
+
+
+def _drop_empty_reports(config: pytest.Config) -> None:
+    """Drop empty reports of setup and teardown, because pytest searches all of them for each failure."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.stats[""] = [
+            report for report in terminal.stats.get("", []) if getattr(report, "sections", True)
+        ]
+
+
+def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
+    """Print what the collected cases will take and, with a baseline, which loss they can show."""
+    session = session_of(terminal)
+    if session is None:
+        return
+    from evalsuite.core.errors import EvalsuiteError, in_words
+    from evalsuite.decisions.planning import count_asked
+
+    cases = cases_of(session.items)
+    terminal.section("evalsuite plan")
+    if not cases:
+        terminal.write_line("no cases were collected")
+        return
+    counts = count_asked((case.bound.name, case.source.id) for case in cases)
+    try:
+        lines = _make_lines(process.settings, process.model_name, terminal.config, counts)
+    except EvalsuiteError as error:
+        lines = [f"evalsuite: {in_words(error)}"]
+        session.exitstatus = 4
+    for line in lines:
+        terminal.write_line(line)
+
+
+def _make_lines(
+    settings: Settings, model: str | None, config: pytest.Config, asked: list[PlannedBenchmark]
+) -> list[str]:
+    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.decisions.planning import expenses, sights
+    from evalsuite.output.reports.markdown import terminal_table
+    from evalsuite.output.reports.plan_section import advice, expense_table, sight_table
+    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.runs import load_run
+
+    reports = config.rootpath / settings.reports
+    baseline = load_run(find_folder(reports, settings.baseline[0])) if settings.baseline else None
+    spent = expenses(asked, baseline, _find_price(settings, model))
+    lines = [*terminal_table(expense_table(spent)).splitlines(), ""]
+    if baseline is None:
+        return [
+            *lines,
+            "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN",
+        ]
+    lines += [
+        f"{expense.asked.benchmark}: nothing is known of it, as {baseline.folder.name} has no case of it"
+        for expense in spent
+        if expense.usage is None
+    ]
+    gates = parse_gates(settings.gate)
+    seen = sights(asked, baseline, _find_second(baseline, settings, config), gates, settings.detect)
+    if seen:
+        lines += [
+            f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",
+            "",
+            *terminal_table(sight_table(seen)).splitlines(),
+            "",
+            *(advice(sight) for sight in seen),
+            *(f"{sight.subject}: the variance is that of {sight.source}." for sight in seen),
+        ]
+    return lines
+
+
+def _find_second(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
+    """Find the second baseline, or the first one's own baseline, if it still exists."""
+    from evalsuite.core.errors import RunError
+    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.runs import load_run
+
+    name = next(iter([*settings.baseline[1:], *baseline.baselines]), None)
+    try:
+        return load_run(find_folder(config.rootpath / settings.reports, name)) if name else None
+    except RunError:
+        return None
+
+
+def _find_price(settings: Settings, model: str | None) -> Callable[[int, int], float] | None:
+    from evalsuite.gateway.spend import price_of, read_prices
+
+    price = price_of(model, read_prices(settings.price)) if model else None
+    return price.of if price else None

