@@ -30,7 +30,7 @@ CAPITALS = [
 
 
 @benchmark("capitals", CAPITALS, solver=generate(max_tokens=16), scorers=[contains()])
-def test_capitals(scores):
+def test_capitals(scores: dict[str, float]) -> None:
     assert scores["contains"] == 1.0
 '''
 
