@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -30,6 +31,11 @@ WITHOUT_PLUGINS = "-p no:langsmith_plugin -p no:anyio -p no:hypothesispytest"
 os.environ["PYTEST_ADDOPTS"] = WITHOUT_PLUGINS
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# A shell starts what it puts in the background with SIGINT ignored, nohup with SIGHUP ignored, and every process that a
+# test starts and interrupts would inherit that.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 # pytest reads this file even where it runs no test of ours: for --help, or to --resume a run of the cases with the
 # packages that these need alone.
 with suppress(ModuleNotFoundError):

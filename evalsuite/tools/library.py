@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ToolError
@@ -79,6 +80,8 @@ class ObservationLibrary:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 place = str(self._folder / FILE)
             connection = sqlite3.connect(place, timeout=30, check_same_thread=False)
+            # Python 3.13 warns of a connection that nobody closed, wherever it is collected.
+            weakref.finalize(self, connection.close)
             connection.execute(SCHEMA)
             self._connection = connection
         return self._connection
