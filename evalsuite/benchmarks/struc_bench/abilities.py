@@ -9,9 +9,9 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.cells import Text, cell_value, is_blank, plain_text, same_form, value_of
+from evalsuite.metrics.tables.cells import CellVerdict, Text, is_blank, judge_cell, plain_text, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     Numbers = Sequence[Sequence[float | None]]
 
 
-CellVerdict = Literal["same", "other form", "differs", "missing", "unwanted", "blank"]
-"""`missing`: blank though a value was wanted. `unwanted`: a value though blank was wanted. `blank`: both blank."""
-RIGHT: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
-"""Verdicts of cells that cost no content."""
+RIGHT: frozenset[CellVerdict] = frozenset({"same", "other form", "sign missing", "blank"})
+"""Verdicts of cells whose value is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +78,6 @@ def compare(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComp
     return comparison
 
 
-def judge_cell(predicted: str, wanted: str) -> CellVerdict:
-    """Compare a cell with the wanted one; both are given without markup."""
-    if is_blank(predicted) and is_blank(wanted):
-        return "blank" if same_form(predicted, wanted) else "other form"
-    if is_blank(wanted):
-        return "unwanted"
-    if is_blank(predicted):
-        return "missing"
-    if cell_value(predicted) != cell_value(wanted):
-        return "differs"
-    return "same" if same_form(predicted, wanted) else "other form"
-
-
 def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
     wanted, predicted = _plain(pair.right.texts), _plain(pair.left.texts)
     # A table of head rows alone has its names in the first row.
@@ -105,16 +90,20 @@ def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> 
         line: list[str] = []
         for column, text in enumerate(texts):
             is_name = row < head or column < first
-            answered = predicted[rows[row]][columns[column]] if row in rows and column in columns else None
+            answered, verdict = None, None
+            if row in rows and column in columns:
+                here, there = rows[row], columns[column]
+                answered = predicted[here][there]
+                verdict = judge_cell(pair.left.texts[here][there], pair.right.texts[row][column])
             if is_name:
-                if answered is not None and judge_cell(answered, text) not in RIGHT:
+                if answered is not None and verdict not in RIGHT:
                     comparison.names.append((answered, text))
                 continue
             line.append(answered or "")
-            if answered is None:
+            if answered is None or verdict is None:
                 comparison.lost.append(text)
             else:
-                comparison.cells.append(CellPair(answered, text, judge_cell(answered, text)))
+                comparison.cells.append(CellPair(answered, text, verdict))
         if row >= head:
             arranged.append(line)
     comparison.sums += sums_held(arranged, [texts[first:] for texts in wanted[head:]])
@@ -261,9 +250,7 @@ def abilities(
     """
     if not comparison.tables:
         return {"formatting": form}
-    right = [
-        pair for pair in comparison.cells if pair.verdict in {"same", "other form"} and value_of(pair.wanted)
-    ]
+    right = [pair for pair in comparison.cells if pair.verdict in RIGHT and value_of(pair.wanted)]
     wanted, predicted = _values(comparison.wanted), _values(comparison.predicted)
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
@@ -293,7 +280,7 @@ def _comprehension(placed: float, sums: Sequence[bool]) -> float:
 
 def _reasoning(comparison: TableComparison, text: Text) -> float | None:
     derived = [pair for pair in comparison.cells if not text.holds(pair.wanted)]
-    right = sum(pair.verdict in {"same", "other form"} for pair in derived)
+    right = sum(pair.verdict in RIGHT for pair in derived)
     return _share(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
 
 
@@ -344,7 +331,7 @@ def error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> 
         "structure_error": comparison.structure.total() > 0 or bool(unfulfilled & BROKEN),
         "naming_error": bool(comparison.names),
         "element_error": bool(verdicts & {"differs", "missing", "unwanted"}),
-        "element_format_error": "other form" in verdicts,
+        "element_format_error": bool(verdicts & {"other form", "sign missing"}),
     }
     free = not unfulfilled and not any(present.values())
     return {**{name: float(has) for name, has in present.items()}, ERROR_FREE: float(free)}

@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +22,27 @@ FORMULA = re.compile(r"\$[^$]+\$|\\[a-zA-Z(\[]|[_^]\{")
 DELIMITER = re.compile(r"\$+|\\[()\[\]]")
 POWER = re.compile(r"(?<=\d)\s?[×·]\s?10\s?\^\s?\{?([-+−]?\d{1,2})\b\}?")
 SCRIPT = re.compile(r"[_^](?=\S)")
+SUPERSCRIPT = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u207a\u207b]+")
+SUBSCRIPT = re.compile("[\u2080-\u2089]+")
 BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-ROUND = str.maketrans({"∗": "*", "⋆": "*", "ˆ": "^", "⁄": "/", "∕": "/", "µ": "μ"})
+ROUND = str.maketrans(
+    {
+        "∗": "*",
+        "⋆": "*",
+        "ˆ": "^",
+        "⁄": "/",
+        "∕": "/",
+        "µ": "μ",
+        "✔": "✓",
+        "✘": "✗",
+        "✖": "✗",
+        "✕": "✗",
+        "○": "∘",
+        "◦": "∘",
+    }
+)
 LONGEST_CELL = 2_000
 """Characters of a cell that are compared; no cell of a table that people read has more."""
 
@@ -37,12 +54,20 @@ def cell_value(text: str) -> str:
     Read from any markup: `12.3 $\pm$ 0.1` and `$12.3\pm0.1$` are equal, as are `**7**` and 7, H$_2$O and
     H<sub>2</sub>O, `$\gamma$` and the letter itself; for words and numbers see `value_of`.
     """
-    return value_of(plain_text(text[:LONGEST_CELL]))
+    plain = plain_text(text[:LONGEST_CELL])
+    if plain.strip().casefold() in ABSENT:
+        return ABSENT_VALUE
+    return "✗" if plain.strip() == "×" else value_of(plain)
 
 
 def plain_text(text: str) -> str:
     """Return the text of a cell without markup of any of the three kinds."""
-    if text.isalnum():
+    return SCRIPT.sub("", _without_markup(text))
+
+
+def _without_markup(text: str) -> str:
+    """Return the text without markup, in which `_` and `^` mark scripts."""
+    if text.isascii() and text.isalnum():
         return text
     if "<" in text:
         text = TAG.sub("", BREAK.sub(" ", text))
@@ -55,9 +80,12 @@ def plain_text(text: str) -> str:
     elif "\\" in text:
         text = ESCAPE.sub(r"\1", text)
     text = EMPHASIS.sub(r"\2", text)
-    if "^" in text:
-        text = POWER.sub(r"e\1", text)
-    return SCRIPT.sub("", text).translate(ROUND)
+    if not text.isascii():
+        text = SUPERSCRIPT.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
+        text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text).translate(
+            ROUND
+        )
+    return POWER.sub(r"e\1", text) if "^" in text else text
 
 
 def _read_formula(text: str) -> str:
@@ -70,6 +98,9 @@ def _read_formula(text: str) -> str:
 
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})
 """What stands for no value at all, in lower case."""
+ABSENT = frozenset({"n/a", "na", "none", "null", "nan", "?"})
+"""Those of them that say so, which a blank cell or a dash leaves open."""
+ABSENT_VALUE = "n/a"
 
 UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 TEENS = [
@@ -190,6 +221,82 @@ def _plain_number(written: str, sign: str) -> str:
         return sign + written
     number = Decimal(written.replace(",", ""))
     return f"{sign if number else ''}{number.normalize():f}"
+
+
+CellVerdict = Literal["same", "other form", "sign missing", "differs", "missing", "unwanted", "blank"]
+"""`sign missing`: equal values, but one side lacks a sign. `missing`: blank though a value was wanted.
+`unwanted`: a value though blank was wanted. `blank`: both blank."""
+MISSING_SIGN = 0.5
+"""The similarity of cells of which one lacks a sign: the value is right, the statement is incomplete."""
+EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
+SIGNS = (
+    re.compile("[↑↓→←⇑⇓⇒⇐↗↘▲▼△▽]"),
+    re.compile(r"[*†‡]+(?!\w)"),
+    re.compile("[%‰#$€£¥₹]"),
+)
+"""Directions, marks of significance, and units: within a group, two different signs contradict each other."""
+IN_ACCOUNTS = re.compile(r"\(\s*[$€£]?\s*(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\s*%?\s*\)")
+"""A number in parentheses, which in accounts is negative."""
+POWER_OF_NUMBER = re.compile(r"\d\s*\^[{\s]*[-+\u2212]?\d")
+SCRIPT_SIGN = re.compile(r"[_^](?=\S)")
+
+
+def judge_cell(predicted: str, wanted: str) -> CellVerdict:
+    """Compare a cell with the wanted one; both may hold markup."""
+    value, target = cell_value(predicted), cell_value(wanted)
+    blank = {"", ABSENT_VALUE}
+    if target in blank and value not in blank:
+        return "unwanted"
+    if value in blank and target not in blank:
+        return "missing"
+    if value != target:
+        return "sign missing" if target in blank else "differs"
+    if predicted == wanted or same_form(plain_text(predicted), plain_text(wanted)):
+        signs: float = 1.0 if predicted == wanted else _agreement_of_signs(predicted, wanted)
+    else:
+        signs = _agreement_of_signs(predicted, wanted)
+        if signs == 1.0:
+            return "other form"
+    if signs < 1.0:
+        return "sign missing" if signs else "differs"
+    return "blank" if target in blank else "same"
+
+
+@lru_cache(maxsize=65_536)
+def cell_similarity(one: str, other: str) -> float:
+    """Measure how alike two cells are, from 0 to 1: by value, then by sign.
+
+    Cells of equal values count 1.0. Where one side lacks a sign (an arrow, stars of significance, a unit, a power,
+    the parentheses of accounts) they count `MISSING_SIGN`; where both have signs that contradict each other they
+    count 0.0, because one of them says something else.
+    """
+    value, target = cell_value(one), cell_value(other)
+    if value == target:
+        return _agreement_of_signs(one, other)
+    return MISSING_SIGN if {value, target} == {"", ABSENT_VALUE} else value_similarity(value, target)
+
+
+def _agreement_of_signs(one: str, other: str) -> float:
+    """Return 1.0 for the same signs, `MISSING_SIGN` where one side lacks some, 0.0 for a contradiction."""
+    if one == other:
+        return 1.0
+    first, second = _without_markup(one[:LONGEST_CELL]), _without_markup(other[:LONGEST_CELL])
+    lacks = (IN_ACCOUNTS.fullmatch(first.strip()) is None) != (IN_ACCOUNTS.fullmatch(second.strip()) is None)
+    scripts = [sorted(SCRIPT_SIGN.findall(text)) for text in (first, second)]
+    if len(scripts[0]) == len(scripts[1]) and scripts[0] != scripts[1]:
+        return 0.0
+    lacks |= scripts[0] != scripts[1] and any(
+        POWER_OF_NUMBER.search(text) and not there
+        for text, there in ((first, scripts[1]), (second, scripts[0]))
+    )
+    first, second = (EMPHASIZED.sub(r"\1", text) for text in (first, second))
+    for group in SIGNS:
+        signs, others = group.findall(first), group.findall(second)
+        if signs != others:
+            if signs and others and len(signs) == len(others):
+                return 0.0
+            lacks = True
+    return MISSING_SIGN if lacks else 1.0
 
 
 def value_similarity(one: str, other: str) -> float:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.alignment import align
-from evalsuite.metrics.tables.cells import cell_value, value_similarity
+from evalsuite.metrics.tables.cells import cell_similarity, cell_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -237,11 +237,13 @@ def _overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> 
         here, there = left.rows[one], right.rows[two]
         for column, beside in columns:
             value, wanted = here[column], there[beside]
-            if value != wanted:
-                similarity += value_similarity(value, wanted)
-            elif value:
+            if not value and not wanted:
+                blank += 1
+            elif left.texts[one][column] == right.texts[two][beside]:
                 equal += 1
             else:
-                blank += 1
+                alike = cell_similarity(left.texts[one][column], right.texts[two][beside])
+                similarity += alike if alike < 1.0 else 0.0
+                equal += alike == 1.0
     sizes = (len(side.rows) * side.width - blank for side in (left, right))
     return Overlap(similarity + equal, equal, *sizes)

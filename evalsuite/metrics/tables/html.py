@@ -75,6 +75,7 @@ APART = frozenset({"p", "div", "ul", "ol", "li", "pre", "h1", "h2", "h3", "h4", 
 """What stands on either side of these tags are words of their own."""
 BOLD_TAGS = frozenset({"b", "strong"})
 HIDDEN = frozenset({"script", "style", "template", "head"})
+SCRIPTS = {"sup": "^", "sub": "_"}
 NUMBER = re.compile(r"\s*\+?([0-9]{1,6})")
 TALLEST_SPAN = 65_534
 """HTML's own bound of `rowspan`; the value 0, the rest of the table, is read as this."""
@@ -181,6 +182,7 @@ class PageTables(HtmlListener):
         self._open_cells: list[_Cell] = []
         self._stream: list[tuple[str, str]] = []
         self._hidden = 0
+        self._script = ""
         listen(markup, self)
 
     @property
@@ -202,6 +204,7 @@ class PageTables(HtmlListener):
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Handle the start of an element."""
         self._hidden += tag in HIDDEN
+        self._script = SCRIPTS.get(tag, "")
         if tag in APART:
             self.data(" ")
         cell = _Cell(*_spans(attributes)) if tag in CELL_TAGS else _Cell()
@@ -260,7 +263,12 @@ class PageTables(HtmlListener):
             return
         self._stream.append(("", text))
         if self._open_cells:
-            self._open_cells[-1].texts.append(text)
+            texts = self._open_cells[-1].texts
+            # A number raised or lowered changes what it stands at: 10<sup>3</sup> is not 103.
+            if self._script and texts and texts[-1][-1:].isalnum() and text.lstrip("+-\u2212")[:1].isdigit():
+                texts.append(self._script)
+            texts.append(text)
+        self._script = ""
 
 
 def _spans(attributes: Mapping[str, str]) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from evalsuite.metrics.tables.readings import MarkupReading, read_all, read_want
 if TYPE_CHECKING:
     from evalsuite.metrics.tables.grid import Format
 
-VERSION = 2
+VERSION = 3
 """Increase it whenever a score can change."""
 
 
@@ -110,7 +110,7 @@ def table_score(
         "+".join(name for name, kept in (("rows", row_order), ("columns", column_order)) if kept) or "none"
     )
     signature = (
-        f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{format}|cells:value+lcs"
+        f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{format}|cells:value+signs+lcs"
         f"|order:{order}|value:content*(3*content+form)/4"
     )
     return TableScore(match.value, overlap.f1, match.form, parts, facts, signature, match)

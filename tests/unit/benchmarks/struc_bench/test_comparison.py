@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.abilities import CellPair, TableComparison, judge_cell
+from evalsuite.benchmarks.struc_bench.abilities import CellPair, TableComparison
 from evalsuite.benchmarks.struc_bench.abilities import compare as compare_tables
 from evalsuite.metrics.tables import CellGrid, table_score
-from evalsuite.metrics.tables.cells import is_blank
+from evalsuite.metrics.tables.cells import is_blank, judge_cell
 from evalsuite.metrics.tables.content import compare_content
 
 WANTED = CellGrid((("", "Wins", "Points"), ("Gulls", "7", "88"), ("Otters", "4", "81")), name="Team")
@@ -104,10 +104,13 @@ def test_no_table_at_all_is_a_missing_one() -> None:
     [
         ("50", "50", "same"),
         (" 50", "50 ", "same"),
-        ("50", "50.0%", "other form"),
+        ("50", "50.0%", "sign missing"),
+        ("50.0", "50", "other form"),
         ("12", "12:00", "other form"),
         ("ann", "Ann", "other form"),
         ("", "-", "other form"),
+        ("", "n/a", "sign missing"),
+        ("5.1 \u2191", "5.1 \u2193", "differs"),
         ("51", "50", "differs"),
         ("A+", "A-", "differs"),
         ("\u2713", "\u2717", "differs"),
